@@ -1,0 +1,14 @@
+//! What every crate of unwedge shares: chip ids and generations, GPU memory as a dump holds it, and
+//! diagnostics that say where in the input something was lost.
+//!
+//! Never: a vendor's file format, a register name, I/O.
+
+pub mod chip;
+pub mod diag;
+pub mod dwords;
+pub mod memory;
+
+pub use chip::{ChipId, Generation};
+pub use diag::{Diagnostic, Severity, Span};
+pub use dwords::Dwords;
+pub use memory::{Buffer, Memory};

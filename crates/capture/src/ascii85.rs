@@ -1,0 +1,1 @@
+//! The kernel's ascii85: five characters `!`–`u` for a dword, `z` for zero, no padding.

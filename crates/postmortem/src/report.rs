@@ -1,0 +1,128 @@
+//! The result of a post-mortem. Serializers (text, JSON, later HTML) show exactly this.
+
+use unwedge_base::Diagnostic;
+
+/// How far to trust an inference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Trust {
+    /// One of several possibilities.
+    Guess,
+    /// Fits what is there, but other readings do too.
+    Possible,
+    /// Several independent pieces of the dump agree.
+    Likely,
+    /// The dump says it.
+    Certain,
+}
+
+/// What a finding is about. New kinds may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// Where the command processor stopped.
+    HangPoint,
+    /// The command stream itself is broken.
+    CorruptStream,
+    /// An IOMMU fault.
+    Fault,
+    /// The CP waits for memory or a register.
+    CpWait,
+    /// Which blocks are busy and what that means.
+    Busy,
+    /// What the shaders or the draw in flight do.
+    InFlight,
+    /// Rings and fences.
+    Progress,
+    /// Register writes still queued for a cluster.
+    QueuedWrites,
+    /// The GMU.
+    Gmu,
+    /// Something the dump does not hold.
+    NotCaptured,
+}
+
+/// One piece of evidence: what was read, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// The section of the dump: `registers`, `ringbuffer 0`, `indexed-registers CP_SQE_STAT`.
+    pub section: String,
+    /// What it says: `CP_IB1_REM_SIZE = 0x5`.
+    pub what: String,
+    /// GPU address, where one is involved.
+    pub iova: Option<u64>,
+    /// Byte range of the dump, where it is known.
+    pub span: Option<unwedge_base::Span>,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// How sure it is.
+    pub trust: Trust,
+    /// One line, for the verdict.
+    pub title: String,
+    /// Why, in one or two sentences; may be empty.
+    pub why: String,
+    /// What was read to come to it.
+    pub evidence: Vec<Evidence>,
+}
+
+/// Something to try next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// An environment variable setting or a command, ready to paste.
+    pub action: String,
+    /// What it will tell.
+    pub reason: String,
+}
+
+/// One level of the hang point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelPosition {
+    /// 0 ring, 1 IB1, 2 IB2, 3 draw state (SDS).
+    pub level: u8,
+    /// Address of the stream.
+    pub base: u64,
+    /// Dwords of the stream, where known.
+    pub size: Option<u64>,
+    /// Dword offsets the CP may have stopped in: the first not known to be executed, and the last it may have read.
+    pub range: (u64, u64),
+}
+
+/// Where the CP stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HangPoint {
+    /// Position in the ring and in every IB that was active.
+    pub levels: Vec<LevelPosition>,
+    /// The packet there, `CP_WAIT_REG_MEM`, if it decodes.
+    pub packet: Option<String>,
+    /// Its address.
+    pub iova: Option<u64>,
+    /// Number of the draw (dispatch, blit, event) in flight, if any was started.
+    pub draw: Option<u32>,
+    /// How sure.
+    pub trust: Trust,
+}
+
+/// The verdict on a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// `Adreno 630 (a6xx, 6.3.0.2)`.
+    pub gpu: String,
+    /// `msm, Linux 5.8.0-rc1-c630+`.
+    pub kernel: String,
+    /// `crashit: ./crashit IB1 4 5`.
+    pub process: String,
+    /// Which register database was used.
+    pub database: String,
+    /// Where the CP stopped, if the dump tells.
+    pub hang: Option<HangPoint>,
+    /// Findings, the most telling first.
+    pub findings: Vec<Finding>,
+    /// What to try next, the most telling first.
+    pub advice: Vec<Advice>,
+    /// What was malformed or lost in the input.
+    pub diagnostics: Vec<Diagnostic>,
+}

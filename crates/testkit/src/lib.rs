@@ -1,0 +1,1 @@
+//! Synthetic dumps, and generators of broken input.
