@@ -294,10 +294,8 @@ impl<'w> Walker<'w> {
                 _ => {}
             }
         }
-        if matches!(cx.packet.header.count(), 1 | 5) {
-            return;
-        }
-        if self.has(cx, 8, sink) {
+        let mode_only = matches!(cx.packet.header.count(), 0 | 1 | 5);
+        if !mode_only && self.has(cx, 8, sink) {
             self.mode_commands(frame, cx.arg64(6), cx.arg(5), cx, sink);
         }
     }
