@@ -133,7 +133,8 @@ fn every_kind_of_work() {
         .op("EVENT_WRITE", &[30])
         .op("EVENT_WRITE", &[37 | 1 << 30, 0, 0, 0])
         .op("EVENT_WRITE", &[4]);
-    struct Draws(Vec<(DrawKind, Option<u32>, Option<u32>, Option<u64>)>);
+    type Facts = (DrawKind, Option<u32>, Option<u32>, Option<u64>);
+    struct Draws(Vec<Facts>);
     impl Sink for Draws {
         fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
             if let Event::Draw(d) = event {
