@@ -4,7 +4,7 @@
 //! about it do not count. Facts: the show functions of Linux 4.19 to 6.17, named in [`super::lines`].
 
 use super::layout::{Layout, SectionInfo};
-use super::lines::Section;
+use super::lines::{Section, TopKey};
 use super::{read, render};
 use crate::ascii85;
 use std::borrow::Cow;
@@ -335,6 +335,20 @@ impl<'a> Devcore<'a> {
     /// The sections of the text that was read, in its order, those nobody knows too. Empty for a dump built in code.
     pub fn sections(&self) -> &[SectionInfo<'a>] {
         self.layout.sections()
+    }
+
+    /// Whether a key outside of sections has a value.
+    pub fn has(&self, key: TopKey) -> bool {
+        match key {
+            TopKey::Kernel => self.kernel.is_some(),
+            TopKey::Module => self.module.is_some(),
+            TopKey::Time => self.time.is_some(),
+            TopKey::Comm => self.comm.is_some(),
+            TopKey::Cmdline => self.cmdline.is_some(),
+            TopKey::GpuInitialized => self.gpu_initialized.is_some(),
+            TopKey::Revision => self.revision.is_some(),
+            TopKey::RbbmStatus => self.rbbm_status.is_some(),
+        }
     }
 
     /// The number of entries of a section.

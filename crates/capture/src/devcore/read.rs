@@ -16,6 +16,8 @@ use unwedge_base::{ChipId, Diagnostic, Severity, Span};
 const MAX_DIAGNOSTICS: usize = 100;
 /// So many sections are listed; the text of any others counts to the last.
 const MAX_SECTIONS: usize = 1000;
+/// Kernels have up to four rings; more than so many are not read.
+const MAX_RINGS: usize = 64;
 /// GMU firmware has three queues; anything far above is not an index.
 const MAX_QUEUES: usize = 16;
 
@@ -155,17 +157,7 @@ impl<'a> Reader<'a> {
         self.close();
         self.recognized = true;
         let text = |r: &mut Self| Some(r.string(value, line));
-        let d = &self.dump;
-        let known = match key {
-            TopKey::Kernel => d.kernel.is_some(),
-            TopKey::Module => d.module.is_some(),
-            TopKey::Time => d.time.is_some(),
-            TopKey::Comm => d.comm.is_some(),
-            TopKey::Cmdline => d.cmdline.is_some(),
-            TopKey::GpuInitialized => d.gpu_initialized.is_some(),
-            TopKey::Revision => d.revision.is_some(),
-            TopKey::RbbmStatus => d.rbbm_status.is_some(),
-        };
+        let known = self.dump.has(key);
         if known {
             self.loss(line.span, || format!("`{}` for the second time", key.name()));
             return self.other(line);
@@ -179,6 +171,9 @@ impl<'a> Reader<'a> {
             TopKey::GpuInitialized => self.dump.gpu_initialized = self.decimal(value, line),
             TopKey::Revision => self.dump.revision = self.revision(value, line),
             TopKey::RbbmStatus => self.dump.rbbm_status = self.hex32(value, line),
+        }
+        if !self.dump.has(key) {
+            return self.other(line);
         }
         let piece = if self.same(line.raw, |r, dump| r.top(dump, key)) {
             Piece::Top(key)
@@ -355,7 +350,7 @@ impl<'a> Reader<'a> {
     fn ring(&mut self, line: &Line<'a>) {
         let Some((key, value)) = key_value(line) else { return self.stray(line) };
         let item = matches!(line.kind, LineKind::ListItem { .. });
-        if item && key == "id" {
+        if item && key == "id" && self.dump.rings.len() < MAX_RINGS {
             let id = self.decimal(value, line).unwrap_or(0);
             self.begin(line, Section::Ringbuffer);
             self.first("id");
@@ -365,7 +360,7 @@ impl<'a> Reader<'a> {
         if !self.is_open(Section::Ringbuffer) || item {
             return self.stray(line);
         }
-        if key == "iova" && self.has("iova") {
+        if key == "iova" && self.has("iova") && self.dump.rings.len() < MAX_RINGS {
             self.loss(line.span, || "the id of a ring is missing".into());
             let id = self.dump.rings.last().map_or(0, |r| r.id.saturating_add(1));
             self.begin(line, Section::Ringbuffer);
