@@ -377,21 +377,20 @@ impl<'a> Devcore<'a> {
         self.registers.iter().find(|r| r.reg == reg).map(|r| r.value)
     }
 
-    /// Rings and buffers as memory.
+    /// Rings and buffers as memory. Where there is more data than the size claims, the data counts.
     pub fn memory(&self) -> Memory {
-        let bos = self.bos.iter().map(|bo| Buffer {
-            iova: bo.iova,
-            size: bo.size,
-            contents: bo.data.as_ref().map(Blob::decode),
-            name: bo.name.as_deref().unwrap_or_default().to_owned(),
-        });
-        let rings = self.rings.iter().map(|ring| Buffer {
-            iova: ring.iova,
-            size: u64::from(ring.size.unwrap_or(0)),
-            contents: ring.data.as_ref().map(Blob::decode),
-            name: format!("ring {}", ring.id),
-        });
-        bos.chain(rings).collect()
+        let buffer = |iova, size: u64, data: &Option<Blob<'_>>, name| {
+            let contents = data.as_ref().map(Blob::decode);
+            let captured = contents.as_ref().map_or(0, |c| c.len() as u64 * 4);
+            Buffer { iova, size: size.max(captured), contents, name }
+        };
+        let bo = |bo: &Bo<'_>| {
+            buffer(bo.iova, bo.size, &bo.data, bo.name.as_deref().unwrap_or_default().to_owned())
+        };
+        let ring = |ring: &Ring<'_>| {
+            buffer(ring.iova, ring.size.unwrap_or(0).into(), &ring.data, format!("ring {}", ring.id))
+        };
+        self.bos.iter().map(bo).chain(self.rings.iter().map(ring)).collect()
     }
 }
 
