@@ -20,9 +20,9 @@ pub enum Era {
     V5_19,
     /// Flags of buffers, a7xx with pipes.
     V6_6,
-    /// Locations of shader blocks and clusters.
+    /// As 6.6, and what most distributions run.
     V6_12,
-    /// Page tables, VM log.
+    /// Page tables (since 6.14), VM log, locations of shader blocks and clusters, no more `_DATA` at the end of names.
     V6_17,
 }
 
@@ -389,13 +389,16 @@ impl DevcoreBuilder {
             bo.name = bo.name.take().filter(|_| self.era >= Era::V5_19);
             bo.flags = bo.flags.filter(|_| self.era >= Era::V6_6);
         }
-        if self.era < Era::V6_12 {
+        if self.era < Era::V6_17 {
             dump.shader_blocks.iter_mut().for_each(|b| b.location = None);
             dump.clusters.iter_mut().for_each(|c| c.location = None);
-        }
-        if self.era < Era::V6_17 {
             dump.page_tables = None;
             dump.vm_log.clear();
+        } else {
+            let shorter = |name: &str| name.strip_suffix("_DATA").map(|n| Cow::Owned(n.to_owned()));
+            for indexed in &mut dump.indexed {
+                indexed.name = shorter(&indexed.name).unwrap_or(std::mem::take(&mut indexed.name));
+            }
         }
         let mut headings = vec![Section::Ringbuffer];
         if a6xx {
