@@ -106,6 +106,20 @@ impl Quirk {
 
 /// Builds a dump. Start with a generation, add what the test needs, end with [`DevcoreBuilder::text`] or
 /// [`DevcoreBuilder::build`].
+///
+/// ```
+/// use unwedge_testkit::{devcore::DevcoreBuilder, pm4};
+///
+/// let ib1 = pm4::pkt7(pm4::CP_WAIT_FOR_IDLE, &[]);
+/// let text = DevcoreBuilder::a6xx()
+///     .ring(0x1000, &pm4::indirect_buffer(0x10_0000, ib1.len() as u32))
+///     .with_ring(|ring| ring.rptr = Some(4))
+///     .bo(0x10_0000, 4096, "ib1", &ib1)
+///     .register64(0x928, 0x10_0000)
+///     .indexed("CP_SQE_STAT", &[0x12, 0x7026_8000])
+///     .text();
+/// assert!(text.starts_with(b"---\nkernel: 6.12.0\n"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct DevcoreBuilder {
     dump: Devcore<'static>,
