@@ -42,7 +42,7 @@ fn constants_that_look_like_register_writes_do_not_stop_the_search() {
 #[test]
 fn before_a5xx_a_chain_of_headers_tells_packets_from_noise() {
     let good = cs(Generation::A3xx).op("NOP", &[0]).regs(0x2010, &[1]).draw(3).op("NOP", &[0]);
-    let lone = cs(Generation::A3xx).op("NOP", &[0]).raw(&[0x9000_0001]);
+    let lone = cs(Generation::A3xx).op("NOP", &[0x9000_0001]).raw(&[0x9000_0001]);
     let ring = cs(Generation::A3xx).raw(&[0x4000_0000]).raw(&lone.dwords).raw(&good.dwords);
     let (log, _) = walk(&ring, &Memory::default(), Options::default());
     assert_eq!(log.troubles, [TroubleKind::BadHeader { raw: 0x4000_0000, skipped: 4, resynced: true }]);
