@@ -5,7 +5,7 @@
 
 use unwedge_base::{ChipId, Generation, Memory};
 use unwedge_capture::devcore::{Devcore, Indexed, RegisterValue};
-use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
+use unwedge_hw::{Db, Gpu, Registers, Space, Value, Variants};
 
 use crate::report::Evidence;
 use crate::sqe::SqeStat;
@@ -149,11 +149,13 @@ fn indexed<'d>(dump: &'d Devcore<'_>, name: &str) -> Option<(Vec<u32>, &'d Index
     (!words.is_empty()).then_some((words, block))
 }
 
-/// The generation a dump's GPU belongs to, from the chip id or, on kernels that give none, the GPU id.
-pub fn generation(gpu_id: u32, chip: ChipId) -> Option<Generation> {
+/// The generation a dump's GPU belongs to: the device table's, else what its ids say.
+pub fn generation(db: &Db, gpu_id: u32, chip: ChipId) -> Option<Generation> {
+    if let Some(device) = db.device(gpu_id, chip) {
+        return Some(device.generation());
+    }
     let core = u32::from(chip.parts()[0]);
-    Generation::from_number(core).or_else(|| Generation::from_number(gpu_id / 100)).or_else(|| {
-        // Chip ids of a740 and later carry the marketing series in the low byte of the core: 0x43 is the a7xx family.
-        (core == 0x43 || core == 0x44).then_some(Generation::A7xx)
-    })
+    // From a740 on the core number of the chip id has another meaning: 0x43 and 0x44 are a7xx.
+    let late = (core == 0x43 || core == 0x44).then_some(Generation::A7xx);
+    Generation::from_number(core).or_else(|| Generation::from_number(gpu_id / 100)).or(late)
 }

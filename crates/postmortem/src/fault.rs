@@ -50,7 +50,9 @@ pub fn whereabouts<'m>(case: &'m Case<'_>, iova: u64) -> Whereabouts<'m> {
         return Whereabouts::NoBuffers;
     }
     let (below, above) = case.memory.neighbours(iova);
-    Whereabouts::Between(below, above)
+    // Rings lie in the kernel's part of the address space: no neighbours of a process's buffers.
+    let of_process = |b: &&Buffer| case.dump.rings.iter().all(|r| r.iova != b.iova);
+    Whereabouts::Between(below.filter(of_process), above.filter(of_process))
 }
 
 /// Which unit a fault's source names, and what it reads or writes.
@@ -82,6 +84,7 @@ pub fn finding(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
         });
     };
     let mut evidence = vec![evidence(fault, iova)];
+    evidence.extend(page_tables(case));
     let (place, why, trust) = judge(case, fault, iova, &mut evidence);
     let holders = holders(case, stop, iova);
     evidence.extend(holders.iter().map(|h| h.evidence.clone()));
@@ -209,6 +212,17 @@ fn evidence(fault: &Fault<'_>, iova: u64) -> Evidence {
 
 fn buffer_evidence(buffer: &Buffer) -> Evidence {
     Evidence { iova: Some(buffer.iova), ..Evidence::new("bos", buffer_words(buffer)) }
+}
+
+/// How far the page tables led, where the kernel dumps them.
+fn page_tables(case: &Case<'_>) -> Option<Evidence> {
+    let tables = case.dump.page_tables.as_ref()?;
+    let ptes = tables.ptes?;
+    let what = match ptes.iter().position(|pte| pte & 1 == 0) {
+        Some(level) => format!("page table entry of level {level} is {:#x}: not mapped", ptes[level]),
+        None => "the address is mapped on every level of the page tables".to_owned(),
+    };
+    Some(Evidence { span: Some(tables.span), ..Evidence::new("pgtable-fault-info", what) })
 }
 
 /// The last entry of the VM log that covers the address, if it is an unmap.

@@ -5,7 +5,11 @@
 //! with the headers the SQE itself remembers. Facts: freedreno's documentation and crash decoder, and CP_SQE_STAT of
 //! dumps whose stop is known.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use unwedge_base::{Dwords, Generation};
+use unwedge_pm4::header::Header;
 use unwedge_pm4::{DrawKind, Exec, Options, Walker};
 
 use crate::case::Case;
@@ -21,6 +25,8 @@ const LOOKBACK: u64 = 20;
 const MAX_WINDOW: u64 = 1 << 20;
 /// Buffers the fetcher reads ahead at most: the current one and three more, and as many at the level above.
 const MAX_AHEAD: usize = 16;
+/// Places whose headers are compared with the SQE's.
+const MAX_COMPARED: usize = 32;
 
 /// Where and in what state the CP stopped.
 #[derive(Clone, Debug)]
@@ -77,7 +83,7 @@ struct Candidate {
 struct Window<'m> {
     /// Ring dword of its first dword.
     start: u64,
-    words: std::borrow::Cow<'m, [u32]>,
+    words: Cow<'m, [u32]>,
     len: u64,
     iova: Option<u64>,
 }
@@ -185,13 +191,9 @@ fn window<'m>(
     for i in (0..span).rev() {
         let header = at(i).filter(|&raw| raw != 0).and_then(|raw| header_of(raw, case.gpu.generation()));
         let next = header.map_or(i, |h| i.saturating_add(1).saturating_add(u64::from(h.count())));
+        let furthest = reach.get(next as usize).copied().filter(|_| next > i).unwrap_or(next);
         if let Some(entry) = reach.get_mut(i as usize) {
-            *entry = next;
-        }
-        if let Some(&further) = reach.get(next as usize).filter(|_| next > i) {
-            if let Some(entry) = reach.get_mut(i as usize) {
-                *entry = further;
-            }
+            *entry = furthest;
         }
     }
     let leads = reach.iter().position(|&end| end >= goal && end > 0);
@@ -201,11 +203,11 @@ fn window<'m>(
     if start + len <= ring_dwords {
         let part = contents.skip(start as usize).take(len as usize);
         let iova = iova.checked_add(start * 4);
-        return Window { start, words: std::borrow::Cow::Borrowed(part.stored()), len, iova };
+        return Window { start, words: Cow::Borrowed(part.stored()), len, iova };
     }
     let words: Vec<u32> =
         (0..len).map(|i| contents.get(((start + i) % ring_dwords) as usize).unwrap_or(0)).collect();
-    Window { start, words: std::borrow::Cow::Owned(words), len, iova: None }
+    Window { start, words: Cow::Owned(words), len, iova: None }
 }
 
 fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> Stop {
@@ -263,6 +265,8 @@ fn level_candidates(
     let made: Vec<usize> =
         (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
     let mut out = Vec::new();
+    // Calls of one buffer over and over (once for each bin) lead to the same dword: read its headers once.
+    let mut compared: HashMap<(u64, u64), (Option<bool>, i32)> = HashMap::new();
     for (order, &fetched) in made.iter().enumerate() {
         let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
         let same_size = fetch.dwords.is_none_or(|d| d == call.size);
@@ -295,8 +299,14 @@ fn level_candidates(
         if let Some(outer) = outer {
             c.score += fits_outer(call, outer);
         }
-        if let Some(stream) = case.memory.dwords(call.iova) {
+        let key = (call.iova, c.last_read);
+        if let Some((agrees, score)) = compared.get(&key) {
+            c.agrees = *agrees;
+            c.score += score;
+        } else if let Some(stream) = case.memory.dwords(call.iova).filter(|_| compared.len() < MAX_COMPARED) {
+            let before = c.score;
             compare_headers(case, stream.take(call.size as usize), &mut c);
+            compared.insert(key, (c.agrees, c.score - before));
         }
         out.push(c);
     }
@@ -331,7 +341,7 @@ fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
     let mut operations = before.iter().filter(|&&h| {
         !matches!(
             header_of(h, case.gpu.generation()),
-            Some(unwedge_pm4::header::Header::Registers { .. } | unwedge_pm4::header::Header::Padding)
+            Some(Header::Registers { .. } | Header::Padding)
         )
     });
     c.score += 3 * sqe.previous.iter().take_while(|&h| operations.next() == Some(h)).count() as i32;
