@@ -69,6 +69,10 @@ pub enum Failure {
     Output(io::Error),
     /// The register database cannot be used.
     Database(String),
+    /// A look-up found nothing.
+    NotFound(String),
+    /// The dump does not tell where the GPU hung.
+    NoHang(String),
 }
 
 impl Failure {
@@ -99,7 +103,11 @@ impl fmt::Display for Failure {
                 "{name}: not a msm devcoredump: looks like {what}; `unwedge info` says more about a file, and the \
                  kernel's dump is /sys/class/devcoredump/devcd*/data"
             ),
-            Failure::Usage(message) | Failure::Database(message) => f.write_str(message),
+            Failure::Usage(message) | Failure::Database(message) | Failure::NotFound(message) => f.write_str(message),
+            Failure::NoHang(name) => write!(
+                f,
+                "{name}: the dump does not say where the command processor stopped; `unwedge explain` says what it has"
+            ),
             Failure::Output(e) => write!(f, "cannot write the results: {e}"),
         }
     }

@@ -3,6 +3,7 @@
 //! The schema is docs/json-schema.md: addresses and register values are zero-padded hex strings, every field may be
 //! absent, enums are open.
 
+use std::fmt;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use unwedge_hw::{Field, Identity, Reg, Type, Value, Variants};
 
@@ -38,9 +39,15 @@ impl Hex {
     }
 }
 
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:0width$x}", self.value, width = self.digits)
+    }
+}
+
 impl Serialize for Hex {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(&format_args!("0x{:0width$x}", self.value, width = self.digits))
+        s.collect_str(self)
     }
 }
 
