@@ -7,6 +7,15 @@ use std::io;
 use std::process::ExitCode;
 use unwedge_base::{Diagnostic, Severity};
 
+/// Says something on standard error. Nobody listening is no reason to fail.
+macro_rules! complain {
+    ($($what:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "unwedge: {}", format_args!($($what)*));
+    }};
+}
+pub(crate) use complain;
+
 /// Exit status of wrong usage.
 pub const USAGE: u8 = 2;
 const UNUSABLE: u8 = 1;
@@ -28,10 +37,10 @@ impl Outcome {
     pub fn of(name: &str, diagnostics: &[Diagnostic]) -> Outcome {
         let losses: Vec<_> = diagnostics.iter().filter(|d| d.severity == Severity::Loss).collect();
         for loss in losses.iter().take(SHOWN) {
-            eprintln!("unwedge: {name}: {loss}");
+            complain!("{name}: {loss}");
         }
         if losses.len() > SHOWN {
-            eprintln!("unwedge: {name}: and {} more", losses.len() - SHOWN);
+            complain!("{name}: and {} more", losses.len() - SHOWN);
         }
         if losses.is_empty() { Outcome::Complete } else { Outcome::Lost }
     }

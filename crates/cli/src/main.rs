@@ -19,7 +19,7 @@ mod regs;
 
 use args::{Cli, Command, Global};
 use clap::Parser;
-use failure::{Failure, Outcome};
+use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
 use output::Output;
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
-            eprintln!("unwedge: {failure}");
+            complain!("{failure}");
             failure.code()
         }
     }

@@ -42,7 +42,7 @@ pub struct GpuName {
     gpu_id: u32,
     chip_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'static str>,
+    name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<&'static str>,
 }
@@ -54,7 +54,7 @@ impl GpuName {
         Some(GpuName {
             gpu_id: revision.gpu_id,
             chip_id: revision.chip_id.to_string(),
-            name: database::device(revision).map(|d| d.name),
+            name: database::device_name(revision),
             generation: database::generation(dump).map(|g| g.name()),
         })
     }

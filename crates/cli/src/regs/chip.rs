@@ -1,56 +1,52 @@
 //! Names of GPUs as people write them.
 
 use unwedge_base::{ChipId, Generation};
-use unwedge_hw::{Device, Space};
+use unwedge_hw::{Db, Device, Space};
 
 /// A GPU, or a whole generation.
 #[derive(Debug)]
 pub struct Chip {
     /// Its generation.
     pub generation: Generation,
-    /// The device, when the table has it.
-    pub device: Option<Device>,
+    /// The device's name, when the table has it.
+    pub name: Option<String>,
+    /// Where its CP control registers are.
+    pub control: Space,
 }
 
 impl Chip {
     /// `a630`, `a6xx`, `FD630`, `adreno 630`, `630`, `6.3.0.2`, `0x6030002`.
     pub fn parse(text: &str) -> Option<Chip> {
+        // Only the built-in database has devices.
+        let table = Db::builtin();
         let text = text.trim().to_ascii_lowercase();
         if let Some(chip_id) = chip_id(&text) {
-            return Chip::of(0, chip_id);
+            return match table.device(0, chip_id) {
+                Some(device) => Some(Chip::device(device)),
+                None => unwedge_postmortem::generation(0, chip_id).map(Chip::generation),
+            };
         }
-        if let Some(device) = Device::all().find(|d| d.name.eq_ignore_ascii_case(&text)) {
-            return Some(Chip { generation: device.generation, device: Some(device) });
+        if let Some(device) = table.devices().find(|d| d.name().eq_ignore_ascii_case(&text)) {
+            return Some(Chip::device(device));
         }
         let number = ["adreno", "fd", "a"].iter().find_map(|p| text.strip_prefix(p)).unwrap_or(&text).trim_start();
         if let Some(generation) = number.strip_suffix("xx") {
-            let generation = Generation::from_number(generation.parse().ok()?)?;
-            return Some(Chip { generation, device: None });
+            return Generation::from_number(generation.parse().ok()?).map(Chip::generation);
         }
         let gpu_id: u32 = number.parse().ok()?;
-        Chip::of(gpu_id, ChipId(0)).or_else(|| {
-            // Not in the table, but the number tells the generation: 6 of 699.
-            let generation = Generation::from_number(gpu_id / 100)?;
-            Some(Chip { generation, device: None })
-        })
-    }
-
-    fn of(gpu_id: u32, chip_id: ChipId) -> Option<Chip> {
-        match Device::find(gpu_id, chip_id) {
-            Some(device) => Some(Chip { generation: device.generation, device: Some(device) }),
-            None => {
-                let generation = Generation::from_number(chip_id.parts()[0].into())?;
-                Some(Chip { generation, device: None })
-            }
+        match table.device(gpu_id, ChipId(0)) {
+            Some(device) => Some(Chip::device(device)),
+            None => unwedge_postmortem::generation(gpu_id, ChipId(0)).map(Chip::generation),
         }
     }
 
-    /// Where its CP control registers are.
-    pub fn control_space(&self) -> Space {
-        match &self.device {
-            Some(device) if device.a7xx_gen3() => Space::CpControlGen3,
-            _ => Space::CpControl,
-        }
+    fn device(device: Device<'_>) -> Chip {
+        let control = if device.has_gen3_control() { Space::CpControlGen3 } else { Space::CpControl };
+        Chip { generation: device.generation(), name: Some(device.name().to_owned()), control }
+    }
+
+    fn generation(generation: Generation) -> Chip {
+        Chip { generation, name: None, control: Space::CpControl }
     }
 }
 
@@ -73,11 +69,11 @@ mod tests {
         for text in ["a630", "A630", "FD630", "adreno630", "Adreno 630", "630", "6.3.0.2", "0x06030002"] {
             let chip = Chip::parse(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(chip.generation, Generation::A6xx, "{text}");
-            assert_eq!(chip.device.as_ref().map(|d| &*d.name), Some("FD630"), "{text}");
+            assert_eq!(chip.name.as_deref(), Some("FD630"), "{text}");
         }
         for (text, generation) in [("a2xx", Generation::A2xx), ("a799", Generation::A7xx), ("A5XX", Generation::A5xx)] {
             let chip = Chip::parse(text).unwrap();
-            assert_eq!((chip.generation, chip.device.is_none()), (generation, true), "{text}");
+            assert_eq!((chip.generation, chip.name.is_none()), (generation, true), "{text}");
         }
         for text in ["", "a", "a9xx", "mali", "1.2.3", "0x"] {
             assert!(Chip::parse(text).is_none(), "{text}");

@@ -12,8 +12,6 @@ use unwedge_hw::{Enum, Reg, Type, Variants};
 const VALUES_SHOWN: usize = 16;
 /// Differences to another generation that are named; more are counted.
 const DIFFERENCES_SHOWN: usize = 6;
-/// Longest packet layout that is tried, in dwords.
-const MAX_LAYOUT: u32 = 256;
 
 /// An answer.
 #[derive(Serialize)]
@@ -116,7 +114,7 @@ fn is_zero(n: &u32) -> bool {
 }
 
 fn values<'d>(e: Enum<'d>) -> Vec<EnumValue<'d>> {
-    e.values().map(|(value, name)| EnumValue { value, name }).collect()
+    e.iter().map(|(name, value)| EnumValue { value, name }).collect()
 }
 
 impl<'d> Shape<'d> {
@@ -126,7 +124,7 @@ impl<'d> Shape<'d> {
             ty: Some(ty.name()),
             fields: ty
                 .fields()
-                .map(|f| FieldShape { name: f.name, low: f.low, high: f.high, shape: Shape::of(Some(f.ty)) })
+                .map(|(name, ty)| FieldShape { name, low: ty.low(), high: ty.high(), shape: Shape::of(Some(ty)) })
                 .collect(),
             values: ty.enumeration().map(values).unwrap_or_default(),
         }
@@ -200,10 +198,8 @@ impl<'d> Lookup<'d> {
         let name = domain.map(|d| d.name()).or_else(|| opcode.and_then(|o| self.gpu.packet_name(o)))?;
         let mut dwords = Vec::new();
         if let Some(domain) = domain {
-            for index in 0..MAX_LAYOUT {
-                for reg in domain.all_at(index) {
-                    dwords.push(LayoutDword { index, name: reg.name(), shape: Shape::of(reg.ty()) });
-                }
+            for reg in domain.iter().filter(|r| r.dword() == 0) {
+                dwords.push(LayoutDword { index: reg.offset(), name: reg.name(), shape: Shape::of(reg.ty()) });
             }
         }
         Some(Found::Layout(Layout { name, opcode: opcode.map(|o| Hex::short(o.into())), dwords }))
@@ -298,10 +294,11 @@ impl Register<'_> {
 
     /// Every field with its bits of the value.
     fn decoded_fields(&self, w: &Written<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        for f in w.ty.fields() {
-            let raw = f.bits_of(w.raw);
-            let text = write(&Written { ty: f.ty, raw }, look);
-            writeln!(out, "    {:>7}  {:32} {text}", bits(f.low, f.high), f.name)?;
+        for (name, ty) in w.ty.fields() {
+            let (low, high) = (ty.low(), ty.high());
+            // The type of a field reads the whole value's bits.
+            let text = write(&Written { ty, raw: w.raw }, look);
+            writeln!(out, "    {:>7}  {name:32} {text}", bits(low, high))?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use chip::Chip;
 use describe::Found;
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_hw::{Db, Gpu, Space};
+use unwedge_hw::{Db, Gpu, Pattern, Space};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -28,7 +28,7 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     let space = match args.space {
         SpaceArg::Gpu => Space::Gpu,
         SpaceArg::Gmu => Space::Gmu,
-        SpaceArg::Control => chip.control_space(),
+        SpaceArg::Control => chip.control,
         SpaceArg::Pipe => Space::CpPipe,
         SpaceArg::Sqe => Space::Sqe,
     };
@@ -95,9 +95,10 @@ impl<'d> Lookup<'d> {
             return Ok(exact);
         }
         let mut found: Vec<_> = registers.search(query).map(|r| self.register(r, value)).collect();
-        let matching = |names: Vec<&'d str>| names.into_iter().filter(|n| unwedge_hw::matches(query, n));
-        found.extend(matching(self.gpu.domains().map(|d| d.name()).collect()).filter_map(|n| self.layout(n)));
-        let enums = matching(self.gpu.enumerations().map(|e| e.name()).collect());
+        let pattern = Pattern::new(query);
+        let layouts = self.gpu.domains().map(|d| d.name()).filter(|n| pattern.matches(n));
+        found.extend(layouts.filter_map(|n| self.layout(n)));
+        let enums = self.gpu.enumerations().map(|e| e.name()).filter(|n| pattern.matches(n));
         found.extend(enums.filter_map(|n| self.enumeration(n, value)));
         Ok(found)
     }
@@ -142,7 +143,7 @@ fn json(lookup: &Lookup<'_>, chip: &Chip, results: &[(&str, Vec<Found<'_>>)], ou
             schema_version: SCHEMA,
             database: lookup.db.identity().into(),
             generation: chip.generation.name(),
-            gpu: chip.device.as_ref().map(|d| &*d.name),
+            gpu: chip.name.as_deref(),
         },
     )?;
     out.write_all(b"\n")?;
