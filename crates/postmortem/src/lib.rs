@@ -1,14 +1,172 @@
 //! From a crash dump to findings: what hung, where, why, and how sure that is.
 //!
-//! Every [`Finding`] names its evidence and how far to trust it. Never: formatting, I/O.
+//! Every [`Finding`] names its evidence and how far to trust it. Never: formatting for a screen, I/O.
 
+mod advice;
+mod busy;
+mod case;
+mod corrupt;
+mod fault;
+mod gmu;
+pub mod hang;
+mod inflight;
+pub mod mempool;
+mod missing;
+mod progress;
 mod report;
+pub mod sqe;
+pub mod trace;
+pub mod wait;
+
+pub use advice::Driver;
+pub use case::{Case, Values, generation};
+pub use fault::{Whereabouts, whereabouts};
 pub use report::*;
 
+use unwedge_base::{ChipId, Generation};
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 
+use crate::hang::Stop;
+
 /// Explains a msm devcoredump.
-pub fn explain_msm(_dump: &Devcore<'_>, _db: &Db) -> Report {
-    unimplemented!()
+pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
+    let identity = db.identity();
+    let mut report = Report {
+        kernel: kernel(dump),
+        process: process(dump),
+        database: [&*identity.source, &*identity.version, &*identity.hash]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
+        diagnostics: dump.diagnostics.clone(),
+        ..Report::default()
+    };
+    let revision = dump.revision.map(|r| (r.gpu_id, r.chip_id));
+    let known = revision.and_then(|(gpu_id, chip)| generation(gpu_id, chip));
+    report.gpu = gpu_name(revision, known);
+    let Some(generation) = known else {
+        report.findings.push(Finding {
+            kind: FindingKind::NotCaptured,
+            trust: Trust::Certain,
+            title: "the GPU's generation: the dump has no revision this tool knows".to_owned(),
+            why: "Registers and packets differ by generation; none can be named without it.".to_owned(),
+            evidence: Vec::new(),
+        });
+        return report;
+    };
+    judge(&Case::new(dump, db.gpu(generation)), &mut report);
+    report
+}
+
+fn judge(case: &Case<'_>, report: &mut Report) {
+    let stop = hang::locate(case);
+    let pool = inflight::pool(case);
+    let queues = pool.as_ref().map(|(pool, _)| pool);
+    let mut findings = Vec::new();
+    findings.extend(corrupt::findings(case, stop.as_ref()));
+    findings.extend(fault::finding(case, stop.as_ref()));
+    findings.extend(gmu::findings(case));
+    findings.extend(busy::findings(case));
+    findings.extend(pool.as_ref().and_then(|(pool, source)| inflight::queued(case, pool, source)));
+    let mut open = 0;
+    if let Some(stop) = &stop {
+        let open_work = inflight::open_work(stop, queues, case);
+        open = open_work.work.len();
+        findings.extend(inflight::cp_wait(case, stop));
+        findings.extend(inflight::own_draw(case, stop));
+        findings.extend(inflight::suspects(case, &open_work, queues));
+    }
+    findings.extend(progress::findings(case, stop.as_ref()));
+    findings.sort_by_key(|f| std::cmp::Reverse(weight(f)));
+    if let Some(stop) = &stop {
+        findings.insert(0, verdict(case, stop, &findings));
+    }
+    findings.extend(missing::findings(case, stop.as_ref()));
+    report.advice = advice::advise(case, stop.as_ref(), &findings, open);
+    report.findings = findings;
+    report.hang = stop.map(|s| s.point);
+}
+
+/// How telling a finding is: its kind first, then its trust.
+fn weight(finding: &Finding) -> u32 {
+    let kind = match finding.kind {
+        FindingKind::HangPoint => 100,
+        FindingKind::CorruptStream => 60,
+        FindingKind::Fault => 56,
+        FindingKind::CpWait => 50,
+        FindingKind::Gmu => 46,
+        FindingKind::ErrorInterrupt => 44,
+        FindingKind::InFlight => 36,
+        FindingKind::Busy => 34,
+        FindingKind::QueuedWrites => 30,
+        FindingKind::Progress => 10,
+        FindingKind::NotCaptured => 0,
+    };
+    kind + 8 * finding.trust as u32
+}
+
+/// The headline: the packet, what it belongs to, and the strongest reason among the other findings.
+fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
+    let packet = match (&stop.point.packet, stop.reached) {
+        (Some(packet), _) => packet.clone(),
+        (None, true) => "no packet".to_owned(),
+        (None, false) => "the packet there is not in the dump".to_owned(),
+    };
+    let of = stop.scene.own_work.as_ref().map(|w| format!(" of {}", inflight::work_words(case, w)));
+    let after = || stop.scene.work.back().map(|w| format!(", after {}", inflight::work_words(case, w)));
+    let of = of.or_else(after).unwrap_or_default();
+    let pass = inflight::pass_words(case, stop).map(|p| format!(" in {p}")).unwrap_or_default();
+    let cause = findings.iter().find(|f| f.trust >= Trust::Likely && is_cause(f.kind));
+    let why = match (cause, stop.headers_agree) {
+        (Some(cause), _) => cause.title.clone(),
+        (None, Some(false)) => "the SQE's current packet is another than the registers point to: take the place with care".to_owned(),
+        (None, _) => String::new(),
+    };
+    Finding {
+        kind: FindingKind::HangPoint,
+        trust: stop.point.trust,
+        title: format!("{}: {packet}{of}{pass}", stop.point.place()),
+        why,
+        evidence: stop.evidence.clone(),
+    }
+}
+
+fn is_cause(kind: FindingKind) -> bool {
+    matches!(
+        kind,
+        FindingKind::CorruptStream
+            | FindingKind::Fault
+            | FindingKind::CpWait
+            | FindingKind::Gmu
+            | FindingKind::ErrorInterrupt
+            | FindingKind::Busy
+    )
+}
+
+fn gpu_name(revision: Option<(u32, ChipId)>, generation: Option<Generation>) -> String {
+    let Some((gpu_id, chip)) = revision else { return "unknown GPU".to_owned() };
+    let family = generation.map_or("unknown generation", Generation::name);
+    match gpu_id {
+        0 => format!("Adreno ({family}, {chip})"),
+        id => format!("Adreno {id} ({family}, {chip})"),
+    }
+}
+
+fn kernel(dump: &Devcore<'_>) -> String {
+    let module = dump.module.as_deref().unwrap_or("unknown driver");
+    match dump.kernel.as_deref() {
+        Some(version) => format!("{module}, Linux {version}"),
+        None => module.to_owned(),
+    }
+}
+
+fn process(dump: &Devcore<'_>) -> String {
+    match (dump.comm.as_deref().unwrap_or_default(), dump.cmdline.as_deref().unwrap_or_default()) {
+        ("", "") => "unknown process".to_owned(),
+        (comm, "") => comm.to_owned(),
+        ("", cmdline) => cmdline.to_owned(),
+        (comm, cmdline) => format!("{comm}: {cmdline}"),
+    }
 }

@@ -37,6 +37,8 @@ pub enum FindingKind {
     QueuedWrites,
     /// The GMU.
     Gmu,
+    /// An error interrupt the CP or the GPU raised.
+    ErrorInterrupt,
     /// Something the dump does not hold.
     NotCaptured,
 }
@@ -94,6 +96,8 @@ pub struct LevelPosition {
 /// Where the CP stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HangPoint {
+    /// Number of the ring.
+    pub ring: Option<u32>,
     /// Position in the ring and in every IB that was active.
     pub levels: Vec<LevelPosition>,
     /// The packet there, `CP_WAIT_REG_MEM`, if it decodes.
@@ -125,4 +129,65 @@ pub struct Report {
     pub advice: Vec<Advice>,
     /// What was malformed or lost in the input.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Trust {
+    /// The word for people: `certain`, `likely`, `possible`, `guess`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Trust::Guess => "guess",
+            Trust::Possible => "possible",
+            Trust::Likely => "likely",
+            Trust::Certain => "certain",
+        }
+    }
+}
+
+impl FindingKind {
+    /// A stable identifier: `hang-point`, `corrupt-stream` …
+    pub fn id(self) -> &'static str {
+        match self {
+            FindingKind::HangPoint => "hang-point",
+            FindingKind::CorruptStream => "corrupt-stream",
+            FindingKind::Fault => "fault",
+            FindingKind::CpWait => "cp-wait",
+            FindingKind::Busy => "busy",
+            FindingKind::InFlight => "in-flight",
+            FindingKind::Progress => "progress",
+            FindingKind::QueuedWrites => "queued-writes",
+            FindingKind::Gmu => "gmu",
+            FindingKind::ErrorInterrupt => "error-interrupt",
+            FindingKind::NotCaptured => "not-captured",
+        }
+    }
+}
+
+impl LevelPosition {
+    /// `ring`, `IB1`, `IB2` or `SDS`.
+    pub fn name(&self) -> &'static str {
+        ["ring", "IB1", "IB2", "SDS"].get(usize::from(self.level)).copied().unwrap_or("IB3")
+    }
+}
+
+impl HangPoint {
+    /// The innermost level, the one the CP was reading.
+    pub fn innermost(&self) -> Option<&LevelPosition> {
+        self.levels.last()
+    }
+
+    /// `ring 0 › IB1 0x100000000+0x18`; the offset is in bytes. With a range where the dump leaves one.
+    pub fn place(&self) -> String {
+        let ring = self.ring.map_or_else(|| "ring ?".to_owned(), |id| format!("ring {id}"));
+        let Some(at) = self.innermost() else { return ring };
+        let (first, last) = (at.range.0.saturating_mul(4), at.range.1.saturating_mul(4));
+        let offset = match self.iova.and_then(|iova| iova.checked_sub(at.base)) {
+            Some(offset) => format!("+{offset:#x}"),
+            None if first == last => format!("+{first:#x}"),
+            None => format!("+{first:#x}…{last:#x}"),
+        };
+        match at.level {
+            0 => format!("{ring} {:#x}{offset}", at.base),
+            _ => format!("{ring} › {} {:#x}{offset}", at.name(), at.base),
+        }
+    }
 }

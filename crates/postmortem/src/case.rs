@@ -1,0 +1,159 @@
+//! A dump laid out for questioning: registers by name, memory, evidence.
+//!
+//! Never: a judgement. Register names come from the database; a register the dump or the database lacks is `None`,
+//! never zero.
+
+use unwedge_base::{ChipId, Generation, Memory};
+use unwedge_capture::devcore::{Devcore, Indexed, RegisterValue};
+use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
+
+use crate::report::Evidence;
+use crate::sqe::SqeStat;
+
+/// One register section of a dump, by name.
+pub struct Values<'a> {
+    section: &'static str,
+    space: Registers<'a>,
+    wide: bool,
+    sorted: Vec<RegisterValue>,
+}
+
+impl<'a> Values<'a> {
+    fn new(section: &'static str, space: Registers<'a>, wide: bool, values: &[RegisterValue]) -> Values<'a> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by_key(|r| r.reg);
+        Values { section, space, wide, sorted }
+    }
+
+    /// The dump has this section.
+    pub fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    /// The value of the dword at this offset; the first one, should the dump have several.
+    pub fn at(&self, reg: u32) -> Option<u32> {
+        let i = self.sorted.partition_point(|r| r.reg < reg);
+        self.sorted.get(i).filter(|r| r.reg == reg).map(|r| r.value)
+    }
+
+    /// The value of a register by name.
+    pub fn get(&self, name: &str) -> Option<u32> {
+        self.at(self.space.offset_of(name)?)
+    }
+
+    /// The value of a register that holds an address: both dwords on GPUs with 64-bit addresses.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let low = self.space.offset_of(name)?;
+        let value = u64::from(self.at(low)?);
+        if !self.wide {
+            return Some(value);
+        }
+        Some(value | u64::from(self.at(low.checked_add(1)?)?) << 32)
+    }
+
+    /// One field of a register, shifted down.
+    pub fn field(&self, name: &str, field: &str) -> Option<u64> {
+        let reg = self.space.offset_of(name)?;
+        self.space.at(reg)?.ty()?.field(u64::from(self.at(reg)?), field)
+    }
+
+    /// The names of the single-bit fields that are set.
+    pub fn flags(&self, name: &str) -> Option<Vec<&'a str>> {
+        let reg = self.space.offset_of(name)?;
+        let value = u64::from(self.at(reg)?);
+        let Some(ty) = self.space.at(reg)?.ty() else { return Some(Vec::new()) };
+        let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return Some(Vec::new()) };
+        let set = fields.iter().filter(|f| f.low == f.high && f.raw != 0 && !f.name.is_empty());
+        Some(set.map(|f| f.name).collect())
+    }
+
+    /// What a register says, as evidence. `None` if the dump does not have it.
+    pub fn evidence(&self, name: &str) -> Option<Evidence> {
+        let value = self.get(name)?;
+        Some(Evidence::new(self.section, format!("{name} = {value:#x}")))
+    }
+
+    /// What an address register says, as evidence.
+    pub fn address_evidence(&self, name: &str) -> Option<Evidence> {
+        let value = self.address(name)?;
+        Some(Evidence { iova: Some(value), ..Evidence::new(self.section, format!("{name} = {value:#x}")) })
+    }
+
+    /// The flags of a register, as evidence.
+    pub fn flags_evidence(&self, name: &str) -> Option<Evidence> {
+        let flags = self.flags(name)?;
+        if flags.is_empty() {
+            return self.evidence(name);
+        }
+        Some(Evidence::new(self.section, format!("{name} = {}", flags.join(" | "))))
+    }
+}
+
+impl Evidence {
+    /// Evidence without an address.
+    pub fn new(section: impl Into<String>, what: impl Into<String>) -> Evidence {
+        Evidence { section: section.into(), what: what.into(), iova: None, span: None }
+    }
+}
+
+/// A dump with its memory decoded and its registers ready for look-up by name.
+pub struct Case<'a> {
+    /// The dump.
+    pub dump: &'a Devcore<'a>,
+    /// The database view of its GPU.
+    pub gpu: Gpu<'a>,
+    /// `registers:`
+    pub regs: Values<'a>,
+    /// `registers-gmu:`
+    pub gmu: Values<'a>,
+    /// Buffers and rings.
+    pub memory: Memory,
+    /// What the SQE was doing (a6xx on).
+    pub sqe: Option<SqeStat>,
+}
+
+impl<'a> Case<'a> {
+    /// Lays out a dump of a GPU.
+    pub fn new(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> Case<'a> {
+        let wide = gpu.generation().is_64bit();
+        let sqe = indexed(dump, "CP_SQE_STAT").and_then(|(words, _)| SqeStat::parse(&words));
+        Case {
+            dump,
+            gpu,
+            regs: Values::new("registers", gpu.space(Space::Gpu), wide, &dump.registers),
+            gmu: Values::new("registers-gmu", gpu.space(Space::Gmu), wide, &dump.registers_gmu),
+            memory: dump.memory(),
+            sqe,
+        }
+    }
+
+    /// The dwords of an indexed-registers block, whatever the kernel called it.
+    pub fn indexed(&self, name: &str) -> Option<(Vec<u32>, Evidence)> {
+        let (words, block) = indexed(self.dump, name)?;
+        let mut evidence = Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
+        evidence.span = Some(block.span);
+        Some((words, evidence))
+    }
+
+    /// The name of the buffer that holds an address, for people: `buffer 0x1000…`, `ring 0`.
+    pub fn place_name(&self, iova: u64) -> Option<String> {
+        let buffer = self.memory.find(iova)?;
+        let name = if buffer.name.is_empty() { String::new() } else { format!(" \"{}\"", buffer.name) };
+        Some(format!("{:#x}{name}+{:#x}", buffer.iova, iova.saturating_sub(buffer.iova)))
+    }
+}
+
+fn indexed<'d>(dump: &'d Devcore<'_>, name: &str) -> Option<(Vec<u32>, &'d Indexed<'d>)> {
+    let block = dump.indexed.iter().find(|b| b.canonical_name() == name)?;
+    let words = block.data.as_ref()?.decode();
+    (!words.is_empty()).then_some((words, block))
+}
+
+/// The generation a dump's GPU belongs to, from the chip id or, on kernels that give none, the GPU id.
+pub fn generation(gpu_id: u32, chip: ChipId) -> Option<Generation> {
+    let core = u32::from(chip.parts()[0]);
+    Generation::from_number(core).or_else(|| Generation::from_number(gpu_id / 100)).or_else(|| {
+        // Chip ids of a740 and later carry the marketing series in the low byte of the core: 0x43 is the a7xx family.
+        (core == 0x43 || core == 0x44).then_some(Generation::A7xx)
+    })
+}

@@ -1,0 +1,513 @@
+//! Where the command processor stopped: in the ring, in every IB, in a draw state.
+//!
+//! The CP's registers tell where its fetcher (ROQ) is, not where the SQE is. What is fetched but not consumed is counted
+//! back from there, over the buffers that were fetched ahead if need be; every place that fits is then compared
+//! with the headers the SQE itself remembers. Facts: freedreno's documentation and crash decoder, and CP_SQE_STAT of
+//! dumps whose stop is known.
+
+use unwedge_base::{Dwords, Generation};
+use unwedge_pm4::{Exec, Options, Walker};
+
+use crate::case::Case;
+use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
+use crate::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
+use crate::wait::Wait;
+
+/// Dwords of a walk before giving up; real submits have far fewer.
+const BUDGET: u64 = 8 << 20;
+/// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
+const LOOKBACK: u64 = 20;
+/// Largest window of the ring that is copied when it wraps around.
+const MAX_WINDOW: u64 = 1 << 20;
+/// Buffers the fetcher reads ahead at most: the current one and three more, and as many at the level above.
+const MAX_AHEAD: usize = 16;
+
+/// Where and in what state the CP stopped.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// Index of the ring in the dump.
+    pub ring: usize,
+    /// The position.
+    pub point: HangPoint,
+    /// What the walk met there.
+    pub scene: Scene,
+    /// What was read to find it.
+    pub evidence: Vec<Evidence>,
+    /// How the headers that the SQE remembers compare with the stream; `None` if it remembers none, or the stream is
+    /// not in the dump.
+    pub headers_agree: Option<bool>,
+    /// The walk over the stream reached the position.
+    pub reached: bool,
+}
+
+/// What the CP says about the stream of one level.
+struct Fetch {
+    base: u64,
+    /// Dwords of the buffer being fetched, where a register tells.
+    dwords: Option<u64>,
+    /// Dwords not fetched yet.
+    unfetched: u64,
+    /// Dwords fetched and not consumed; `None` where no register tells.
+    buffered: Option<u64>,
+}
+
+impl Fetch {
+    fn unread(&self) -> u64 {
+        self.unfetched.saturating_add(self.buffered.unwrap_or(0))
+    }
+}
+
+/// A place where the CP may be.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    /// The call it is in; `None` for the ring.
+    call: Option<usize>,
+    /// Dword index of the last dword consumed.
+    last_read: u64,
+    /// Dwords between the first that may not be executed and `last_read`, where the registers do not say it.
+    slack: u64,
+    score: i32,
+    /// The SQE's headers: `Some(false)` contradicts, `Some(true)` agrees.
+    agrees: Option<bool>,
+    /// The dwords left are known from a register.
+    counted: bool,
+}
+
+/// A stretch of the ring.
+struct Window<'m> {
+    /// Ring dword of its first dword.
+    start: u64,
+    words: std::borrow::Cow<'m, [u32]>,
+    len: u64,
+    iova: Option<u64>,
+}
+
+impl Window<'_> {
+    fn dwords(&self) -> Dwords<'_> {
+        Dwords::new(&self.words, self.len as usize)
+    }
+}
+
+/// Finds where the CP stopped; `None` if the dump has no ring.
+pub fn locate(case: &Case<'_>) -> Option<Stop> {
+    let ring_index = hung_ring(case)?;
+    let ring = case.dump.rings.get(ring_index)?;
+    let ring_dwords = u64::from(ring.size.unwrap_or(0) / 4).max(1);
+    let read = ring_position(case, ring_index, ring_dwords);
+    let written =
+        ring.wptr.or_else(|| case.regs.get("CP_RB_WPTR")).map_or(read, |w| u64::from(w) % ring_dwords);
+    let anchor = ring.rptr.map_or(read, |r| u64::from(r) % ring_dwords);
+
+    let mut stop = None;
+    for lookback in [LOOKBACK, ring_dwords.saturating_sub(1)] {
+        // Too far behind the register's position to be of the same submit: a shadow that was not updated.
+        let from = back(anchor, lookback, ring_dwords);
+        let window = window(case, ring_index, from, written, ring_dwords);
+        let found = locate_in(case, ring_index, &window, read, ring_dwords);
+        let enough = found.reached;
+        if enough || stop.is_none() {
+            stop = Some(found);
+        }
+        if enough {
+            break;
+        }
+    }
+    stop
+}
+
+/// The ring the CP reads: the one at CP_RB_BASE, else one with work left.
+fn hung_ring(case: &Case<'_>) -> Option<usize> {
+    let rings = &case.dump.rings;
+    let base = case.regs.address("CP_RB_BASE");
+    let pending = |r: &unwedge_capture::devcore::Ring<'_>| {
+        r.last_fence.zip(r.retired_fence).is_some_and(|(last, retired)| last != retired)
+    };
+    rings
+        .iter()
+        .position(|r| Some(r.iova) == base && r.size != Some(0))
+        .or_else(|| rings.iter().position(pending))
+        .or_else(|| rings.iter().position(|r| r.rptr != r.wptr))
+        .or_else(|| (!rings.is_empty()).then_some(0))
+}
+
+/// The ring dword the CP consumes next.
+fn ring_position(case: &Case<'_>, ring: usize, ring_dwords: u64) -> u64 {
+    let shadow = case.dump.rings.get(ring).and_then(|r| r.rptr);
+    let rptr = case.regs.get("CP_RB_RPTR").or(shadow).unwrap_or(0);
+    let rptr = u64::from(rptr) % ring_dwords;
+    match case.gpu.generation() {
+        // The register is where the fetcher reads. On a7xx it is where the SQE reads.
+        Generation::A6xx => back(rptr, buffered(case, "RB").unwrap_or(0), ring_dwords),
+        _ => rptr,
+    }
+}
+
+fn back(from: u64, by: u64, size: u64) -> u64 {
+    (from + size - by % size) % size
+}
+
+/// Dwords in the fetch queue of a level. The register counts the dword in work too.
+fn buffered(case: &Case<'_>, level: &str) -> Option<u64> {
+    Some(case.regs.field(&format!("CP_ROQ_AVAIL_{level}"), "REM")?.saturating_sub(1))
+}
+
+fn fetch(case: &Case<'_>, level: &str) -> Option<Fetch> {
+    const SIZE_BITS: u32 = 0xf_ffff;
+    let base = case.regs.address(&format!("CP_{level}_BASE")).filter(|&base| base != 0)?;
+    let unfetched = case
+        .regs
+        .get(&format!("CP_{level}_REM_SIZE"))
+        .or_else(|| case.regs.get(&format!("CP_{level}_BUFSZ")))?;
+    let dwords = case.regs.get(&format!("CP_{level}_DWORDS")).filter(|&d| d != 0);
+    Some(Fetch {
+        base,
+        dwords: dwords.map(u64::from),
+        unfetched: u64::from(unfetched & SIZE_BITS),
+        buffered: buffered(case, level),
+    })
+}
+
+/// The ring from the first plausible packet at or after `from` up to `written`.
+fn window<'m>(case: &'m Case<'_>, ring: usize, from: u64, written: u64, ring_dwords: u64) -> Window<'m> {
+    let iova = case.dump.rings.get(ring).map_or(0, |r| r.iova);
+    let contents = case.memory.dwords(iova).unwrap_or_default();
+    let span = back(written, from, ring_dwords).min(MAX_WINDOW);
+    let at = |i: u64| contents.get(((from + i) % ring_dwords) as usize);
+    let plausible = |i: u64| {
+        let Some(header) = at(i).filter(|&raw| raw != 0).and_then(|raw| header_of(raw, case.gpu.generation())) else {
+            return false;
+        };
+        let next = i.saturating_add(1).saturating_add(u64::from(header.count()));
+        next >= span || at(next).is_some_and(|raw| raw != 0 && header_of(raw, case.gpu.generation()).is_some())
+    };
+    let skip = (0..span.min(4096)).find(|&i| plausible(i)).unwrap_or(0);
+    let (start, len) = ((from + skip) % ring_dwords, span - skip);
+    if start + len <= ring_dwords {
+        let part = contents.skip(start as usize).take(len as usize);
+        let iova = iova.checked_add(start * 4);
+        return Window { start, words: std::borrow::Cow::Borrowed(part.stored()), len, iova };
+    }
+    let words: Vec<u32> =
+        (0..len).map(|i| contents.get(((start + i) % ring_dwords) as usize).unwrap_or(0)).collect();
+    Window { start, words: std::borrow::Cow::Owned(words), len, iova: None }
+}
+
+fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> Stop {
+    let options = Options { linear: false, budget: BUDGET };
+    let mut list = CallList::default();
+    Walker::new(case.gpu, &case.memory, options.clone()).walk(window.dwords(), window.iova, &mut list);
+    let calls = list.calls;
+
+    let fetches = [fetch(case, "IB1"), fetch(case, "IB2")];
+    let ring_read = back(read, window.start, ring_dwords);
+    let mut candidates = Vec::new();
+    let mut outer: Option<Candidate> = None;
+    for (level, fetch) in (1u8..).zip(&fetches) {
+        let Some(fetch) = fetch else { continue };
+        let found = level_candidates(case, &calls, level, fetch, outer.as_ref());
+        outer = found.iter().copied().max_by_key(|c| c.score).or(outer);
+        candidates.extend(found);
+    }
+    if ring_read > 0 {
+        let mut c = Candidate {
+            call: None,
+            last_read: ring_read - 1,
+            slack: 0,
+            score: 0,
+            agrees: None,
+            counted: case.regs.get("CP_RB_RPTR").is_some(),
+        };
+        compare_headers(case, window.dwords(), &mut c);
+        candidates.push(c);
+    }
+    let mut best = candidates.iter().copied().max_by_key(|c| c.score).unwrap_or(Candidate {
+        call: None,
+        last_read: 0,
+        slack: 0,
+        score: 0,
+        agrees: None,
+        counted: false,
+    });
+    narrow_to_wait(case, &calls, window, &mut best);
+
+    let keys = key_registers(case);
+    let mut stopper = Stopper::new(case.gpu, best.call, best.last_read, &keys);
+    Walker::new(case.gpu, &case.memory, options).walk(window.dwords(), window.iova, &mut stopper);
+    describe(case, ring, window, ring_dwords, &calls, &fetches, best, ring_read, stopper.scene)
+}
+
+/// Every place in the streams of one level that the fetch registers allow.
+fn level_candidates(
+    case: &Case<'_>,
+    calls: &[Call],
+    level: u8,
+    fetch: &Fetch,
+    outer: Option<&Candidate>,
+) -> Vec<Candidate> {
+    let made: Vec<usize> =
+        (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
+    let mut out = Vec::new();
+    for (order, &fetched) in made.iter().enumerate() {
+        let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
+        let same_size = fetch.dwords.is_none_or(|d| d == call.size);
+        let mut left = fetch.unread();
+        let mut at = order;
+        let mut steps = 0;
+        let hit = loop {
+            let Some(c) = made.get(at).and_then(|&i| calls.get(i)) else { break None };
+            if left < c.size {
+                break Some(made[at]);
+            }
+            // Nothing of this buffer is consumed: the CP is in the one before it, at the last dword if none is left.
+            left -= c.size;
+            steps += 1;
+            if at == 0 || steps > MAX_AHEAD {
+                break None;
+            }
+            at -= 1;
+        };
+        let Some(hit) = hit else { continue };
+        let call = &calls[hit];
+        let mut c = Candidate {
+            call: Some(hit),
+            last_read: call.size.saturating_sub(left).saturating_sub(1),
+            slack: if fetch.buffered.is_some() { 0 } else { roq_depth(case.gpu.generation()) },
+            score: i32::from(level) + i32::from(same_size) + if left > 0 { 4 } else { 0 },
+            agrees: None,
+            counted: fetch.buffered.is_some(),
+        };
+        if let Some(outer) = outer {
+            c.score += fits_outer(call, outer);
+        }
+        if let Some(stream) = case.memory.dwords(call.iova) {
+            compare_headers(case, stream.take(call.size as usize), &mut c);
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The caller of a stream in work cannot be ahead of what the CP has fetched of the level above.
+fn fits_outer(call: &Call, outer: &Candidate) -> i32 {
+    match (call.parent, outer.call) {
+        (parent, outer_call) if parent == outer_call && call.at <= outer.last_read => 3,
+        (Some(parent), Some(outer_call)) if parent < outer_call => 1,
+        _ => -6,
+    }
+}
+
+/// Dwords that may lie fetched where no register counts them.
+fn roq_depth(generation: Generation) -> u64 {
+    if generation.is_64bit() { 256 } else { 128 }
+}
+
+fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
+    let Some(sqe) = &case.sqe else { return };
+    let Some((_, raw, before)) = packet_at(stream, c.last_read, case.gpu.generation()) else { return };
+    if raw != sqe.header() {
+        c.agrees = Some(false);
+        c.score -= 5;
+        return;
+    }
+    c.agrees = Some(true);
+    c.score += 10;
+    // The SQE remembers operations; register writes in between do not count.
+    let mut operations = before.iter().filter(|&&h| {
+        !matches!(
+            header_of(h, case.gpu.generation()),
+            Some(unwedge_pm4::header::Header::Registers { .. } | unwedge_pm4::header::Header::Padding)
+        )
+    });
+    c.score += 3 * sqe.previous.iter().take_while(|&h| operations.next() == Some(h)).count() as i32;
+}
+
+/// Without a count of what is fetched ahead, the CP may be anywhere in the last stretch: a packet there that waits for
+/// a value which is not there is where it stands.
+fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &mut Candidate) {
+    if best.slack == 0 {
+        return;
+    }
+    let stream = match best.call.and_then(|i| calls.get(i)) {
+        Some(call) => case.memory.dwords(call.iova).map(|s| s.take(call.size as usize)),
+        None => Some(window.dwords()),
+    };
+    let Some(stream) = stream else { return };
+    let first = best.last_read.saturating_sub(best.slack);
+    let mut index = first;
+    let Some((start, ..)) = packet_at(stream, index, case.gpu.generation()) else { return };
+    index = start;
+    while index <= best.last_read {
+        let Some(raw) = stream.get(index as usize) else { return };
+        let header = header_of(raw, case.gpu.generation());
+        let count = header.map_or(0, |h| h.count());
+        if let Some(header) = header {
+            let op = match packet_name(case.gpu, header).as_str() {
+                "CP_WAIT_REG_MEM" => unwedge_pm4::Op::WaitRegMem,
+                "CP_WAIT_MEM_GTE" => unwedge_pm4::Op::WaitMemGte,
+                _ => unwedge_pm4::Op::Other,
+            };
+            let payload: Vec<u32> = stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();
+            let unmet = Wait::parse(op, &payload, case.gpu.generation())
+                .is_some_and(|w| w.now(case).is_some_and(|now| !w.accepts(now)));
+            if unmet {
+                best.last_read = index + u64::from(count);
+                best.slack = 0;
+                return;
+            }
+        }
+        index = index.saturating_add(1).saturating_add(u64::from(count));
+    }
+}
+
+/// Registers that describe a draw for people, where this generation has them.
+const KEY_REGISTERS: &[&str] = &[
+    "RB_MRT[0].BUF_INFO",
+    "RB_MRT[0].BASE",
+    "RB_DEPTH_BUFFER_INFO",
+    "RB_DEPTH_BUFFER_BASE",
+    "SP_VS_OBJ_START",
+    "SP_FS_OBJ_START",
+    "SP_CS_OBJ_START",
+    "RB_2D_DST_INFO",
+    "RB_2D_DST",
+    "SP_PS_2D_SRC_INFO",
+    "SP_PS_2D_SRC",
+    "RB_BLIT_DST_INFO",
+    "RB_BLIT_DST",
+    "RB_BLIT_INFO",
+    "HLSQ_CS_NDRANGE_0",
+];
+
+fn key_registers(case: &Case<'_>) -> Vec<u32> {
+    KEY_REGISTERS.iter().filter_map(|name| case.gpu.reg_offset(name)).collect()
+}
+
+#[allow(clippy::too_many_arguments, reason = "the pieces of one search, put together once")]
+fn describe(
+    case: &Case<'_>,
+    ring: usize,
+    window: &Window<'_>,
+    ring_dwords: u64,
+    calls: &[Call],
+    fetches: &[Option<Fetch>; 2],
+    best: Candidate,
+    ring_read: u64,
+    scene: Scene,
+) -> Stop {
+    let mut levels = Vec::new();
+    let (mut call, mut start, mut end) = (best.call, best.last_read, best.last_read);
+    if let Some(packet) = &scene.packet {
+        start = packet.index.min(best.last_read);
+    }
+    start = start.saturating_sub(best.slack);
+    while let Some(c) = call.and_then(|i| calls.get(i)) {
+        levels.push(LevelPosition { level: c.level, base: c.iova, size: Some(c.size), range: (start, end) });
+        (start, end) = (c.at, c.at.saturating_add(3));
+        if let Some(fetch) = c.level.checked_sub(2).and_then(|l| fetches.get(usize::from(l))).and_then(Option::as_ref)
+        {
+            // The level above is fetched ahead of the call in work.
+            let parent = c.parent.and_then(|i| calls.get(i));
+            if let Some(parent) = parent.filter(|p| p.iova == fetch.base) {
+                end = end.max(parent.size.saturating_sub(fetch.unread()).saturating_sub(1));
+            }
+        }
+        call = c.parent;
+    }
+    let ring_base = case.dump.rings.get(ring).map_or(0, |r| r.iova);
+    if best.call.is_some() {
+        end = end.max(ring_read.saturating_sub(1));
+    }
+    levels.push(LevelPosition {
+        level: 0,
+        base: ring_base,
+        size: Some(ring_dwords),
+        range: ((window.start + start) % ring_dwords, (window.start + end) % ring_dwords),
+    });
+    levels.reverse();
+    let sds = draw_state_position(case, scene.packet.as_ref().map(|p| p.raw));
+    let trust = trust_of(case, &best, &scene);
+    let (packet, iova) = match (&sds, &scene.packet, &scene.garbage) {
+        (Some((_, name, iova)), ..) => (Some(name.clone()), Some(*iova)),
+        (None, Some(step), _) => (Some(step.name.clone()), step.iova),
+        (None, None, Some((raw, iova))) => (Some(format!("{raw:#010x} (no packet)")), *iova),
+        _ => (None, None),
+    };
+    levels.extend(sds.map(|(position, ..)| position));
+    let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
+    let reached = scene.reached;
+    let point = HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
+    Stop { ring, point, evidence: evidence(case, ring), headers_agree: best.agrees, scene, reached }
+}
+
+/// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is not that of
+/// the packet in the IB.
+fn draw_state_position(case: &Case<'_>, ib_packet: Option<u32>) -> Option<(LevelPosition, String, u64)> {
+    let fetch = fetch(case, "SDS")?;
+    let size = fetch.dwords?;
+    let header = case.sqe.as_ref().map(|s| s.header());
+    if header.is_some() && header == ib_packet {
+        return None;
+    }
+    let unread = fetch.unread();
+    if unread == 0 && header.is_none() {
+        return None;
+    }
+    let last = size.checked_sub(unread)?.checked_sub(1)?;
+    let stream = case.memory.dwords(fetch.base)?.take(size as usize);
+    let (index, raw, _) = packet_at(stream, last, case.gpu.generation())?;
+    if header.is_some_and(|h| h != raw) {
+        return None;
+    }
+    let name = header_of(raw, case.gpu.generation()).map(|h| packet_name(case.gpu, h))?;
+    let iova = fetch.base.checked_add(index.checked_mul(4)?)?;
+    Some((LevelPosition { level: 3, base: fetch.base, size: Some(size), range: (index, last) }, name, iova))
+}
+
+fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
+    if !scene.reached {
+        return Trust::Guess;
+    }
+    let in_ib = best.call.is_some();
+    match (best.agrees, best.counted, best.slack) {
+        (Some(true), true, _) => Trust::Certain,
+        (Some(true), false, _) => Trust::Likely,
+        (Some(false), ..) => Trust::Possible,
+        (None, true, _) if in_ib || case.gpu.generation() >= Generation::A6xx => Trust::Likely,
+        (None, _, 0) if in_ib => Trust::Likely,
+        (None, ..) => Trust::Possible,
+    }
+}
+
+fn evidence(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
+    let mut out = Vec::new();
+    if let Some(sqe) = &case.sqe {
+        let name = header_of(sqe.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
+        let name = name.unwrap_or_else(|| "no packet".to_owned());
+        let what = format!("PC {:#x}, $01 = {:#010x} ({name})", sqe.pc, sqe.header());
+        out.push(Evidence::new("indexed-registers CP_SQE_STAT", what));
+    }
+    for level in ["IB2", "IB1"] {
+        if fetch(case, level).is_none() {
+            continue;
+        }
+        out.extend(case.regs.address_evidence(&format!("CP_{level}_BASE")));
+        out.extend(case.regs.evidence(&format!("CP_{level}_REM_SIZE")));
+        out.extend(case.regs.evidence(&format!("CP_{level}_BUFSZ")));
+        if let Some(rem) = case.regs.field(&format!("CP_ROQ_AVAIL_{level}"), "REM") {
+            out.push(Evidence::new("registers", format!("CP_ROQ_AVAIL_{level}.REM = {rem:#x}")));
+        }
+    }
+    out.extend(case.regs.evidence("CP_RB_RPTR"));
+    if let Some(r) = case.dump.rings.get(ring) {
+        let mut e = Evidence::new(format!("ringbuffer {}", r.id), pointers(r.rptr, r.wptr));
+        (e.iova, e.span) = (Some(r.iova), Some(r.span));
+        out.push(e);
+    }
+    out
+}
+
+/// `rptr 40, wptr 56`.
+pub(crate) fn pointers(rptr: Option<u32>, wptr: Option<u32>) -> String {
+    let show = |v: Option<u32>| v.map_or_else(|| "unknown".to_owned(), |v| v.to_string());
+    format!("rptr {}, wptr {}", show(rptr), show(wptr))
+}

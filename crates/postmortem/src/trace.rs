@@ -1,0 +1,422 @@
+//! Two walks over the hung stream: one that lists which buffers the ring calls, one that stops at a position and
+//! remembers the state there.
+//!
+//! Both count the calls of indirect buffers in the same order, so that a call is known by its number. Never: a guess
+//! about where the position is.
+
+use std::collections::VecDeque;
+
+use unwedge_base::{Dwords, Generation};
+use unwedge_hw::Gpu;
+use unwedge_pm4::header::Header;
+use unwedge_pm4::{DrawKind, Event, Exec, Flow, Op, Packet, Sink, State, Stream, StreamKind, TroubleKind};
+
+/// Calls listed at most; streams with more are not told apart any further.
+const MAX_CALLS: usize = 1 << 16;
+/// Packets and draws remembered before the stop.
+const RECENT: usize = 64;
+/// Dwords of the packet at the stop that are kept.
+const PAYLOAD: usize = 64;
+
+/// One call of an indirect buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// 1 for IB1, 2 for IB2.
+    pub level: u8,
+    /// Where it starts.
+    pub iova: u64,
+    /// Dwords, as the call claims.
+    pub size: u64,
+    /// The call that holds this call; `None` for the ring.
+    pub parent: Option<usize>,
+    /// Dword index of the calling packet in the parent's stream.
+    pub at: u64,
+    /// Whether the call is made.
+    pub exec: Exec,
+}
+
+/// Where in the nest of calls a walk is.
+#[derive(Default)]
+struct Nest {
+    /// One entry for each stream entered: its call number, if it is a call, and the index of its latest packet.
+    stack: Vec<Frame>,
+    ring_at: u64,
+    calls: usize,
+}
+
+struct Frame {
+    call: Option<usize>,
+    at: u64,
+}
+
+impl Nest {
+    /// Call number of the innermost stream: `Some(None)` in the ring, `None` inside groups and the like.
+    fn current(&self) -> Option<Option<usize>> {
+        match self.stack.last() {
+            None => Some(None),
+            Some(frame) => frame.call.map(Some),
+        }
+    }
+
+    fn packet(&mut self, index: usize) {
+        *self.stack.last_mut().map_or(&mut self.ring_at, |frame| &mut frame.at) = index as u64;
+    }
+
+    /// A nested stream is reached: its call, if it is one.
+    fn reach(&mut self, stream: &Stream<'_>) -> Option<(usize, Call)> {
+        let parent = self.current()?;
+        if stream.kind != StreamKind::Indirect {
+            return None;
+        }
+        let at = self.stack.last().map_or(self.ring_at, |frame| frame.at);
+        let number = self.calls;
+        self.calls += 1;
+        let call = Call {
+            level: stream.level,
+            iova: stream.iova?,
+            size: stream.claimed,
+            parent,
+            at,
+            exec: stream.exec,
+        };
+        Some((number, call))
+    }
+}
+
+/// Lists the calls of indirect buffers, in order.
+#[derive(Default)]
+pub struct CallList {
+    /// The calls.
+    pub calls: Vec<Call>,
+    nest: Nest,
+}
+
+impl Sink for CallList {
+    fn event(&mut self, _state: &State, event: &Event<'_>) -> Flow {
+        match event {
+            Event::Packet(packet) => self.nest.packet(packet.place.index),
+            Event::Missing(stream) => {
+                if let Some((_, call)) = self.nest.reach(stream) {
+                    self.keep(call);
+                }
+            }
+            Event::Enter(stream) => {
+                let reached = self.nest.reach(stream);
+                self.nest.stack.push(Frame { call: reached.map(|(number, _)| number), at: 0 });
+                if let Some((_, call)) = reached {
+                    self.keep(call);
+                }
+            }
+            Event::Leave(_) => {
+                self.nest.stack.pop();
+            }
+            _ => {}
+        }
+        Flow::Continue
+    }
+}
+
+impl CallList {
+    fn keep(&mut self, call: Call) {
+        if self.calls.len() < MAX_CALLS {
+            self.calls.push(call);
+        }
+    }
+}
+
+/// A piece of work met on the way to the stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Number, counted as listings count.
+    pub number: u32,
+    /// What.
+    pub kind: DrawKind,
+    /// Name of its packet.
+    pub packet: String,
+    /// Address of its packet.
+    pub iova: Option<u64>,
+    /// Whether it was executed.
+    pub exec: Exec,
+    /// Primitive type.
+    pub primitive: Option<u32>,
+    /// Indices or vertices.
+    pub count: Option<u32>,
+    /// Instances.
+    pub instances: Option<u32>,
+    /// Event.
+    pub event: Option<u32>,
+    /// Packets of CP_WAIT_FOR_IDLE met before it.
+    pub waits_before: u32,
+    /// Marker or mode it ran under.
+    pub marker: Option<u32>,
+}
+
+/// A packet at or before the stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its header dword.
+    pub raw: u32,
+    /// Its name: the operation's or `writes NAME`.
+    pub name: String,
+    /// The operation's meaning.
+    pub op: Op,
+    /// Where its header lies.
+    pub iova: Option<u64>,
+    /// Dword index in its stream.
+    pub index: u64,
+    /// Payload, at most its first dwords.
+    pub payload: Vec<u32>,
+    /// Whether it is executed.
+    pub exec: Exec,
+}
+
+/// An address held by a register at the stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldAddress {
+    /// Register of the low dword.
+    pub reg: u32,
+    /// Address.
+    pub iova: u64,
+}
+
+/// What a walk met at and before the stop.
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// The packet at the stop.
+    pub packet: Option<Step>,
+    /// The dword at the stop is no packet header: the dword and where it lies.
+    pub garbage: Option<(u32, Option<u64>)>,
+    /// Bad headers before the stop in the hung streams: address, dword.
+    pub earlier_garbage: Vec<(Option<u64>, u32)>,
+    /// Packets before the stop in its own stream, newest last.
+    pub before: VecDeque<Step>,
+    /// Work that the packet at the stop starts.
+    pub own_work: Option<Work>,
+    /// Work before the stop, newest last; what was predicated away is left out.
+    pub work: VecDeque<Work>,
+    /// Marker or mode at the stop.
+    pub marker: Option<u32>,
+    /// The bin at the stop.
+    pub bin: unwedge_pm4::Bin,
+    /// CP_WAIT_FOR_IDLE packets met.
+    pub waits: u32,
+    /// Packets since the last CP_WAIT_FOR_IDLE, over all streams.
+    pub since_wait: u32,
+    /// Addresses in written registers at the stop.
+    pub addresses: Vec<HeldAddress>,
+    /// Written registers at the stop that describe a draw: register, value.
+    pub key_registers: Vec<(u32, u32)>,
+    /// Values of registers that the stream wrote, for the packet at the stop to compare with.
+    pub reached: bool,
+}
+
+/// Walks to a position.
+pub struct Stopper<'s> {
+    gpu: Gpu<'s>,
+    target: Option<usize>,
+    /// Dword index, in the target stream, of the last dword read.
+    last_read: u64,
+    /// Registers whose values are kept.
+    keys: &'s [u32],
+    nest: Nest,
+    in_hit: bool,
+    /// What was met.
+    pub scene: Scene,
+}
+
+impl<'s> Stopper<'s> {
+    /// Stops at the packet that holds dword `last_read` of call number `target` (`None`: of the ring).
+    pub fn new(gpu: Gpu<'s>, target: Option<usize>, last_read: u64, keys: &'s [u32]) -> Stopper<'s> {
+        let scene = Scene::default();
+        Stopper { gpu, target, last_read, keys, nest: Nest::default(), in_hit: false, scene }
+    }
+
+    fn in_target(&self) -> bool {
+        self.nest.current() == Some(self.target)
+    }
+
+    fn covers(&self, index: usize, dwords: usize) -> bool {
+        let start = index as u64;
+        start <= self.last_read && self.last_read < start.saturating_add(dwords.max(1) as u64)
+    }
+
+    fn snapshot(&mut self, state: &State) {
+        self.scene.marker = state.marker;
+        self.scene.bin = state.bin;
+        self.scene.key_registers =
+            self.keys.iter().filter_map(|&reg| Some((reg, state.regs.get(reg)?))).collect();
+        let wide = self.gpu.generation().is_64bit();
+        self.scene.addresses = state
+            .regs
+            .iter_written()
+            .filter_map(|reg| {
+                let entry = self.gpu.reg(reg)?;
+                let is_address = entry.dword() == 0 && entry.ty()?.is_address();
+                let low = u64::from(state.regs.get(reg)?);
+                let high = if wide { u64::from(state.regs.get(reg.checked_add(1)?)?) } else { 0 };
+                is_address.then_some(HeldAddress { reg, iova: low | high << 32 })
+            })
+            .collect();
+    }
+
+    fn met(&mut self, packet: &Packet<'_>) {
+        if self.in_target() && self.covers(packet.place.index, packet.dwords.len()) {
+            self.scene.reached = true;
+            self.in_hit = true;
+            self.scene.packet = Some(step(self.gpu, packet));
+            return;
+        }
+        if packet.exec != Exec::NotTaken {
+            self.scene.since_wait = self.scene.since_wait.saturating_add(1);
+            if packet.op == Op::WaitForIdle {
+                self.scene.waits = self.scene.waits.saturating_add(1);
+                self.scene.since_wait = 0;
+            }
+        }
+        if self.in_target() {
+            push_recent(&mut self.scene.before, step(self.gpu, packet));
+        }
+    }
+}
+
+fn push_recent<T>(recent: &mut VecDeque<T>, item: T) {
+    if recent.len() == RECENT {
+        recent.pop_front();
+    }
+    recent.push_back(item);
+}
+
+/// The name people use for a packet.
+pub fn packet_name(gpu: Gpu<'_>, header: Header) -> String {
+    match header {
+        Header::Registers { reg, .. } => match gpu.reg(reg) {
+            Some(entry) => format!("write of {}", entry.name()),
+            None => format!("write of register {reg:#x}"),
+        },
+        Header::Operation { opcode, .. } => match gpu.packet_name(opcode) {
+            Some(name) => name.to_owned(),
+            None => format!("operation {opcode:#x}"),
+        },
+        Header::Padding => "padding".to_owned(),
+    }
+}
+
+fn step(gpu: Gpu<'_>, packet: &Packet<'_>) -> Step {
+    Step {
+        raw: packet.raw,
+        name: packet_name(gpu, packet.header),
+        op: packet.op,
+        iova: packet.place.iova,
+        index: packet.place.index as u64,
+        payload: packet.payload.take(PAYLOAD).iter().collect(),
+        exec: packet.exec,
+    }
+}
+
+impl Sink for Stopper<'_> {
+    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        if self.scene.reached && !self.in_hit {
+            if let Event::Enter(_) = event {
+                return Flow::Skip;
+            }
+            return Flow::Continue;
+        }
+        match event {
+            Event::Packet(packet) => {
+                self.nest.packet(packet.place.index);
+                if !self.in_hit {
+                    self.met(packet);
+                }
+            }
+            Event::PacketEnd(packet) => {
+                let own = self.scene.packet.as_ref().is_some_and(|p| p.index == packet.place.index as u64);
+                if self.in_hit && own && self.in_target() {
+                    self.snapshot(state);
+                    self.in_hit = false;
+                }
+            }
+            Event::Missing(stream) => {
+                self.nest.reach(stream);
+            }
+            Event::Enter(stream) => {
+                if self.in_hit && stream.kind == StreamKind::Indirect {
+                    return Flow::Skip;
+                }
+                let call = self.nest.reach(stream).map(|(number, _)| number);
+                self.nest.stack.push(Frame { call, at: 0 });
+            }
+            Event::Leave(_) => {
+                self.nest.stack.pop();
+            }
+            Event::Draw(draw) => {
+                let work = Work {
+                    number: draw.number,
+                    kind: draw.kind,
+                    packet: packet_name(self.gpu, draw.packet.header),
+                    iova: draw.packet.place.iova,
+                    exec: draw.packet.exec,
+                    primitive: draw.primitive,
+                    count: draw.count,
+                    instances: draw.instances,
+                    event: draw.event,
+                    waits_before: self.scene.waits,
+                    marker: state.marker,
+                };
+                if self.in_hit {
+                    self.snapshot(state);
+                    self.scene.own_work = Some(work);
+                } else if draw.packet.exec != Exec::NotTaken {
+                    push_recent(&mut self.scene.work, work);
+                }
+            }
+            Event::Trouble(trouble) => {
+                if let TroubleKind::BadHeader { raw, skipped, .. } = trouble.kind {
+                    if self.in_target() && self.covers(trouble.place.index, skipped) {
+                        self.scene.reached = true;
+                        self.scene.garbage = Some((raw, trouble.place.iova));
+                        self.snapshot(state);
+                    } else if self.nest.current().is_some() && self.scene.earlier_garbage.len() < RECENT {
+                        self.scene.earlier_garbage.push((trouble.place.iova, raw));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Flow::Continue
+    }
+}
+
+/// The packet of a stream that holds dword `last`, found by hopping over headers: its index, and the headers before it,
+/// newest first. `None` if the stream does not hold that dword or the headers do not lead there.
+pub fn packet_at(stream: Dwords<'_>, last: u64, generation: Generation) -> Option<(u64, u32, Vec<u32>)> {
+    const HOPS: usize = 1 << 22;
+    let mut index = 0usize;
+    let mut before: VecDeque<u32> = VecDeque::new();
+    for _ in 0..HOPS {
+        let raw = stream.get(index)?;
+        let dwords = header_of(raw, generation).map_or(1, payload_dwords);
+        let end = index.checked_add(dwords)?;
+        if (index as u64..end as u64).contains(&last) {
+            return Some((index as u64, raw, before.into_iter().rev().collect()));
+        }
+        if before.len() == 8 {
+            before.pop_front();
+        }
+        before.push_back(raw);
+        index = end;
+    }
+    None
+}
+
+fn payload_dwords(header: Header) -> usize {
+    let count = match header {
+        Header::Registers { count, .. } | Header::Operation { count, .. } => count,
+        Header::Padding => 0,
+    };
+    1 + count as usize
+}
+
+/// The header a dword stands for, if it is one on this generation.
+pub fn header_of(raw: u32, generation: Generation) -> Option<Header> {
+    Header::decode(raw, generation)
+}
