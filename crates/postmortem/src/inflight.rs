@@ -187,7 +187,7 @@ fn key_words(case: &Case<'_>, stop: &Stop, reg: u32, value: u32) -> Option<(Stri
 }
 
 /// Work before the stop that may be the culprit.
-pub fn suspects(case: &Case<'_>, stop: &Stop, open: &Open<'_>, pool: Option<&Mempool>) -> Option<Finding> {
+pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Option<Finding> {
     let blit_open = pool.and_then(|p| p.queue("PS")).is_some_and(|q| ends_blit(q, case));
     let culprit = open.work.iter().find(|w| blit_open && w.kind == DrawKind::Blit).or(open.work.first())?;
     let mut evidence: Vec<_> = open

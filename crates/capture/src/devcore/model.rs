@@ -8,6 +8,7 @@ use super::lines::Section;
 use super::{read, render};
 use crate::ascii85;
 use std::borrow::Cow;
+use std::fmt;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
 
 /// A msm devcoredump. Absent sections are `None` or empty; nothing is filled in.
@@ -112,7 +113,7 @@ pub struct PageTables<'a> {
 pub type Extra<'a> = Vec<Cow<'a, [u8]>>;
 
 /// Ascii85 contents of a section entry. Decoding is put off until somebody asks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Blob<'a> {
     /// The encoded text, leading blanks removed.
     pub encoded: Cow<'a, [u8]>,
@@ -140,6 +141,13 @@ impl Blob<'_> {
     pub fn encode(dwords: &[u32]) -> Blob<'static> {
         let used = dwords.iter().rposition(|&d| d != 0).map_or(0, |last| last + 1);
         Blob { encoded: Cow::Owned(ascii85::encode(&dwords[..used])), span: Span::default() }
+    }
+}
+
+impl fmt::Debug for Blob<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = String::from_utf8_lossy(&self.encoded[..self.encoded.len().min(20)]);
+        write!(f, "Blob({start:?} of {} bytes at {})", self.encoded.len(), self.span.start)
     }
 }
 

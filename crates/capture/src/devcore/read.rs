@@ -40,6 +40,12 @@ struct Open {
     header_pending: bool,
 }
 
+impl Open {
+    fn has(&self, key: &str) -> bool {
+        KEYS.iter().position(|&k| k == key).is_some_and(|bit| self.seen & 1 << bit != 0)
+    }
+}
+
 /// Every key of an entry that can be read once.
 const KEYS: [&str; 21] = [
     "id",
@@ -73,6 +79,8 @@ struct Reader<'a> {
     at: usize,
     /// The `sp` that the next `usptp` belongs to.
     sp: u32,
+    /// Headings that were read, as bits by [`Section`].
+    headings: u16,
     /// Something of the grammar was found.
     recognized: bool,
     /// What follows is not read.
@@ -92,6 +100,7 @@ impl<'a> Reader<'a> {
             open: None,
             at: 0,
             sp: 0,
+            headings: 0,
             recognized: false,
             ended: false,
             notes: 0,
@@ -182,9 +191,10 @@ impl<'a> Reader<'a> {
     fn heading(&mut self, line: &Line<'a>, section: Section) {
         self.close();
         self.recognized = true;
-        if self.dump.layout.sections.iter().rev().take(64).any(|s| s.section == Some(section)) {
+        if self.headings & 1 << section as u8 != 0 {
             self.loss(line.span, || format!("section `{}` for the second time", section.name()));
         }
+        self.headings |= 1 << section as u8;
         self.list_section(Cow::Borrowed(section.name()), Some(section), line.span);
         let piece = if self.same(line.raw, |r, _| r.heading(section)) {
             Piece::Heading(section)
@@ -246,7 +256,7 @@ impl<'a> Reader<'a> {
     }
 
     fn check_register(&mut self, line: &Line<'a>, offset: u32, exact: bool) {
-        if !exact || offset % 4 != 0 {
+        if !exact || !offset.is_multiple_of(4) {
             self.loss(line.span, || "malformed register".into());
         }
     }
@@ -711,8 +721,7 @@ impl<'a> Reader<'a> {
     }
 
     fn has(&self, key: &str) -> bool {
-        let bit = KEYS.iter().position(|&k| k == key);
-        self.open.as_ref().zip(bit).is_some_and(|(open, bit)| open.seen & 1 << bit != 0)
+        self.open.as_ref().is_some_and(|open| open.has(key))
     }
 
     /// Whether this key is read for the first time in its entry.
@@ -737,6 +746,17 @@ impl<'a> Reader<'a> {
         let section = open.section;
         let span = Span::new(open.start, self.at);
         let raw = &self.text[open.start..self.at];
+        let missing = match section {
+            Section::Ringbuffer | Section::Bos | Section::GmuLog | Section::GmuHfi | Section::GmuDebug => {
+                Some("size")
+            }
+            Section::IndexedRegisters => Some("dwords"),
+            Section::Debugbus => Some("count"),
+            _ => None,
+        };
+        if let Some(key) = missing.filter(|key| !open.has(key)) {
+            self.loss(span, || format!("an entry of `{}` lacks its {key}", section.name()));
+        }
         if open.header_pending {
             self.loss(span, || format!("an entry of `{}` lacks the data it announces", section.name()));
         }
@@ -913,24 +933,24 @@ impl<'a> Reader<'a> {
         Ok(self.dump)
     }
 
-    /// A kernel ends its dump with a newline, and from the GMU registers on writes every heading.
+    /// A kernel ends its dump with a newline. It always writes the heading of the rings; on a6xx, and from the GMU
+    /// registers on, all the headings up to the debug bus (a8xx: up to the shader blocks).
     fn report_cut(&mut self, section: Option<&str>, end: Span) {
         if self.text.last() != Some(&b'\n') {
             let place =
                 section.map_or_else(|| "before its first section".into(), |s| format!("in section `{s}`"));
             return self.loss(end, || format!("the dump is cut {place}"));
         }
-        let listed = &self.dump.layout.sections;
-        let has = |section| listed.iter().any(|s| s.section == Some(section));
-        let last = listed.last().and_then(|s| s.section);
-        let unfinished = has(Section::RegistersGmu) && !has(Section::Debugbus);
-        if unfinished
-            && matches!(last, Some(Section::RegistersGmu | Section::IndexedRegisters | Section::Clusters))
-        {
-            let place = section.unwrap_or_default().to_owned();
-            self.loss(end, || format!("the dump is cut in or after section `{place}`"));
-        } else if last.is_none() && self.dump.revision.is_none() {
-            self.loss(end, || "the dump is cut before its first section".into());
+        let has = |section: Section| self.headings & 1 << section as u8 != 0;
+        let writes_all =
+            self.dump.gpu_initialized.is_some() || has(Section::GmuLog) || has(Section::RegistersGmu);
+        let last = self.dump.layout.sections.last().and_then(|s| s.section);
+        if writes_all && !has(Section::Debugbus) && last != Some(Section::ShaderBlocks) {
+            let place = section
+                .map_or_else(|| "before its first section".into(), |s| format!("in or after section `{s}`"));
+            self.loss(end, || format!("the dump is cut {place}"));
+        } else if self.dump.revision.is_some() && !has(Section::Ringbuffer) {
+            self.loss(end, || "section `ringbuffer` is missing".into());
         }
     }
 }

@@ -259,7 +259,7 @@ impl<'s, S: Sink> Renderer<'s, S> {
         }
     }
 
-    /// a6xx names a cluster once for all its contexts.
+    /// a6xx names a cluster once for all its contexts; several clusters in a row may share their name.
     fn cluster(&mut self, cluster: &Cluster<'_>, previous: Option<&Cluster<'_>>) {
         let indent: &[u8] = if let Some(pipe) = &cluster.pipe {
             self.text(b"  - pipe: ", pipe);
@@ -269,8 +269,12 @@ impl<'s, S: Sink> Renderer<'s, S> {
             b"        "
         } else {
             let named = cluster.context.is_some()
-                && previous
-                    .is_some_and(|p| p.pipe.is_none() && p.context.is_some() && p.name == cluster.name);
+                && previous.is_some_and(|p| {
+                    p.pipe.is_none()
+                        && p.name == cluster.name
+                        && p.context.is_some()
+                        && p.context < cluster.context
+                });
             if !named {
                 self.text(b"  - cluster-name: ", &cluster.name);
             }

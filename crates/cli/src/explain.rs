@@ -1,0 +1,393 @@
+//! A post-mortem for people and for programs: a report as one screen of text, or as JSON.
+//!
+//! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use unwedge_base::{Severity, Span};
+use unwedge_postmortem::{Advice, Evidence, Finding, FindingKind, HangPoint, Report, Trust};
+
+/// How the text may look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Use escape sequences.
+    pub colour: bool,
+}
+
+/// Columns of the screen, and lines that findings may take of it.
+const WIDTH: usize = 118;
+const FINDING_LINES: usize = 32;
+/// Findings beside the first that are shown in full.
+const MAX_ALSO: usize = 8;
+const INDENT: &str = "      ";
+
+/// Version of the JSON schema.
+const SCHEMA_VERSION: u32 = 1;
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn trust(self, trust: Trust) -> String {
+        let code = match trust {
+            Trust::Certain => "1;32",
+            Trust::Likely => "32",
+            Trust::Possible => "33",
+            Trust::Guess => "2",
+        };
+        self.paint(code, trust.word())
+    }
+}
+
+/// Writes a report as one screen of text.
+pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let head = [&report.gpu, &report.kernel, &report.process].map(|s| clean(s)).join(" · ");
+    for (i, line) in wrap(&head, WIDTH, 3).into_iter().enumerate() {
+        let line = if i == 0 { style.paint("1", &line) } else { line };
+        writeln!(out, "{line}")?;
+    }
+    let (absent, findings): (Vec<&Finding>, Vec<&Finding>) =
+        report.findings.iter().partition(|f| f.kind == FindingKind::NotCaptured);
+    let mut left = FINDING_LINES;
+    let mut hidden = 0;
+    for (i, finding) in findings.iter().enumerate() {
+        let hung = finding.kind == FindingKind::HangPoint;
+        let lines = block(finding, if hung { "HUNG" } else { "ALSO" }, i == 0 || hung, *style);
+        if i > MAX_ALSO || (i > 0 && lines.len() > left) {
+            hidden += 1;
+            continue;
+        }
+        left = left.saturating_sub(lines.len());
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+    }
+    if findings.is_empty() {
+        writeln!(out, "{}  the dump does not say where the GPU hung", style.paint("1;31", "HUNG"))?;
+    }
+    if hidden > 0 {
+        writeln!(out, "{INDENT}… and {hidden} more: --json shows all")?;
+    }
+    if !absent.is_empty() {
+        let list = absent.iter().map(|f| clean(&f.title)).collect::<Vec<_>>().join("; ");
+        for line in wrap(&format!("not in the dump: {list}"), WIDTH - INDENT.len(), 2).into_iter().take(3) {
+            writeln!(out, "{INDENT}{}", style.paint("2", &line))?;
+        }
+    }
+    for (i, advice) in report.advice.iter().enumerate() {
+        let label = if i == 0 { style.paint("1;36", "NEXT") } else { "    ".to_owned() };
+        let number = i + 1;
+        let action = clean(&advice.action);
+        let text = format!("{action}: {}", clean(&advice.reason));
+        for (j, line) in wrap(&text, WIDTH - 9, 0).into_iter().enumerate() {
+            match j {
+                0 => {
+                    let line = match line.strip_prefix(&action) {
+                        Some(rest) => style.paint("1", &action) + rest,
+                        None => line,
+                    };
+                    writeln!(out, "{label}  {number}. {line}")?;
+                }
+                _ => writeln!(out, "         {line}")?,
+            }
+        }
+    }
+    let lost = report.diagnostics.iter().filter(|d| d.severity == Severity::Loss).count();
+    let lost = if lost > 0 { format!(" · {lost} parts of the dump were malformed or lost") } else { String::new() };
+    writeln!(out, "{}", style.paint("2", &format!("{INDENT}registers: {}{lost}", clean(&report.database))))
+}
+
+/// The lines of one finding.
+fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String> {
+    let trust = finding.trust.word();
+    let width = WIDTH - INDENT.len();
+    let mut lines = Vec::new();
+    for (i, line) in wrap(&clean(&finding.title), width - trust.len() - 2, 2).into_iter().enumerate() {
+        let columns = line.chars().count();
+        lines.push(match i {
+            0 => {
+                let pad = " ".repeat(width.saturating_sub(columns + trust.len()));
+                let (code, bold) = if label == "HUNG" { ("1;31", "1") } else { ("1;33", "0") };
+                let line = if bold == "1" { style.paint("1", &line) } else { line };
+                format!("{}  {line}{pad}{}", style.paint(code, label), style.trust(finding.trust))
+            }
+            _ => format!("{INDENT}{line}"),
+        });
+    }
+    if !finding.why.is_empty() {
+        lines.extend(wrap(&format!("why: {}", clean(&finding.why)), width, 5).into_iter().map(|l| INDENT.to_owned() + &l));
+    }
+    if full && !finding.evidence.is_empty() {
+        let seen = finding.evidence.iter().map(|e| clean(&e.what)).collect::<Vec<_>>().join(", ");
+        let seen = wrap(&format!("seen: {seen}"), width, 6);
+        lines.extend(seen.into_iter().take(4).map(|l| INDENT.to_owned() + &style.paint("2", &l)));
+    } else if let Some(first) = finding.evidence.first() {
+        let seen = wrap(&format!("seen: {} ({})", clean(&first.what), clean(&first.section)), width, 6);
+        lines.extend(seen.into_iter().take(2).map(|l| INDENT.to_owned() + &style.paint("2", &l)));
+    }
+    lines
+}
+
+/// Text of a dump is not trusted with the terminal: control characters become `?`.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>().trim().to_owned()
+}
+
+/// Breaks a line at blanks; lines after the first are indented by `hang`. Words that are too long are cut.
+fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut columns = 0;
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        let mut chars: Vec<char> = word.chars().collect();
+        if columns > hang && columns + 1 + chars.len() > width {
+            lines.push(std::mem::take(&mut line));
+            line.push_str(&" ".repeat(hang));
+            columns = hang;
+        }
+        if !line.trim_start().is_empty() {
+            line.push(' ');
+            columns += 1;
+        }
+        while columns + chars.len() > width && width > hang + 1 {
+            let fits = width - columns;
+            line.extend(chars.drain(..fits.min(chars.len())));
+            lines.push(std::mem::take(&mut line));
+            line.push_str(&" ".repeat(hang));
+            columns = hang;
+        }
+        columns += chars.len();
+        line.extend(chars);
+    }
+    lines.push(line);
+    lines
+}
+
+/// Writes a report as JSON, with a line end.
+pub fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let document = Document {
+        schema: "unwedge.explain",
+        schema_version: SCHEMA_VERSION,
+        gpu: &report.gpu,
+        kernel: &report.kernel,
+        process: &report.process,
+        database: &report.database,
+        hang: report.hang.as_ref().map(Hang::of),
+        findings: report.findings.iter().map(JsonFinding::of).collect(),
+        advice: report.advice.iter().map(|Advice { action, reason }| JsonAdvice { action, reason }).collect(),
+        diagnostics: report
+            .diagnostics
+            .iter()
+            .map(|d| JsonDiagnostic {
+                severity: match d.severity {
+                    Severity::Note => "note",
+                    Severity::Loss => "loss",
+                },
+                message: &d.message,
+                bytes: d.span.map(bytes),
+            })
+            .collect(),
+    };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct Document<'r> {
+    schema: &'static str,
+    schema_version: u32,
+    gpu: &'r str,
+    kernel: &'r str,
+    process: &'r str,
+    database: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hang: Option<Hang<'r>>,
+    findings: Vec<JsonFinding<'r>>,
+    advice: Vec<JsonAdvice<'r>>,
+    diagnostics: Vec<JsonDiagnostic<'r>>,
+}
+
+#[derive(Serialize)]
+struct Hang<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ring: Option<u32>,
+    place: String,
+    levels: Vec<Level>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packet: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draw: Option<u32>,
+    trust: &'static str,
+}
+
+#[derive(Serialize)]
+struct Level {
+    level: u8,
+    name: &'static str,
+    base: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_dwords: Option<u64>,
+    first_dword: u64,
+    last_dword: u64,
+}
+
+#[derive(Serialize)]
+struct JsonFinding<'r> {
+    kind: &'static str,
+    trust: &'static str,
+    title: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    why: &'r str,
+    evidence: Vec<JsonEvidence<'r>>,
+}
+
+#[derive(Serialize)]
+struct JsonEvidence<'r> {
+    section: &'r str,
+    what: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<[u64; 2]>,
+}
+
+#[derive(Serialize)]
+struct JsonAdvice<'r> {
+    action: &'r str,
+    reason: &'r str,
+}
+
+#[derive(Serialize)]
+struct JsonDiagnostic<'r> {
+    severity: &'static str,
+    message: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<[u64; 2]>,
+}
+
+fn address(iova: u64) -> String {
+    format!("{iova:#018x}")
+}
+
+fn bytes(span: Span) -> [u64; 2] {
+    [span.start, span.end]
+}
+
+impl<'r> Hang<'r> {
+    fn of(point: &'r HangPoint) -> Hang<'r> {
+        let levels = point.levels.iter().map(|level| Level {
+            level: level.level,
+            name: level.name(),
+            base: address(level.base),
+            size_dwords: level.size,
+            first_dword: level.range.0,
+            last_dword: level.range.1,
+        });
+        Hang {
+            ring: point.ring,
+            place: point.place(),
+            levels: levels.collect(),
+            packet: point.packet.as_deref(),
+            address: point.iova.map(address),
+            draw: point.draw,
+            trust: point.trust.word(),
+        }
+    }
+}
+
+impl<'r> JsonFinding<'r> {
+    fn of(finding: &'r Finding) -> JsonFinding<'r> {
+        let evidence = finding.evidence.iter().map(|Evidence { section, what, iova, span }| JsonEvidence {
+            section,
+            what,
+            address: iova.map(address),
+            bytes: span.map(bytes),
+        });
+        JsonFinding {
+            kind: finding.kind.id(),
+            trust: finding.trust.word(),
+            title: &finding.title,
+            why: &finding.why,
+            evidence: evidence.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let finding = |kind, title: &str| Finding {
+            kind,
+            trust: Trust::Likely,
+            title: title.to_owned(),
+            why: "because".to_owned(),
+            evidence: vec![Evidence {
+                section: "registers".to_owned(),
+                what: "CP_RB_RPTR = 0x5".to_owned(),
+                iova: Some(0x1000),
+                span: Some(Span { start: 3, end: 9 }),
+            }],
+        };
+        Report {
+            gpu: "Adreno 630 (a6xx, 6.3.0.2)".to_owned(),
+            process: "evil\x1b[2J\nprocess".to_owned(),
+            findings: vec![
+                finding(FindingKind::HangPoint, "ring 0 › IB1 0x100000000+0x18: CP_NOP"),
+                finding(FindingKind::Busy, &"word ".repeat(60)),
+                finding(FindingKind::NotCaptured, "fault-info"),
+            ],
+            advice: vec![Advice { action: "TU_DEBUG=sysmem".to_owned(), reason: "no tiling".to_owned() }],
+            ..Report::default()
+        }
+    }
+
+    fn screen(report: &Report, colour: bool) -> String {
+        let mut out = Vec::new();
+        text(report, &Style { colour }, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn one_screen_with_the_trust_at_the_right_end() {
+        let shown = screen(&report(), false);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines.len() <= 45 && lines.iter().all(|l| l.chars().count() <= 120), "{shown}");
+        assert!(lines[1].starts_with("HUNG  ring 0 › IB1") && lines[1].ends_with("likely"), "{shown}");
+        assert!(shown.contains("\nALSO  word word") && shown.contains("\nNEXT  1. TU_DEBUG=sysmem: no tiling\n"));
+        assert!(shown.contains("not in the dump: fault-info"));
+        assert!(!shown.contains('\x1b'), "no escape sequence gets through, not even from the dump");
+    }
+
+    #[test]
+    fn many_findings_still_fit_the_screen() {
+        let mut report = report();
+        report.findings = std::iter::repeat_n(report.findings[1].clone(), 100).collect();
+        report.process = "x".repeat(1000);
+        let shown = screen(&report, true);
+        assert!(shown.lines().count() <= 60, "{shown}");
+        assert!(shown.contains("more: --json shows all"));
+    }
+
+    #[test]
+    fn an_empty_report_says_so() {
+        assert!(screen(&Report::default(), false).contains("does not say where the GPU hung"));
+    }
+
+    #[test]
+    fn json_has_hex_addresses_and_a_schema_version() {
+        let mut out = Vec::new();
+        json(&report(), &mut out).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value["schema_version"], SCHEMA_VERSION);
+        assert_eq!(value["findings"][0]["kind"], "hang-point");
+        assert_eq!(value["findings"][0]["evidence"][0]["address"], "0x0000000000001000");
+        assert_eq!(value["findings"][0]["evidence"][0]["bytes"], serde_json::json!([3, 9]));
+        assert!(value.get("hang").is_none(), "what is unknown is absent");
+    }
+}
