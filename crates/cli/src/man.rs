@@ -24,7 +24,7 @@ fn render(command: Option<&str>) -> Result<Vec<u8>, Failure> {
         None => program,
         Some(name) => program
             .find_subcommand(name)
-            .map(|c| c.clone().name(format!("unwedge-{name}")).display_name(format!("unwedge-{name}")))
+            .cloned()
             .ok_or_else(|| Failure::Usage(format!("no command is called {name}: see `unwedge --help`")))?,
     };
     let mut page = Vec::new();

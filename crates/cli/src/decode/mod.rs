@@ -45,9 +45,12 @@ fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result
         verbose: args.verbose,
         ..crashdec::Options::default()
     };
-    let lost = crashdec::run(&input.bytes, &options, db, out, &mut io::stderr())
-        .map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
-    // A failed write is remembered by `out`, and reported by its `finish`.
+    let lost = match crashdec::run(&input.bytes, &options, db, out, &mut io::stderr()) {
+        Ok(lost) => lost,
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        Err(crashdec::Error::Write(_)) => false,
+        Err(crashdec::Error::NotDevcore(_)) => return Err(Failure::wrong_kind(input, Kind::sniff(&input.bytes))),
+    };
     let _ = writeln!(out, "{}", database::line(db.identity()));
     let outcome = Outcome::of(&input.name, &input.diagnostics);
     Ok(if lost { Outcome::Lost } else { outcome })

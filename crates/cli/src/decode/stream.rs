@@ -258,6 +258,7 @@ pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
             "{raw:#010x} is no packet header; {skipped} dwords skipped{}",
             if resynced { "" } else { ", no packet follows" }
         )),
+        TroubleKind::ForeignType { raw } => Cow::Owned(format!("{raw:#010x} is of a packet type this GPU has not")),
         TroubleKind::CutPacket { claimed, present } => {
             Cow::Owned(format!("the packet claims {claimed} dwords, {present} are there"))
         }
