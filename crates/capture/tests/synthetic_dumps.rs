@@ -167,3 +167,23 @@ fn blocks_of_a7xx_have_pipes_and_locations() {
         ("CLUSTER_SP_VS", Some(0), Some(4))
     );
 }
+
+#[test]
+fn two_threads_read_what_each_reads_alone() {
+    let texts = [Generation::A3xx, Generation::A7xx].map(|g| DevcoreBuilder::complete(g).text());
+    let alone = texts.each_ref().map(|text| Devcore::read(text).unwrap());
+    std::thread::scope(|scope| {
+        let threads = texts.each_ref().map(|text| scope.spawn(|| Devcore::read(text).unwrap()));
+        let together = threads.map(|thread| thread.join().unwrap());
+        assert_eq!(together, alone);
+    });
+}
+
+#[test]
+fn data_that_ends_inside_of_a_group_is_reported() {
+    let text = String::from_utf8(DevcoreBuilder::a6xx().bo(0x1000, 64, "", &[1, 2, 3]).text()).unwrap();
+    let cut = text.replace("!!!!$\n", "!!!\n");
+    let dump = Devcore::read(cut.as_bytes()).unwrap();
+    assert_eq!(dump.bos[0].data.as_ref().unwrap().decode(), [1, 2, 0]);
+    assert!(losses(&dump).iter().any(|l| l.contains("inside of a group")), "{:?}", losses(&dump));
+}

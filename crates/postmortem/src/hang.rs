@@ -6,7 +6,7 @@
 //! dumps whose stop is known.
 
 use unwedge_base::{Dwords, Generation};
-use unwedge_pm4::{Exec, Options, Walker};
+use unwedge_pm4::{DrawKind, Exec, Options, Walker};
 
 use crate::case::Case;
 use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
@@ -100,9 +100,8 @@ pub fn locate(case: &Case<'_>) -> Option<Stop> {
 
     let mut stop = None;
     for lookback in [LOOKBACK, ring_dwords.saturating_sub(1)] {
-        // Too far behind the register's position to be of the same submit: a shadow that was not updated.
         let from = back(anchor, lookback, ring_dwords);
-        let window = window(case, ring_index, from, written, ring_dwords);
+        let window = window(case, ring_index, from, (read, written), ring_dwords);
         let found = locate_in(case, ring_index, &window, read, ring_dwords);
         let enough = found.reached;
         if enough || stop.is_none() {
@@ -167,20 +166,37 @@ fn fetch(case: &Case<'_>, level: &str) -> Option<Fetch> {
     })
 }
 
-/// The ring from the first plausible packet at or after `from` up to `written`.
-fn window<'m>(case: &'m Case<'_>, ring: usize, from: u64, written: u64, ring_dwords: u64) -> Window<'m> {
+/// The ring from the first packet at or after `from` up to `written`. What lies in front of the CP's position may be
+/// the rest of an older packet: the first dword from which headers lead on to `read` is taken.
+fn window<'m>(
+    case: &'m Case<'_>,
+    ring: usize,
+    from: u64,
+    (read, written): (u64, u64),
+    ring_dwords: u64,
+) -> Window<'m> {
     let iova = case.dump.rings.get(ring).map_or(0, |r| r.iova);
     let contents = case.memory.dwords(iova).unwrap_or_default();
     let span = back(written, from, ring_dwords).min(MAX_WINDOW);
     let at = |i: u64| contents.get(((from + i) % ring_dwords) as usize);
-    let plausible = |i: u64| {
-        let Some(header) = at(i).filter(|&raw| raw != 0).and_then(|raw| header_of(raw, case.gpu.generation())) else {
-            return false;
-        };
-        let next = i.saturating_add(1).saturating_add(u64::from(header.count()));
-        next >= span || at(next).is_some_and(|raw| raw != 0 && header_of(raw, case.gpu.generation()).is_some())
-    };
-    let skip = (0..span.min(4096)).find(|&i| plausible(i)).unwrap_or(0);
+    let goal = back(read, from, ring_dwords);
+    // How far the headers lead from each dword on.
+    let mut reach = vec![0u64; span as usize];
+    for i in (0..span).rev() {
+        let header = at(i).filter(|&raw| raw != 0).and_then(|raw| header_of(raw, case.gpu.generation()));
+        let next = header.map_or(i, |h| i.saturating_add(1).saturating_add(u64::from(h.count())));
+        if let Some(entry) = reach.get_mut(i as usize) {
+            *entry = next;
+        }
+        if let Some(&further) = reach.get(next as usize).filter(|_| next > i) {
+            if let Some(entry) = reach.get_mut(i as usize) {
+                *entry = further;
+            }
+        }
+    }
+    let leads = reach.iter().position(|&end| end >= goal && end > 0);
+    let best = || reach.iter().copied().max().and_then(|max| reach.iter().position(|&end| end == max));
+    let skip = leads.or_else(best).unwrap_or(0) as u64;
     let (start, len) = ((from + skip) % ring_dwords, span - skip);
     if start + len <= ring_dwords {
         let part = contents.skip(start as usize).take(len as usize);
@@ -359,27 +375,30 @@ fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &m
     }
 }
 
-/// Registers that describe a draw for people, where this generation has them.
-const KEY_REGISTERS: &[&str] = &[
-    "RB_MRT[0].BUF_INFO",
-    "RB_MRT[0].BASE",
-    "RB_DEPTH_BUFFER_INFO",
-    "RB_DEPTH_BUFFER_BASE",
-    "SP_VS_OBJ_START",
-    "SP_FS_OBJ_START",
-    "SP_CS_OBJ_START",
-    "RB_2D_DST_INFO",
-    "RB_2D_DST",
-    "SP_PS_2D_SRC_INFO",
-    "SP_PS_2D_SRC",
-    "RB_BLIT_DST_INFO",
-    "RB_BLIT_DST",
-    "RB_BLIT_INFO",
-    "HLSQ_CS_NDRANGE_0",
+/// Registers that describe work for people, where a generation has them.
+const KEY_REGISTERS: &[(DrawKind, &[&str])] = &[
+    (
+        DrawKind::Draw,
+        &[
+            "RB_MRT[0].BUF_INFO",
+            "RB_MRT[0].BASE",
+            "RB_DEPTH_BUFFER_INFO",
+            "RB_DEPTH_BUFFER_BASE",
+            "SP_VS_OBJ_START",
+            "SP_FS_OBJ_START",
+        ],
+    ),
+    (DrawKind::Dispatch, &["SP_CS_OBJ_START"]),
+    (DrawKind::Blit, &["RB_2D_DST_INFO", "RB_2D_DST", "SP_PS_2D_SRC_INFO", "SP_PS_2D_SRC"]),
+    (DrawKind::Event, &["RB_BLIT_DST_INFO", "RB_BLIT_DST"]),
 ];
 
-fn key_registers(case: &Case<'_>) -> Vec<u32> {
-    KEY_REGISTERS.iter().filter_map(|name| case.gpu.reg_offset(name)).collect()
+fn key_registers(case: &Case<'_>) -> Vec<(DrawKind, u32)> {
+    let with_kind = |(kind, names): &(DrawKind, &[&str])| {
+        let kind = *kind;
+        names.iter().filter_map(|name| case.gpu.reg_offset(name)).map(move |reg| (kind, reg)).collect::<Vec<_>>()
+    };
+    KEY_REGISTERS.iter().flat_map(with_kind).collect()
 }
 
 #[allow(clippy::too_many_arguments, reason = "the pieces of one search, put together once")]

@@ -36,15 +36,16 @@ pub fn pass_name(generation: Generation, marker: u32) -> Option<&'static str> {
     })
 }
 
-/// A piece of work in words: `draw 19 (CP_DRAW_INDX_OFFSET, DI_PT_TRILIST, 6 indices)`.
-pub fn work_words(case: &Case<'_>, work: &Work) -> String {
+/// A piece of work in words: `draw 19 (CP_DRAW_INDX_OFFSET, DI_PT_TRILIST, 6 indices)`; its packet's name can be left
+/// out.
+pub fn work_words(case: &Case<'_>, work: &Work, packet: bool) -> String {
     let kind = match work.kind {
         DrawKind::Draw => "draw",
         DrawKind::Dispatch => "dispatch",
         DrawKind::Blit => "blit",
         DrawKind::Event => "event",
     };
-    let mut parts = vec![work.packet.clone()];
+    let mut parts: Vec<String> = packet.then(|| work.packet.clone()).into_iter().collect();
     if let Some(primitive) = work.primitive {
         let name = case.gpu.enumeration("pc_di_primtype").and_then(|e| e.name_of(u64::from(primitive)));
         parts.push(name.map_or_else(|| format!("primitive {primitive:#x}"), str::to_owned));
@@ -59,7 +60,10 @@ pub fn work_words(case: &Case<'_>, work: &Work) -> String {
     if let Some(instances) = work.instances.filter(|&n| n > 1) {
         parts.push(format!("{instances} instances"));
     }
-    format!("{kind} {} ({})", work.number, parts.join(", "))
+    match parts.is_empty() {
+        true => format!("{kind} {}", work.number),
+        false => format!("{kind} {} ({})", work.number, parts.join(", ")),
+    }
 }
 
 /// In which pass, and which bin: `sysmem`, `gmem, bin 0,0…127,63`.
@@ -154,36 +158,34 @@ fn waits_in(queue: &Queue, case: &Case<'_>) -> u32 {
 pub fn own_draw(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
     let work = stop.scene.own_work.as_ref().or_else(|| stop.scene.work.back())?;
     let started = stop.scene.own_work.is_some();
-    let mut state: Vec<String> = Vec::new();
-    let mut evidence = vec![Evidence {
-        iova: work.iova,
-        ..Evidence::new(section_of(case, work.iova), format!("{} of {}", work.packet, work.number))
-    }];
-    for &(reg, value) in &stop.scene.key_registers {
-        if let Some((name, text)) = key_words(case, stop, reg, value) {
-            evidence.push(Evidence::new("state at the stop", format!("{name} = {text}")));
-            state.push(format!("{name} {text}"));
-        }
-    }
+    let mut evidence = vec![seen_work(case, work)];
+    let state = state_words(case, work);
+    evidence.extend(state.iter().map(|s| Evidence::new("state at the stop", s.clone())));
     let verb = if started { "the CP was starting" } else { "the last work sent was" };
-    let title = format!("{verb} {}", work_words(case, work));
+    let title = format!("{verb} {}", work_words(case, work, true));
     let trust = if started { stop.point.trust } else { stop.point.trust.min(Trust::Likely) };
     let why = if state.is_empty() { String::new() } else { format!("Its state: {}.", state.join(", ")) };
     Some(Finding { kind: FindingKind::InFlight, trust, title, why, evidence })
 }
 
-/// A register of a draw in words: an address whole, a format by name.
-fn key_words(case: &Case<'_>, stop: &Stop, reg: u32, value: u32) -> Option<(String, String)> {
-    let entry = case.gpu.reg(reg)?;
-    let ty = entry.ty()?;
-    if ty.is_address() {
-        let held = stop.scene.addresses.iter().find(|a| a.reg == reg)?;
-        return (held.iova != 0).then(|| (entry.name().to_owned(), format!("{:#x}", held.iova)));
-    }
-    let format = ["COLOR_FORMAT", "DEPTH_FORMAT"].iter().find_map(|field| ty.field(u64::from(value), field))?;
-    let table = if entry.name().contains("DEPTH") { "a6xx_depth_format" } else { "a6xx_format" };
-    let name = case.gpu.enumeration(table).and_then(|e| e.name_of(format))?;
-    (!name.ends_with("_NONE")).then(|| (entry.name().to_owned(), name.to_owned()))
+fn seen_work(case: &Case<'_>, work: &Work) -> Evidence {
+    Evidence { iova: work.iova, ..Evidence::new(section_of(case, work.iova), work_words(case, work, true)) }
+}
+
+/// The registers that describe a piece of work: `RB_MRT[0].BASE = 0x100000`. Addresses whole, formats by name.
+fn state_words(case: &Case<'_>, work: &Work) -> Vec<String> {
+    let word = |&(reg, value): &(u32, u64)| {
+        let entry = case.gpu.reg(reg)?;
+        let ty = entry.ty()?;
+        if ty.is_address() {
+            return (value != 0).then(|| format!("{} = {value:#x}", entry.name()));
+        }
+        let format = ["COLOR_FORMAT", "DEPTH_FORMAT"].iter().find_map(|field| ty.field(value, field))?;
+        let table = if entry.name().contains("DEPTH") { "a6xx_depth_format" } else { "a6xx_format" };
+        let name = case.gpu.enumeration(table).and_then(|e| e.name_of(format))?;
+        (!name.ends_with("_NONE")).then(|| format!("{} = {name}", entry.name()))
+    };
+    work.state.iter().filter_map(word).collect()
 }
 
 /// Work before the stop that may be the culprit.
@@ -194,13 +196,15 @@ pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Opt
         .work
         .iter()
         .take(6)
-        .map(|w| Evidence { iova: w.iova, ..Evidence::new(section_of(case, w.iova), work_words(case, w)) })
+        .map(|w| seen_work(case, w))
         .collect();
     let (title, why, trust) = if blit_open && culprit.kind == DrawKind::Blit {
         evidence.insert(0, Evidence::new("indexed-registers CP_MEMPOOL", "CLUSTER_PS: CP_2D_EVENT_END is next"));
+        let state = state_words(case, culprit);
+        let state = if state.is_empty() { String::new() } else { format!(" Its state: {}.", state.join(", ")) };
         (
-            format!("{} before it has not finished: the likelier culprit", work_words(case, culprit)),
-            "The PS cluster has not taken the end of a 2D event, and this is the last blit sent.".to_owned(),
+            format!("{} before it has not finished", work_words(case, culprit, true)),
+            format!("The PS cluster has not taken the end of a 2D event, and this is the last blit sent.{state}"),
             Trust::Likely,
         )
     } else {
@@ -209,12 +213,12 @@ pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Opt
             n => format!(" ({n} more sent, but still queued)"),
         };
         (
-            format!("{} may still be running, the newest {}", pieces(open.work.len()), work_words(case, culprit)),
+            format!("{} may still be running, the newest {}", pieces(open.work.len()), work_words(case, culprit, true)),
             format!("Nothing has waited for idle since the last completed CP_WAIT_FOR_IDLE{pending}."),
             Trust::Possible,
         )
     };
-    Some(Finding { kind: FindingKind::InFlight, trust, title, why, evidence })
+    Some(Finding { kind: FindingKind::Suspect, trust, title, why, evidence })
 }
 
 fn pieces(n: usize) -> String {

@@ -89,22 +89,24 @@ fn judge(case: &Case<'_>, report: &mut Report) {
     report.hang = stop.map(|s| s.point);
 }
 
-/// How telling a finding is: its kind first, then its trust.
+/// How telling a finding is: what is likely comes first, then its kind counts.
 fn weight(finding: &Finding) -> u32 {
     let kind = match finding.kind {
         FindingKind::HangPoint => 100,
         FindingKind::CorruptStream => 60,
-        FindingKind::Fault => 56,
+        FindingKind::Fault => 55,
         FindingKind::CpWait => 50,
         FindingKind::Gmu => 46,
         FindingKind::ErrorInterrupt => 44,
-        FindingKind::InFlight => 36,
-        FindingKind::Busy => 34,
+        FindingKind::Suspect => 40,
+        FindingKind::Busy => 36,
         FindingKind::QueuedWrites => 30,
+        FindingKind::InFlight => 20,
         FindingKind::Progress => 10,
         FindingKind::NotCaptured => 0,
     };
-    kind + 8 * finding.trust as u32
+    let likely = if finding.trust >= Trust::Likely { 1000 } else { 0 };
+    likely + kind
 }
 
 /// The headline: the packet, what it belongs to, and the strongest reason among the other findings.
@@ -114,15 +116,16 @@ fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
         (None, true) => "no packet".to_owned(),
         (None, false) => "the packet there is not in the dump".to_owned(),
     };
-    let of = stop.scene.own_work.as_ref().map(|w| format!(" of {}", inflight::work_words(case, w)));
-    let after = || stop.scene.work.back().map(|w| format!(", after {}", inflight::work_words(case, w)));
+    let of = stop.scene.own_work.as_ref().map(|w| format!(" of {}", inflight::work_words(case, w, false)));
+    let after = || stop.scene.work.back().map(|w| format!(", after {}", inflight::work_words(case, w, true)));
     let of = of.or_else(after).unwrap_or_default();
     let pass = inflight::pass_words(case, stop).map(|p| format!(" in {p}")).unwrap_or_default();
-    let cause = findings.iter().find(|f| f.trust >= Trust::Likely && is_cause(f.kind));
-    let why = match (cause, stop.headers_agree) {
-        (Some(cause), _) => cause.title.clone(),
-        (None, Some(false)) => "the SQE's current packet is another than the registers point to: take the place with care".to_owned(),
-        (None, _) => String::new(),
+    let causes = findings.iter().filter(|f| f.trust >= Trust::Likely && is_cause(f.kind));
+    let causes = causes.take(2).map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ");
+    let why = match (causes.is_empty(), stop.headers_agree) {
+        (false, _) => causes,
+        (true, Some(false)) => "the SQE's current packet is another than the registers point to: take the place with care".to_owned(),
+        (true, _) => String::new(),
     };
     Finding {
         kind: FindingKind::HangPoint,
@@ -141,6 +144,7 @@ fn is_cause(kind: FindingKind) -> bool {
             | FindingKind::CpWait
             | FindingKind::Gmu
             | FindingKind::ErrorInterrupt
+            | FindingKind::Suspect
             | FindingKind::Busy
     )
 }

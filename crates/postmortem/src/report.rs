@@ -29,6 +29,8 @@ pub enum FindingKind {
     CpWait,
     /// Which blocks are busy and what that means.
     Busy,
+    /// Earlier work that is not known to be done, and may be the culprit.
+    Suspect,
     /// What the shaders or the draw in flight do.
     InFlight,
     /// Rings and fences.
@@ -152,6 +154,7 @@ impl FindingKind {
             FindingKind::Fault => "fault",
             FindingKind::CpWait => "cp-wait",
             FindingKind::Busy => "busy",
+            FindingKind::Suspect => "suspect",
             FindingKind::InFlight => "in-flight",
             FindingKind::Progress => "progress",
             FindingKind::QueuedWrites => "queued-writes",

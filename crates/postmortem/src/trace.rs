@@ -149,6 +149,8 @@ pub struct Work {
     pub waits_before: u32,
     /// Marker or mode it ran under.
     pub marker: Option<u32>,
+    /// Registers that describe it, with their values; 64-bit ones whole.
+    pub state: Vec<(u32, u64)>,
 }
 
 /// A packet at or before the stop.
@@ -204,9 +206,7 @@ pub struct Scene {
     pub since_wait: u32,
     /// Addresses in written registers at the stop.
     pub addresses: Vec<HeldAddress>,
-    /// Written registers at the stop that describe a draw: register, value.
-    pub key_registers: Vec<(u32, u32)>,
-    /// Values of registers that the stream wrote, for the packet at the stop to compare with.
+    /// The walk came to the stop.
     pub reached: bool,
 }
 
@@ -216,8 +216,8 @@ pub struct Stopper<'s> {
     target: Option<usize>,
     /// Dword index, in the target stream, of the last dword read.
     last_read: u64,
-    /// Registers whose values are kept.
-    keys: &'s [u32],
+    /// Registers whose values are kept with work of a kind.
+    keys: &'s [(DrawKind, u32)],
     nest: Nest,
     in_hit: bool,
     /// What was met.
@@ -226,7 +226,7 @@ pub struct Stopper<'s> {
 
 impl<'s> Stopper<'s> {
     /// Stops at the packet that holds dword `last_read` of call number `target` (`None`: of the ring).
-    pub fn new(gpu: Gpu<'s>, target: Option<usize>, last_read: u64, keys: &'s [u32]) -> Stopper<'s> {
+    pub fn new(gpu: Gpu<'s>, target: Option<usize>, last_read: u64, keys: &'s [(DrawKind, u32)]) -> Stopper<'s> {
         let scene = Scene::default();
         Stopper { gpu, target, last_read, keys, nest: Nest::default(), in_hit: false, scene }
     }
@@ -240,23 +240,24 @@ impl<'s> Stopper<'s> {
         start <= self.last_read && self.last_read < start.saturating_add(dwords.max(1) as u64)
     }
 
+    fn value(&self, state: &State, reg: u32) -> Option<u64> {
+        let low = u64::from(state.regs.get(reg)?);
+        let is_address = self.gpu.reg(reg)?.ty()?.is_address();
+        if !is_address || !self.gpu.generation().is_64bit() {
+            return Some(low);
+        }
+        Some(low | u64::from(state.regs.get(reg.checked_add(1)?)?) << 32)
+    }
+
     fn snapshot(&mut self, state: &State) {
         self.scene.marker = state.marker;
         self.scene.bin = state.bin;
-        self.scene.key_registers =
-            self.keys.iter().filter_map(|&reg| Some((reg, state.regs.get(reg)?))).collect();
-        let wide = self.gpu.generation().is_64bit();
-        self.scene.addresses = state
-            .regs
-            .iter_written()
-            .filter_map(|reg| {
-                let entry = self.gpu.reg(reg)?;
-                let is_address = entry.dword() == 0 && entry.ty()?.is_address();
-                let low = u64::from(state.regs.get(reg)?);
-                let high = if wide { u64::from(state.regs.get(reg.checked_add(1)?)?) } else { 0 };
-                is_address.then_some(HeldAddress { reg, iova: low | high << 32 })
-            })
-            .collect();
+        let address = |reg| {
+            let entry = self.gpu.reg(reg)?;
+            let is_address = entry.dword() == 0 && entry.ty()?.is_address();
+            is_address.then_some(HeldAddress { reg, iova: self.value(state, reg)? })
+        };
+        self.scene.addresses = state.regs.iter_written().filter_map(address).collect();
     }
 
     fn met(&mut self, packet: &Packet<'_>) {
@@ -361,6 +362,12 @@ impl Sink for Stopper<'_> {
                     event: draw.event,
                     waits_before: self.scene.waits,
                     marker: state.marker,
+                    state: self
+                        .keys
+                        .iter()
+                        .filter(|(kind, _)| *kind == draw.kind)
+                        .filter_map(|&(_, reg)| Some((reg, self.value(state, reg)?)))
+                        .collect(),
                 };
                 if self.in_hit {
                     self.snapshot(state);
@@ -375,7 +382,7 @@ impl Sink for Stopper<'_> {
                         self.scene.reached = true;
                         self.scene.garbage = Some((raw, trouble.place.iova));
                         self.snapshot(state);
-                    } else if self.nest.current().is_some() && self.scene.earlier_garbage.len() < RECENT {
+                    } else if self.nest.current().is_some_and(|call| call.is_some() || self.target.is_none()) && self.scene.earlier_garbage.len() < RECENT {
                         self.scene.earlier_garbage.push((trouble.place.iova, raw));
                     }
                 }

@@ -4,7 +4,7 @@
 //! about it do not count. Facts: the show functions of Linux 4.19 to 6.17, named in [`super::lines`].
 
 use super::layout::{Layout, SectionInfo};
-use super::lines::Section;
+use super::lines::{Section, TopKey};
 use super::{read, render};
 use crate::ascii85;
 use std::borrow::Cow;
@@ -337,6 +337,20 @@ impl<'a> Devcore<'a> {
         self.layout.sections()
     }
 
+    /// Whether a key outside of sections has a value.
+    pub fn has(&self, key: TopKey) -> bool {
+        match key {
+            TopKey::Kernel => self.kernel.is_some(),
+            TopKey::Module => self.module.is_some(),
+            TopKey::Time => self.time.is_some(),
+            TopKey::Comm => self.comm.is_some(),
+            TopKey::Cmdline => self.cmdline.is_some(),
+            TopKey::GpuInitialized => self.gpu_initialized.is_some(),
+            TopKey::Revision => self.revision.is_some(),
+            TopKey::RbbmStatus => self.rbbm_status.is_some(),
+        }
+    }
+
     /// The number of entries of a section.
     pub fn entries(&self, section: Section) -> usize {
         match section {
@@ -363,21 +377,20 @@ impl<'a> Devcore<'a> {
         self.registers.iter().find(|r| r.reg == reg).map(|r| r.value)
     }
 
-    /// Rings and buffers as memory.
+    /// Rings and buffers as memory. Where there is more data than the size claims, the data counts.
     pub fn memory(&self) -> Memory {
-        let bos = self.bos.iter().map(|bo| Buffer {
-            iova: bo.iova,
-            size: bo.size,
-            contents: bo.data.as_ref().map(Blob::decode),
-            name: bo.name.as_deref().unwrap_or_default().to_owned(),
-        });
-        let rings = self.rings.iter().map(|ring| Buffer {
-            iova: ring.iova,
-            size: u64::from(ring.size.unwrap_or(0)),
-            contents: ring.data.as_ref().map(Blob::decode),
-            name: format!("ring {}", ring.id),
-        });
-        bos.chain(rings).collect()
+        let buffer = |iova, size: u64, data: &Option<Blob<'_>>, name| {
+            let contents = data.as_ref().map(Blob::decode);
+            let captured = contents.as_ref().map_or(0, |c| c.len() as u64 * 4);
+            Buffer { iova, size: size.max(captured), contents, name }
+        };
+        let bo = |bo: &Bo<'_>| {
+            buffer(bo.iova, bo.size, &bo.data, bo.name.as_deref().unwrap_or_default().to_owned())
+        };
+        let ring = |ring: &Ring<'_>| {
+            buffer(ring.iova, ring.size.unwrap_or(0).into(), &ring.data, format!("ring {}", ring.id))
+        };
+        self.bos.iter().map(bo).chain(self.rings.iter().map(ring)).collect()
     }
 }
 
