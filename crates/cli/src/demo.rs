@@ -25,6 +25,9 @@ const SIGNALLED: u32 = 2;
 /// What it is.
 const SEEN: u32 = 1;
 
+/// RBBM_STATUS: the CP is busy, everything behind it is idle.
+const STATUS: u32 = 0x0080_0005;
+
 /// Runs the command.
 pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
@@ -112,30 +115,30 @@ fn hung_in_wait(db: &Db) -> Devcore<'static> {
     ring.op(opcode::EVENT_WRITE, &[0x8000_0004, fence_low, fence_high, 8]);
     let wptr = ring.dwords.len() as u32;
 
-    // The fetcher is done with both streams; what the SQE has not consumed waits in the ROQ.
-    let remaining = |stream: &Stream<'_>, consumed: usize| ((stream.dwords.len() - consumed) as u32) << 16;
-    let [ring_low, ring_high] = halves(RING);
-    let mut registers: Vec<RegisterValue> = [
-        ("RBBM_STATUS", 0x0080_0005),
-        ("CP_RB_BASE", ring_low),
-        ("CP_RB_BASE_HI", ring_high),
-        ("CP_RB_RPTR", wptr),
-        ("CP_RB_WPTR", wptr),
-        ("CP_IB1_BASE", ib1_low),
-        ("CP_IB1_BASE_HI", ib1_high),
-        ("CP_IB1_REM_SIZE", 0),
-        ("CP_IB1_DWORDS", ib1.dwords.len() as u32),
-        ("CP_IB2_BASE", 0),
-        ("CP_IB2_BASE_HI", 0),
-        ("CP_IB2_REM_SIZE", 0),
-        ("CP_ROQ_AVAIL_RB", remaining(&ring, called)),
-        ("CP_ROQ_AVAIL_IB1", remaining(&ib1, consumed)),
-        ("CP_ROQ_AVAIL_IB2", 0),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| gpu.reg_offset(name).map(|reg| RegisterValue { reg, value }))
-    .collect();
-    registers.sort_by_key(|r| r.reg);
+    // The fetcher is done with both streams; what the SQE has not consumed waits in the ROQ. REM counts the dword in
+    // work too.
+    let remaining = |stream: &Stream<'_>, consumed: usize| ((stream.dwords.len() - consumed + 1) as u64) << 16;
+    let mut registers = Vec::new();
+    let mut set = |name: &str, value: u64| {
+        let low = gpu.reg_offset(name).and_then(|offset| gpu.reg(offset));
+        registers.extend(low.map(|r| RegisterValue { reg: r.offset(), value: value as u32 }));
+        registers.extend(
+            low.filter(|r| r.width() == 64).map(|r| RegisterValue { reg: r.offset() + 1, value: (value >> 32) as u32 }),
+        );
+    };
+    set("RBBM_STATUS", u64::from(STATUS));
+    set("CP_RB_BASE", RING);
+    set("CP_RB_RPTR", u64::from(wptr));
+    set("CP_RB_WPTR", u64::from(wptr));
+    set("CP_IB1_BASE", IB1);
+    set("CP_IB1_REM_SIZE", 0);
+    set("CP_IB1_DWORDS", ib1.dwords.len() as u64);
+    set("CP_IB2_BASE", 0);
+    set("CP_IB2_REM_SIZE", 0);
+    set("CP_ROQ_AVAIL_RB", remaining(&ring, called));
+    set("CP_ROQ_AVAIL_IB1", remaining(&ib1, consumed));
+    set("CP_ROQ_AVAIL_IB2", 0);
+    registers.sort_by_key(|r: &RegisterValue| r.reg);
 
     // The SQE's PC, then its registers from $01: the header of the packet at work.
     let mut sqe = vec![0u32; 51];
@@ -149,7 +152,7 @@ fn hung_in_wait(db: &Db) -> Devcore<'static> {
         comm: text("demo"),
         cmdline: text("unwedge demo"),
         revision: Some(Revision { gpu_id: 630, chip_id: ChipId::from_parts(6, 3, 0, 2) }),
-        rbbm_status: Some(0x0080_0005),
+        rbbm_status: Some(STATUS),
         rings: vec![Ring {
             id: 0,
             iova: RING,

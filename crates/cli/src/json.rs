@@ -88,7 +88,7 @@ impl<'a> From<&'a Identity> for Database<'a> {
 /// A value and what it means: `value`, and `enum` or `fields` where they say more.
 #[derive(serde::Serialize, Default)]
 pub struct Decoded<'d> {
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "value_type", skip_serializing_if = "Option::is_none")]
     ty: Option<&'d str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decoded: Option<Scalar>,

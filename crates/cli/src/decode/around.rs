@@ -4,14 +4,14 @@
 //! that is called several times is visited several times; the visit nearest to the ring's position counts.
 
 use super::Lines;
-use super::stream::{JsonSink, pieces, trouble_text};
+use super::stream::{JsonSink, stretches, trouble_text};
 use crate::output::Look;
 use std::io::Write;
-use unwedge_base::Memory;
+use unwedge_base::Dwords;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::{Gpu, Variants};
 use unwedge_pm4::header::Header;
-use unwedge_pm4::{Event, Exec, Flow, Options, Packet, Sink, State, Walker};
+use unwedge_pm4::{Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker};
 use unwedge_postmortem::{HangPoint, LevelPosition};
 
 /// Packets shown before the range.
@@ -41,34 +41,28 @@ fn show(dump: &Devcore<'_>, gpu: Gpu<'_>, hang: &HangPoint, inner: &mut dyn Sink
     let memory = dump.memory();
     let Some(target) = Target::of(hang) else { return false };
     let ring_range = hang.levels.iter().find(|l| l.level == 0).map(addresses);
-    for ring in 0..dump.rings.len() {
+    for stretch in stretches(dump, gpu) {
+        let walk = |sink: &mut dyn Sink| {
+            let ring = Dwords::from(stretch.dwords.as_slice());
+            Walker::new(gpu, &memory, Options::default()).walk(ring, stretch.iova, sink);
+        };
         let mut find = Find { target, packets: 0, ring_iova: None, visits: Vec::new() };
-        walk(dump, ring, gpu, &memory, &mut find);
+        walk(&mut find);
         let visit = find.visits.iter().min_by_key(|v| match (ring_range, v.ring_iova) {
             (Some((first, last)), Some(at)) => at.saturating_sub(last).max(first.saturating_sub(at)),
             _ => u64::MAX,
         });
         if let Some(visit) = visit {
-            let mut window = Window {
+            walk(&mut Window {
                 first: visit.first.saturating_sub(BEFORE),
                 last: visit.last.saturating_add(AFTER),
                 packets: 0,
                 inner,
-            };
-            walk(dump, ring, gpu, &memory, &mut window);
+            });
             return true;
         }
     }
     false
-}
-
-fn walk(dump: &Devcore<'_>, ring: usize, gpu: Gpu<'_>, memory: &Memory, sink: &mut dyn Sink) {
-    let Some(ring) = dump.rings.get(ring) else { return };
-    let contents = ring.data.as_ref().map(|d| d.decode()).unwrap_or_default();
-    let mut walker = Walker::new(gpu, memory, Options::default());
-    for (start, piece) in pieces(ring, &contents) {
-        walker.walk(piece, ring.iova.checked_add(4 * start as u64), sink);
-    }
 }
 
 /// First and last address of a position's range.
@@ -91,11 +85,20 @@ impl Target {
         Some(Target { first, last })
     }
 
-    fn hits(self, packet: &Packet<'_>) -> bool {
-        packet.place.iova.is_some_and(|start| {
-            let bytes = (packet.dwords.len().max(1) as u64).saturating_mul(4);
+    fn hits(self, place: Place, dwords: usize) -> bool {
+        place.iova.is_some_and(|start| {
+            let bytes = (dwords.max(1) as u64).saturating_mul(4);
             start <= self.last && self.first < start.saturating_add(bytes)
         })
+    }
+}
+
+/// What counts as one packet: a packet, or dwords that are none. Where it stands, and its size in dwords.
+fn unit(event: &Event<'_>) -> Option<(Place, usize)> {
+    match event {
+        Event::Packet(p) => Some((p.place, p.dwords.len())),
+        Event::Trouble(Trouble { place, kind: TroubleKind::BadHeader { skipped, .. } }) => Some((*place, *skipped)),
+        _ => None,
     }
 }
 
@@ -116,12 +119,12 @@ struct Find {
 
 impl Sink for Find {
     fn event(&mut self, _state: &State, event: &Event<'_>) -> Flow {
-        if let Event::Packet(p) = event {
+        if let Some((place, dwords)) = unit(event) {
             self.packets += 1;
-            if p.place.level == 0 {
-                self.ring_iova = p.place.iova;
+            if place.level == 0 {
+                self.ring_iova = place.iova;
             }
-            if self.target.hits(p) {
+            if self.target.hits(place, dwords) {
                 match self.visits.last_mut() {
                     Some(v) if v.last + 1 == self.packets => v.last = self.packets,
                     _ => self.visits.push(Visit {
@@ -146,9 +149,7 @@ struct Window<'i> {
 
 impl Sink for Window<'_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
-        if matches!(event, Event::Packet(_)) {
-            self.packets += 1;
-        }
+        self.packets += usize::from(unit(event).is_some());
         if (self.first..=self.last).contains(&self.packets) { self.inner.event(state, event) } else { Flow::Continue }
     }
 }
@@ -162,8 +163,16 @@ struct TextSink<'s> {
 }
 
 impl TextSink<'_> {
+    /// `> 0x0000000100000028  IB1+0x000a  `
+    fn start(&mut self, (place, dwords): (Place, usize)) {
+        let here = self.place.is_some_and(|t| t.hits(place, dwords));
+        let level = if place.level == 0 { "ring".to_owned() } else { format!("IB{}", place.level) };
+        let iova = place.iova.map(|i| format!("{i:#018x}")).unwrap_or_default();
+        let mark = if here { ">" } else { " " };
+        let _ = write!(self.out, "{mark} {iova:18} {level:>4}+{:#06x}  ", place.index);
+    }
+
     fn packet(&mut self, p: &Packet<'_>) {
-        let here = self.place.is_some_and(|t| t.hits(p));
         let palette = self.look.palette();
         let name = match p.header {
             Header::Registers { reg, count } => {
@@ -180,14 +189,8 @@ impl TextSink<'_> {
             Exec::Unknown => "  (predicate not known)",
             Exec::Always | Exec::Taken => "",
         };
-        let level = if p.place.level == 0 { "ring".to_owned() } else { format!("IB{}", p.place.level) };
-        let iova = p.place.iova.map(|i| format!("{i:#018x}")).unwrap_or_default();
-        let mark = if here { ">" } else { " " };
-        let _ = writeln!(
-            self.out,
-            "{mark} {iova:18} {level:>4}+{:#06x}  {}{name}{}{skipped}",
-            p.place.index, palette.packet, palette.reset
-        );
+        self.start((p.place, p.dwords.len()));
+        let _ = writeln!(self.out, "{}{name}{}{skipped}", palette.packet, palette.reset);
         if let Header::Operation { opcode, .. } = p.header {
             self.payload(opcode, p);
         }
@@ -253,8 +256,12 @@ impl Sink for TextSink<'_> {
             }
             Event::Trouble(t) => {
                 let palette = self.look.palette();
+                match unit(event) {
+                    Some(unit) => self.start(unit),
+                    None => drop(write!(self.out, "{:30}", "")),
+                }
                 let text = trouble_text(t.kind);
-                let _ = writeln!(self.out, "{:30}{}{text}{}", "", palette.error, palette.reset);
+                let _ = writeln!(self.out, "{}{text}{}", palette.error, palette.reset);
             }
             Event::PacketEnd(_) | Event::Enter(_) | Event::Leave(_) | Event::Group(_) | Event::LoadState(_) => {}
         }

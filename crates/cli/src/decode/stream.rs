@@ -6,25 +6,33 @@ use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Dwords};
 use unwedge_capture::devcore::{Devcore, Ring};
+use std::ops::Range;
 use unwedge_hw::{Gpu, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
     Draw, DrawKind, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
     TroubleKind, Walker, mode,
 };
+use unwedge_postmortem::{Case, hang};
+
+/// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
+const MAX_GAP: usize = 1 << 20;
 
 /// Walks every ring. Returns what was left out.
 pub fn write(dump: &Devcore<'_>, gpu: Gpu<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let memory = dump.memory();
     let mut diagnostics = Vec::new();
-    for ring in &dump.rings {
-        let contents = ring.data.as_ref().map(|d| d.decode()).unwrap_or_default();
-        lines.push(&RingStart { ty: "ring-start", ring: ring.id, iova: Hex::wide(ring.iova) });
+    for stretch in stretches(dump, gpu) {
+        let ring = stretch.ring;
+        lines.push(&RingStart {
+            ty: "ring-start",
+            ring: ring.id,
+            iova: stretch.iova.map(Hex::wide),
+            dwords: stretch.dwords.len(),
+        });
         let mut walker = Walker::new(gpu, &memory, Options::default());
         let mut sink = JsonSink { gpu, lines, spent: false };
-        for (start, piece) in pieces(ring, &contents) {
-            walker.walk(piece, ring.iova.checked_add(4 * start as u64), &mut sink);
-        }
+        walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut sink);
         if sink.spent {
             let message = format!("ring {}: its streams go on for too long; the rest was not walked", ring.id);
             diagnostics.push(Diagnostic::loss(ring.span, message));
@@ -33,13 +41,51 @@ pub fn write(dump: &Devcore<'_>, gpu: Gpu<'_>, lines: &mut Lines<'_>) -> Vec<Dia
     diagnostics
 }
 
-/// A ring from its oldest packet to wptr: in one piece, or in two when it has wrapped. The start of each in dwords.
-pub fn pieces<'c>(ring: &Ring<'_>, contents: &'c [u32]) -> Vec<(usize, Dwords<'c>)> {
-    let whole = Dwords::from(contents);
-    let Some(wptr) = ring.wptr.and_then(|w| usize::try_from(w).ok()).filter(|w| *w < contents.len()) else {
-        return vec![(0, whole)];
-    };
-    vec![(wptr, whole.skip(wptr)), (0, whole.take(wptr))]
+/// What of a ring is walked.
+pub struct Stretch<'a> {
+    /// The ring.
+    pub ring: &'a Ring<'a>,
+    /// Where it starts; `None` when it wraps around.
+    pub iova: Option<u64>,
+    /// Its dwords.
+    pub dwords: Vec<u32>,
+}
+
+/// Of the hung ring the stretch that the post-mortem numbers draws over, so that both call a draw the same; of others
+/// what the GPU has not read.
+pub fn stretches<'a>(dump: &'a Devcore<'a>, gpu: Gpu<'_>) -> Vec<Stretch<'a>> {
+    let stop = hang::locate(&Case::new(dump, gpu));
+    let mut out = Vec::new();
+    for (i, ring) in dump.rings.iter().enumerate() {
+        let contents = ring.data.as_ref().map(|d| d.decode()).unwrap_or_default();
+        let size = ring.size.map_or(contents.len(), |s| s as usize / 4).max(1);
+        let place = |p: Option<u32>| p.map_or(0, |p| p as usize % size);
+        let (start, len) = match &stop {
+            Some(stop) if stop.ring == i => {
+                (usize::try_from(stop.walked.0).unwrap_or(0), usize::try_from(stop.walked.1).unwrap_or(0))
+            }
+            _ => {
+                let (rptr, wptr) = (place(ring.rptr), place(ring.wptr));
+                (rptr, (wptr + size - rptr) % size)
+            }
+        };
+        // Zeros at the end of a ring are not in its contents; a ring is never larger than it claims to be, and what it
+        // claims must not size an allocation.
+        let (first, wrapped) = match (start.saturating_add(len)).checked_sub(size) {
+            None | Some(0) => (start..start.saturating_add(len), 0..0),
+            Some(over) => (start..size, 0..over),
+        };
+        let part = |r: Range<usize>| contents.get(r.start..r.end.min(contents.len())).unwrap_or_default();
+        let mut dwords = part(first.clone()).to_vec();
+        let wraps = !wrapped.is_empty();
+        if wraps {
+            dwords.resize(first.len().min(MAX_GAP.max(dwords.len())), 0);
+            dwords.extend_from_slice(part(wrapped));
+        }
+        let iova = if wraps { None } else { ring.iova.checked_add(4 * start as u64) };
+        out.push(Stretch { ring, iova, dwords });
+    }
+    out
 }
 
 #[derive(Serialize)]
@@ -47,7 +93,9 @@ struct RingStart {
     #[serde(rename = "type")]
     ty: &'static str,
     ring: u32,
-    iova: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iova: Option<Hex>,
+    dwords: usize,
 }
 
 /// Prints events.

@@ -239,7 +239,11 @@ impl Found<'_> {
                     writeln!(out, "    no layout known")?;
                 }
                 for d in &l.dwords {
-                    write!(out, "  [{}] {}", d.index, d.name)?;
+                    write!(out, "  [{}]", d.index)?;
+                    // Dwords without a name of their own have their number for one.
+                    if d.name.parse() != Ok(d.index) {
+                        write!(out, " {}", d.name)?;
+                    }
                     d.shape.head(out)?;
                     d.shape.body("      ", out)?;
                 }
@@ -296,8 +300,8 @@ impl Register<'_> {
     fn decoded_fields(&self, w: &Written<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
         for (name, ty) in w.ty.fields() {
             let (low, high) = (ty.low(), ty.high());
-            // The type of a field reads the whole value's bits.
-            let text = write(&Written { ty, raw: w.raw }, look);
+            let mask = u64::MAX >> 63u32.saturating_sub(high) & u64::MAX << low.min(63);
+            let text = write(&Written { ty, raw: w.raw & mask }, look);
             writeln!(out, "    {:>7}  {name:32} {text}", bits(low, high))?;
         }
         Ok(())
