@@ -27,7 +27,10 @@ pub fn run(args: &[String]) -> Result<(), String> {
     };
     let size = fs::metadata(file).map_err(|e| format!("{file}: {e}"))?.len();
     println!("{file}: {size} bytes, {}, {RUNS} runs each", binary.display());
-    println!("{:34} {:>24} {:>24} {:>24} {:>9} {:>12}", "", "wall ms", "first byte ms", "cpu ms", "peak KiB", "output bytes");
+    println!(
+        "{:34} {:>24} {:>24} {:>24} {:>9} {:>12}",
+        "", "wall ms", "first byte ms", "cpu ms", "peak KiB", "output bytes"
+    );
     println!("{:34} {:>24} {:>24} {:>24}", "", "min/median/max", "min/median/max", "min/median/max");
     for args in [&["decode"][..], &["crashdec", "-sf"], &["decode", "--json"], &["explain"], &["info"]] {
         let line: Vec<&str> = args.iter().copied().chain([file.as_str()]).collect();
@@ -66,10 +69,8 @@ fn build() -> Result<PathBuf, String> {
     if !status.success() {
         return Err("the release build failed".into());
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target"),
-        PathBuf::from,
-    );
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target"), PathBuf::from);
     Ok(target.join("release").join("unwedge"))
 }
 

@@ -4,6 +4,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// `--max-size` unless it is given: 4G.
+const MAX_SIZE: u64 = 4 << 30;
+
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(
@@ -61,6 +64,19 @@ pub struct Global {
     pub max_size: u64,
 }
 
+impl Global {
+    /// What holds for a drop-in, which has options of its own.
+    pub fn of_environment() -> Global {
+        Global {
+            color: Colour::Never,
+            no_color: false,
+            no_pager: true,
+            regdb: std::env::var_os("RNN_PATH"),
+            max_size: MAX_SIZE,
+        }
+    }
+}
+
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Colour {
@@ -76,24 +92,34 @@ pub enum Colour {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say what hung, where and why: a ranked verdict with its evidence
-    #[command(after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
-        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -")]
+    #[command(
+        after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
+        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -"
+    )]
     Explain(Explain),
     /// Decode everything in a dump, as text or JSON
-    #[command(after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
-        unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'")]
+    #[command(
+        after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
+        unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'"
+    )]
     Decode(Decode),
     /// Say what is in a file, and what is not
-    #[command(after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore")]
+    #[command(
+        after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore"
+    )]
     Info(Info),
     /// Look registers, packets and enums up; decode a value
-    #[command(after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
+    #[command(
+        after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
         unwedge regs FD740 'RB_MRT*'\n  unwedge regs 6.3.0.2 CP_WAIT_REG_MEM\n  unwedge regs a3xx pc_di_primtype\n\n\
         A number right after a register is a value to decode; a further look-up starts with a name or pattern. \
-        Quote patterns: the shell expands `*`.")]
+        Quote patterns: the shell expands `*`."
+    )]
     Regs(Regs),
     /// Build the dump of a hung GPU and explain it: needs no input
-    #[command(after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore")]
+    #[command(
+        after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
+    )]
     Demo(Demo),
     /// Drop-in for Mesa's crashdec: same options, same text
     #[command(
@@ -106,8 +132,10 @@ pub enum Command {
     #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
     Man(Man),
     /// Print completions for a shell
-    #[command(after_help = "Examples:\n  unwedge completions bash > ~/.local/share/bash-completion/completions/unwedge\n  \
-        unwedge completions zsh > ~/.zfunc/_unwedge")]
+    #[command(
+        after_help = "Examples:\n  unwedge completions bash > ~/.local/share/bash-completion/completions/unwedge\n  \
+        unwedge completions zsh > ~/.zfunc/_unwedge"
+    )]
     Completions(Completions),
 }
 
@@ -246,7 +274,7 @@ fn size(text: &str) -> Result<u64, String> {
 
 /// Joins `--color WHEN` to `--color=WHEN`, the spelling the table knows: a bare `--color` in front of FILE stays
 /// possible.
-pub fn join_colour(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub fn join_colour(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut out: Vec<OsString> = Vec::new();
     for arg in args {
         match out.last_mut() {
@@ -298,6 +326,7 @@ mod tests {
         assert_eq!(size("4096"), Ok(4096));
         assert_eq!(size("64K"), Ok(65536));
         assert_eq!(size("4GB"), Ok(4 << 30));
+        assert_eq!(parse("unwedge info x").unwrap().global.max_size, MAX_SIZE);
         for bad in ["", "G", "1T", "-1", "99999999999G"] {
             assert!(size(bad).is_err(), "{bad}");
         }
@@ -305,7 +334,9 @@ mod tests {
 
     #[test]
     fn drop_in_options_pass_through() {
-        let Command::Crashdec(c) = parse("unwedge crashdec -sf dump --help").unwrap().command else { panic!() };
+        let Command::Crashdec(c) = parse("unwedge crashdec -sf dump --help").unwrap().command else {
+            panic!()
+        };
         assert_eq!(c.args, ["-sf", "dump", "--help"]);
     }
 }

@@ -36,7 +36,8 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     if let Some(path) = &args.save {
         std::fs::write(path, &text).map_err(|e| InputError::Io(path.display().to_string(), e))?;
     }
-    let dump = Devcore::read(&text).map_err(|_| Failure::Database("the demo's dump does not read back".into()))?;
+    let dump =
+        Devcore::read(&text).map_err(|_| Failure::Database("the demo's dump does not read back".into()))?;
     let report = unwedge_postmortem::explain_msm(&dump, &db);
     let mut out = Output::open(global, false);
     print_report(&report, args.json, &mut out);
@@ -117,13 +118,15 @@ fn hung_in_wait(db: &Db) -> Devcore<'static> {
 
     // The fetcher is done with both streams; what the SQE has not consumed waits in the ROQ. REM counts the dword in
     // work too.
-    let remaining = |stream: &Stream<'_>, consumed: usize| ((stream.dwords.len() - consumed + 1) as u64) << 16;
+    let remaining =
+        |stream: &Stream<'_>, consumed: usize| ((stream.dwords.len() - consumed + 1) as u64) << 16;
     let mut registers = Vec::new();
     let mut set = |name: &str, value: u64| {
         let low = gpu.reg_offset(name).and_then(|offset| gpu.reg(offset));
         registers.extend(low.map(|r| RegisterValue { reg: r.offset(), value: value as u32 }));
         registers.extend(
-            low.filter(|r| r.width() == 64).map(|r| RegisterValue { reg: r.offset() + 1, value: (value >> 32) as u32 }),
+            low.filter(|r| r.width() == 64)
+                .map(|r| RegisterValue { reg: r.offset() + 1, value: (value >> 32) as u32 }),
         );
     };
     set("RBBM_STATUS", u64::from(STATUS));
@@ -185,14 +188,7 @@ fn text(value: &'static str) -> Option<Cow<'static, str>> {
 }
 
 fn bo(iova: u64, size: u64, name: &'static str, contents: Option<&[u32]>) -> Bo<'static> {
-    Bo {
-        iova,
-        size,
-        flags: Some(0),
-        name: text(name),
-        data: contents.map(Blob::encode),
-        ..Bo::default()
-    }
+    Bo { iova, size, flags: Some(0), name: text(name), data: contents.map(Blob::encode), ..Bo::default() }
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub enum Outcome {
     Complete,
     /// Something was lost or malformed.
     Lost,
+    /// None: the usage was printed instead.
+    Misused,
 }
 
 impl Outcome {
@@ -44,11 +46,6 @@ impl Outcome {
         }
         if losses.is_empty() { Outcome::Complete } else { Outcome::Lost }
     }
-
-    /// The worse of two.
-    pub fn and(self, other: Outcome) -> Outcome {
-        if self == Outcome::Complete { other } else { self }
-    }
 }
 
 impl From<Outcome> for ExitCode {
@@ -56,6 +53,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Complete => ExitCode::SUCCESS,
             Outcome::Lost => ExitCode::from(LOST),
+            Outcome::Misused => ExitCode::from(USAGE),
         }
     }
 }
@@ -112,7 +110,9 @@ impl fmt::Display for Failure {
                 "{name}: not a msm devcoredump: looks like {what}; `unwedge info` says more about a file, and the \
                  kernel's dump is /sys/class/devcoredump/devcd*/data"
             ),
-            Failure::Usage(message) | Failure::Database(message) | Failure::NotFound(message) => f.write_str(message),
+            Failure::Usage(message) | Failure::Database(message) | Failure::NotFound(message) => {
+                f.write_str(message)
+            }
             Failure::NoHang(name) => write!(
                 f,
                 "{name}: the dump does not say where the command processor stopped; `unwedge explain` says what it has"

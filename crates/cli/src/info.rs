@@ -189,7 +189,9 @@ fn expected(section: Section, generation: Option<Generation>) -> bool {
     let since = |g| generation.is_none_or(|have| have >= g);
     match section {
         Section::RegistersHlsq => generation == Some(Generation::A5xx),
-        Section::GmuLog | Section::GmuHfi | Section::GmuDebug | Section::RegistersGmu => since(Generation::A6xx),
+        Section::GmuLog | Section::GmuHfi | Section::GmuDebug | Section::RegistersGmu => {
+            since(Generation::A6xx)
+        }
         Section::IndexedRegisters | Section::ShaderBlocks | Section::Clusters | Section::Debugbus => {
             since(Generation::A6xx)
         }

@@ -92,7 +92,9 @@ impl fmt::Display for InputError {
                 "{name}: the {} stream unpacks to more than {limit} bytes; raise --max-size if that is real",
                 c.name()
             ),
-            InputError::Corrupt(name, c, e) => write!(f, "{name}: starts like {} but does not unpack: {e}", c.name()),
+            InputError::Corrupt(name, c, e) => {
+                write!(f, "{name}: starts like {} but does not unpack: {e}", c.name())
+            }
         }
     }
 }
@@ -159,7 +161,11 @@ impl Input {
             }
             Err(e) => self.diagnostics.push(Diagnostic::loss(
                 None,
-                format!("the {} stream is broken after {} unpacked bytes: {e}", compression.name(), out.len()),
+                format!(
+                    "the {} stream is broken after {} unpacked bytes: {e}",
+                    compression.name(),
+                    out.len()
+                ),
             )),
         }
         self.bytes = out;
@@ -268,7 +274,8 @@ mod tests {
 
     #[test]
     fn a_cut_stream_keeps_what_came_out() {
-        let noise: Vec<u8> = (0..1u32 << 16).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
+        let noise: Vec<u8> =
+            (0..1u32 << 16).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
         for pack in [gzip, zstd, xz] {
             let packed = pack(&noise);
             let input = read(&packed[..packed.len() * 3 / 4], 1 << 20).unwrap();

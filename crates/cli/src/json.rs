@@ -3,8 +3,8 @@
 //! The schema is docs/json-schema.md: addresses and register values are zero-padded hex strings, every field may be
 //! absent, enums are open.
 
-use std::fmt;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
+use std::fmt;
 use unwedge_hw::{Field, Identity, Reg, Type, Value, Variants};
 
 /// Largest whole number every JSON reader keeps exactly.
@@ -119,7 +119,9 @@ impl<'d> Decoded<'d> {
             Value::Address(a) => scalar(Scalar::Hex(Hex::wide(a))),
             Value::Enum(v, name) => Decoded { name, ..scalar(Scalar::Uint(v)) },
             Value::Float(f) => scalar(Scalar::Float(f)),
-            Value::RegId(r, c) => scalar(Scalar::Text(format!("r{r}.{}", ["x", "y", "z", "w"][c as usize & 3]))),
+            Value::RegId(r, c) => {
+                scalar(Scalar::Text(format!("r{r}.{}", ["x", "y", "z", "w"][c as usize & 3])))
+            }
             Value::Fields(fields) => Decoded { fields: Some(Fields(fields)), ..Decoded::default() },
         }
     }
@@ -201,7 +203,8 @@ mod tests {
         ]);
         assert_eq!(
             json(Decoded::of(value)),
-            r#"{"fields":[{"name":"FUNC","low":0,"high":2,"raw":"0x3","decoded":3,"enum":"WRITE_EQ"},"#.to_owned()
+            r#"{"fields":[{"name":"FUNC","low":0,"high":2,"raw":"0x3","decoded":3,"enum":"WRITE_EQ"},"#
+                .to_owned()
                 + r#"{"low":8,"high":31,"raw":"0x7","decoded":"0x7"}]}"#
         );
         assert_eq!(json(Decoded::of(Value::Enum(9, None))), r#"{"decoded":9}"#);

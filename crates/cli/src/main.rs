@@ -25,24 +25,25 @@ use input::Input;
 use kind::Kind;
 use output::Output;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use unwedge_capture::devcore::Devcore;
 
 fn main() -> ExitCode {
-    let mut args: Vec<OsString> = args::join_colour(std::env::args_os());
-    if let Some(command) = drop_in(args.first()) {
-        args.insert(1, command.into());
-    }
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
-        Err(e) => {
-            // Help and version go to standard output; a reader that goes away is no error.
-            let _ = e.print();
-            return ExitCode::from(if e.use_stderr() { failure::USAGE } else { 0 });
-        }
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let result = match drop_in_arguments(&args) {
+        Some(rest) => crashdec_drop_in(rest, &Global::of_environment()),
+        None => match Cli::try_parse_from(args::join_colour(args)) {
+            Ok(cli) => run(&cli),
+            Err(e) => {
+                // Help and version go to standard output; a reader that goes away is no error.
+                let _ = e.print();
+                return ExitCode::from(if e.use_stderr() { failure::USAGE } else { 0 });
+            }
+        },
     };
-    match run(&cli) {
+    match result {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
             complain!("{failure}");
@@ -51,10 +52,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command that the name of the program stands for.
-fn drop_in(program: Option<&OsString>) -> Option<&'static str> {
-    let name = Path::new(program?).file_stem()?;
-    (name == "crashdec").then_some("crashdec")
+/// The arguments for crashdec, when the program's name or its first argument asks for it: they are crashdec's own,
+/// `--color` among them.
+fn drop_in_arguments(args: &[OsString]) -> Option<&[OsString]> {
+    let (program, rest) = args.split_first()?;
+    if Path::new(program).file_stem().is_some_and(|name| name == "crashdec") {
+        return Some(rest);
+    }
+    rest.split_first().filter(|(first, _)| *first == "crashdec").map(|(_, rest)| rest)
 }
 
 fn run(cli: &Cli) -> Result<Outcome, Failure> {
@@ -65,7 +70,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Info(args) => info::run(args, global),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
-        Command::Crashdec(args) => crashdec_drop_in(args, global),
+        Command::Crashdec(args) => crashdec_drop_in(&args.args, global),
         Command::Man(args) => man::page(args),
         Command::Completions(args) => man::completions(args),
     }
@@ -83,7 +88,8 @@ fn open_devcore(file: &Path, global: &Global) -> Result<Input, Failure> {
 fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     let input = open_devcore(&args.file, global)?;
     let db = database::load(global)?;
-    let dump = Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(&input, Kind::sniff(&input.bytes)))?;
+    let dump =
+        Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(&input, Kind::sniff(&input.bytes)))?;
     let mut report = unwedge_postmortem::explain_msm(&dump, &db);
     report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
     let mut out = Output::open(global, false);
@@ -103,6 +109,22 @@ fn print_report(report: &unwedge_postmortem::Report, json: bool, out: &mut Outpu
 }
 
 /// Mesa's crashdec: its options, standard input by default, nothing but its text on standard output.
-fn crashdec_drop_in(_args: &args::Crashdec, _global: &Global) -> Result<Outcome, Failure> {
-    Ok(Outcome::Complete)
+fn crashdec_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+    let mut stderr = io::stderr();
+    let arguments = match crashdec::parse_args(args.iter().cloned()) {
+        Ok(arguments) => arguments,
+        Err(usage) => {
+            let complaint = usage.to_string();
+            let separator = if complaint.is_empty() { "" } else { "\n" };
+            let _ = write!(stderr, "{complaint}{separator}{}", crashdec::USAGE);
+            return Ok(Outcome::Misused);
+        }
+    };
+    let input = Input::open(arguments.file.as_deref().unwrap_or(Path::new("-")), global.max_size)?;
+    let db = database::load(global)?;
+    let mut out = Output::open(global, false);
+    let outcome = decode::listing(&input, &arguments.options, &db, &mut out);
+    out.finish()?;
+    let _ = writeln!(stderr, "crashdec: {}", database::line(db.identity()));
+    outcome
 }

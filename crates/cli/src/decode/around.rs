@@ -8,11 +8,11 @@ use super::stream::{JsonSink, stretches, trouble_text};
 use crate::output::Look;
 use std::io::Write;
 use unwedge_base::Dwords;
-use unwedge_capture::devcore::Devcore;
 use unwedge_hw::{Gpu, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker};
-use unwedge_postmortem::{HangPoint, LevelPosition};
+use unwedge_postmortem::hang::Stop;
+use unwedge_postmortem::{Case, HangPoint, LevelPosition};
 
 /// Packets shown before the range.
 const BEFORE: usize = 16;
@@ -22,29 +22,28 @@ const AFTER: usize = 8;
 const RAW: usize = 8;
 
 /// The window as JSON lines.
-pub fn json(dump: &Devcore<'_>, gpu: Gpu<'_>, hang: &HangPoint, lines: &mut Lines<'_>) {
-    let mut inner = JsonSink { gpu, lines, spent: false };
-    show(dump, gpu, hang, &mut inner);
+pub fn json(case: &Case<'_>, stop: &Stop, lines: &mut Lines<'_>) {
+    let mut inner = JsonSink { gpu: case.gpu, lines, spent: false };
+    show(case, stop, &mut inner);
 }
 
 /// The window as text; `>` marks the packets the command processor may have stopped in.
-pub fn text(dump: &Devcore<'_>, gpu: Gpu<'_>, hang: &HangPoint, look: Look, out: &mut dyn Write) {
-    let mut sink = TextSink { gpu, look, place: Target::of(hang), out, line: Vec::new() };
-    if !show(dump, gpu, hang, &mut sink) {
+pub fn text(case: &Case<'_>, stop: &Stop, look: Look, out: &mut dyn Write) {
+    let mut sink = TextSink { gpu: case.gpu, look, place: Target::of(&stop.point), out, line: Vec::new() };
+    if !show(case, stop, &mut sink) {
         // A failed write is remembered by the output.
         let _ = writeln!(out, "The dump does not hold the stream the command processor stopped in.");
     }
 }
 
 /// Walks the window into a sink; false when no ring leads to the place.
-fn show(dump: &Devcore<'_>, gpu: Gpu<'_>, hang: &HangPoint, inner: &mut dyn Sink) -> bool {
-    let memory = dump.memory();
-    let Some(target) = Target::of(hang) else { return false };
-    let ring_range = hang.levels.iter().find(|l| l.level == 0).map(addresses);
-    for stretch in stretches(dump, gpu) {
+fn show(case: &Case<'_>, stop: &Stop, inner: &mut dyn Sink) -> bool {
+    let Some(target) = Target::of(&stop.point) else { return false };
+    let ring_range = stop.point.levels.iter().find(|l| l.level == 0).map(addresses);
+    for stretch in stretches(case, Some(stop)) {
         let walk = |sink: &mut dyn Sink| {
             let ring = Dwords::from(stretch.dwords.as_slice());
-            Walker::new(gpu, &memory, Options::default()).walk(ring, stretch.iova, sink);
+            Walker::new(case.gpu, &case.memory, Options::default()).walk(ring, stretch.iova, sink);
         };
         let mut find = Find { target, packets: 0, ring_iova: None, visits: Vec::new() };
         walk(&mut find);
@@ -97,7 +96,9 @@ impl Target {
 fn unit(event: &Event<'_>) -> Option<(Place, usize)> {
     match event {
         Event::Packet(p) => Some((p.place, p.dwords.len())),
-        Event::Trouble(Trouble { place, kind: TroubleKind::BadHeader { skipped, .. } }) => Some((*place, *skipped)),
+        Event::Trouble(Trouble { place, kind: TroubleKind::BadHeader { skipped, .. } }) => {
+            Some((*place, *skipped))
+        }
         _ => None,
     }
 }
@@ -150,7 +151,11 @@ struct Window<'i> {
 impl Sink for Window<'_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         self.packets += usize::from(unit(event).is_some());
-        if (self.first..=self.last).contains(&self.packets) { self.inner.event(state, event) } else { Flow::Continue }
+        if (self.first..=self.last).contains(&self.packets) {
+            self.inner.event(state, event)
+        } else {
+            Flow::Continue
+        }
     }
 }
 
@@ -240,7 +245,12 @@ impl Sink for TextSink<'_> {
                 let reg = self.gpu.reg(w.reg);
                 match reg.and_then(|r| Some((r.dword(), r.ty()?))) {
                     Some((0, ty)) => {
-                        ty.write(w.value.into(), &mut Variants::default(), &self.look.palette(), &mut self.line);
+                        ty.write(
+                            w.value.into(),
+                            &mut Variants::default(),
+                            &self.look.palette(),
+                            &mut self.line,
+                        );
                     }
                     _ => self.line.extend_from_slice(format!("{:#x}", w.value).as_bytes()),
                 }
@@ -263,7 +273,11 @@ impl Sink for TextSink<'_> {
                 let text = trouble_text(t.kind);
                 let _ = writeln!(self.out, "{}{text}{}", palette.error, palette.reset);
             }
-            Event::PacketEnd(_) | Event::Enter(_) | Event::Leave(_) | Event::Group(_) | Event::LoadState(_) => {}
+            Event::PacketEnd(_)
+            | Event::Enter(_)
+            | Event::Leave(_)
+            | Event::Group(_)
+            | Event::LoadState(_) => {}
         }
         Flow::Continue
     }

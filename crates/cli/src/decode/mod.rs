@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
+use unwedge_postmortem::{Case, hang};
 
 /// Version of the schema of the lines; docs/json-schema.md says what a change means.
 const SCHEMA: u32 = 1;
@@ -45,15 +46,28 @@ fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result
         verbose: args.verbose,
         ..crashdec::Options::default()
     };
-    let lost = match crashdec::run(&input.bytes, &options, db, out, &mut io::stderr()) {
-        Ok(lost) => lost,
-        // A failed write is remembered by `out`, and reported by its `finish`.
-        Err(crashdec::Error::Write(_)) => false,
-        Err(crashdec::Error::NotDevcore(_)) => return Err(Failure::wrong_kind(input, Kind::sniff(&input.bytes))),
-    };
+    let outcome = listing(input, &options, db, out)?;
     let _ = writeln!(out, "{}", database::line(db.identity()));
-    let outcome = Outcome::of(&input.name, &input.diagnostics);
-    Ok(if lost { Outcome::Lost } else { outcome })
+    Ok(outcome)
+}
+
+/// The listing that crashdec and the text of `decode` share. A failed write is remembered by `out`, and reported by its
+/// `finish`.
+pub fn listing(
+    input: &Input,
+    options: &crashdec::Options,
+    db: &Db,
+    out: &mut Output,
+) -> Result<Outcome, Failure> {
+    let lost = match crashdec::run(&input.bytes, options, db, out, &mut io::stderr()) {
+        Ok(lost) => lost,
+        Err(crashdec::Error::Write(_)) => false,
+        Err(crashdec::Error::NotDevcore(_)) => {
+            return Err(Failure::wrong_kind(input, Kind::sniff(&input.bytes)));
+        }
+    };
+    let unpacking = Outcome::of(&input.name, &input.diagnostics);
+    Ok(if lost { Outcome::Lost } else { unpacking })
 }
 
 fn json(input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
@@ -63,7 +77,7 @@ fn json(input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
     diagnostics.extend(dump.diagnostics.iter().cloned());
     sections::write(&dump, db, &mut lines);
     if let Some(gpu) = database::gpu(&dump, db) {
-        diagnostics.extend(stream::write(&dump, gpu, &mut lines));
+        diagnostics.extend(stream::write(&Case::new(&dump, gpu), &mut lines));
     }
     sections::end(&diagnostics, &mut lines);
     lines.flush();
@@ -72,20 +86,19 @@ fn json(input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
 
 fn around_hang(json: bool, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
     let dump = read(input)?;
-    let report = unwedge_postmortem::explain_msm(&dump, db);
     let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
-    diagnostics.extend(report.diagnostics.iter().cloned());
-    let (Some(hang), Some(gpu)) = (&report.hang, database::gpu(&dump, db)) else {
-        return Err(Failure::NoHang(input.name.clone()));
-    };
+    diagnostics.extend(dump.diagnostics.iter().cloned());
+    let nowhere = || Failure::NoHang(input.name.clone());
+    let case = Case::new(&dump, database::gpu(&dump, db).ok_or_else(nowhere)?);
+    let stop = hang::locate(&case).ok_or_else(nowhere)?;
     if json {
         let mut lines = Lines::new(out);
         sections::header(&dump, db, &mut lines);
-        around::json(&dump, gpu, hang, &mut lines);
+        around::json(&case, &stop, &mut lines);
         sections::end(&diagnostics, &mut lines);
         lines.flush();
     } else {
-        around::text(&dump, gpu, hang, out.look, out);
+        around::text(&case, &stop, out.look, out);
         let _ = writeln!(out, "{}", database::line(db.identity()));
     }
     Ok(Outcome::of(&input.name, &diagnostics))

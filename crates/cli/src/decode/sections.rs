@@ -185,11 +185,13 @@ struct At<'a> {
 fn registers(values: &[RegisterValue], space: Option<Registers<'_>>, at: At<'_>, lines: &mut Lines<'_>) {
     for (i, &RegisterValue { reg: offset, value }) in values.iter().enumerate() {
         let reg = space.and_then(|s| s.at(offset));
-        let high = values.get(i + 1).filter(|next| offset.checked_add(1) == Some(next.reg)).map(|next| next.value);
+        let high =
+            values.get(i + 1).filter(|next| offset.checked_add(1) == Some(next.reg)).map(|next| next.value);
         let pair = reg.filter(|r| r.width() == 64 && r.dword() == 0).and(high);
         let whole = pair.map(|high| u64::from(high) << 32 | u64::from(value));
         // The high half alone means nothing; a low half without it is read as it stands.
-        let decoded = reg.filter(|r| r.dword() == 0).and_then(|r| Decoded::register(r, whole.unwrap_or(value.into())));
+        let decoded =
+            reg.filter(|r| r.dword() == 0).and_then(|r| Decoded::register(r, whole.unwrap_or(value.into())));
         lines.push(&Register {
             ty: "register",
             section: at.section,

@@ -4,25 +4,26 @@ use super::Lines;
 use crate::json::{Decoded, Hex, Words};
 use serde::Serialize;
 use std::borrow::Cow;
-use unwedge_base::{Diagnostic, Dwords};
-use unwedge_capture::devcore::{Devcore, Ring};
 use std::ops::Range;
+use unwedge_base::{Diagnostic, Dwords};
+use unwedge_capture::devcore::Ring;
 use unwedge_hw::{Gpu, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
     Draw, DrawKind, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
     TroubleKind, Walker, mode,
 };
-use unwedge_postmortem::{Case, hang};
+use unwedge_postmortem::Case;
+use unwedge_postmortem::hang::{self, Stop};
 
 /// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
 const MAX_GAP: usize = 1 << 20;
 
 /// Walks every ring. Returns what was left out.
-pub fn write(dump: &Devcore<'_>, gpu: Gpu<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
-    let memory = dump.memory();
+pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+    let gpu = case.gpu;
     let mut diagnostics = Vec::new();
-    for stretch in stretches(dump, gpu) {
+    for stretch in stretches(case, hang::locate(case).as_ref()) {
         let ring = stretch.ring;
         lines.push(&RingStart {
             ty: "ring-start",
@@ -30,11 +31,12 @@ pub fn write(dump: &Devcore<'_>, gpu: Gpu<'_>, lines: &mut Lines<'_>) -> Vec<Dia
             iova: stretch.iova.map(Hex::wide),
             dwords: stretch.dwords.len(),
         });
-        let mut walker = Walker::new(gpu, &memory, Options::default());
+        let mut walker = Walker::new(gpu, &case.memory, Options::default());
         let mut sink = JsonSink { gpu, lines, spent: false };
         walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut sink);
         if sink.spent {
-            let message = format!("ring {}: its streams go on for too long; the rest was not walked", ring.id);
+            let message =
+                format!("ring {}: its streams go on for too long; the rest was not walked", ring.id);
             diagnostics.push(Diagnostic::loss(ring.span, message));
         }
     }
@@ -53,14 +55,13 @@ pub struct Stretch<'a> {
 
 /// Of the hung ring the stretch that the post-mortem numbers draws over, so that both call a draw the same; of others
 /// what the GPU has not read.
-pub fn stretches<'a>(dump: &'a Devcore<'a>, gpu: Gpu<'_>) -> Vec<Stretch<'a>> {
-    let stop = hang::locate(&Case::new(dump, gpu));
+pub fn stretches<'a>(case: &Case<'a>, stop: Option<&Stop>) -> Vec<Stretch<'a>> {
     let mut out = Vec::new();
-    for (i, ring) in dump.rings.iter().enumerate() {
+    for (i, ring) in case.dump.rings.iter().enumerate() {
         let contents = ring.data.as_ref().map(|d| d.decode()).unwrap_or_default();
         let size = ring.size.map_or(contents.len(), |s| s as usize / 4).max(1);
         let place = |p: Option<u32>| p.map_or(0, |p| p as usize % size);
-        let (start, len) = match &stop {
+        let (start, len) = match stop {
             Some(stop) if stop.ring == i => {
                 (usize::try_from(stop.walked.0).unwrap_or(0), usize::try_from(stop.walked.1).unwrap_or(0))
             }
@@ -306,11 +307,15 @@ pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
             "{raw:#010x} is no packet header; {skipped} dwords skipped{}",
             if resynced { "" } else { ", no packet follows" }
         )),
-        TroubleKind::ForeignType { raw } => Cow::Owned(format!("{raw:#010x} is of a packet type this GPU has not")),
+        TroubleKind::ForeignType { raw } => {
+            Cow::Owned(format!("{raw:#010x} is of a packet type this GPU has not"))
+        }
         TroubleKind::CutPacket { claimed, present } => {
             Cow::Owned(format!("the packet claims {claimed} dwords, {present} are there"))
         }
-        TroubleKind::ShortPacket { needed } => Cow::Owned(format!("the packet is too short: {needed} dwords needed")),
+        TroubleKind::ShortPacket { needed } => {
+            Cow::Owned(format!("the packet is too short: {needed} dwords needed"))
+        }
         TroubleKind::CutStream { claimed, present } => {
             Cow::Owned(format!("the stream claims {claimed} dwords, {present} are there"))
         }

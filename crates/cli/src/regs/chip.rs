@@ -29,7 +29,8 @@ impl Chip {
         if let Some(device) = table.devices().find(|d| d.name().eq_ignore_ascii_case(&text)) {
             return Some(Chip::device(device));
         }
-        let number = ["adreno", "fd", "a"].iter().find_map(|p| text.strip_prefix(p)).unwrap_or(&text).trim_start();
+        let number =
+            ["adreno", "fd", "a"].iter().find_map(|p| text.strip_prefix(p)).unwrap_or(&text).trim_start();
         if let Some(generation) = number.strip_suffix("xx") {
             return Generation::from_number(generation.parse().ok()?).map(Chip::generation);
         }
@@ -71,7 +72,9 @@ mod tests {
             assert_eq!(chip.generation, Generation::A6xx, "{text}");
             assert_eq!(chip.name.as_deref(), Some("FD630"), "{text}");
         }
-        for (text, generation) in [("a2xx", Generation::A2xx), ("a799", Generation::A7xx), ("A5XX", Generation::A5xx)] {
+        for (text, generation) in
+            [("a2xx", Generation::A2xx), ("a799", Generation::A7xx), ("A5XX", Generation::A5xx)]
+        {
             let chip = Chip::parse(text).unwrap();
             assert_eq!((chip.generation, chip.name.is_none()), (generation, true), "{text}");
         }

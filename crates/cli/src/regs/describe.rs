@@ -124,7 +124,12 @@ impl<'d> Shape<'d> {
             ty: Some(ty.name()),
             fields: ty
                 .fields()
-                .map(|(name, ty)| FieldShape { name, low: ty.low(), high: ty.high(), shape: Shape::of(Some(ty)) })
+                .map(|(name, ty)| FieldShape {
+                    name,
+                    low: ty.low(),
+                    high: ty.high(),
+                    shape: Shape::of(Some(ty)),
+                })
                 .collect(),
             values: ty.enumeration().map(values).unwrap_or_default(),
         }
@@ -199,7 +204,11 @@ impl<'d> Lookup<'d> {
         let mut dwords = Vec::new();
         if let Some(domain) = domain {
             for reg in domain.iter().filter(|r| r.dword() == 0) {
-                dwords.push(LayoutDword { index: reg.offset(), name: reg.name(), shape: Shape::of(reg.ty()) });
+                dwords.push(LayoutDword {
+                    index: reg.offset(),
+                    name: reg.name(),
+                    shape: Shape::of(reg.ty()),
+                });
             }
         }
         Some(Found::Layout(Layout { name, opcode: opcode.map(|o| Hex::short(o.into())), dwords }))

@@ -40,7 +40,8 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
 
     let mut out = Output::open(global, false);
     // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json { json(&lookup, &chip, &results, &mut out) } else { text(&lookup, &results, &mut out) };
+    let _ =
+        if args.json { json(&lookup, &chip, &results, &mut out) } else { text(&lookup, &results, &mut out) };
     out.finish()?;
     match results.iter().find(|(_, found)| found.is_empty()) {
         Some((query, _)) => Err(Failure::NotFound(lookup.unknown(query, &chip))),
@@ -134,7 +135,12 @@ struct Header<'a> {
     gpu: Option<&'a str>,
 }
 
-fn json(lookup: &Lookup<'_>, chip: &Chip, results: &[(&str, Vec<Found<'_>>)], out: &mut Output) -> io::Result<()> {
+fn json(
+    lookup: &Lookup<'_>,
+    chip: &Chip,
+    results: &[(&str, Vec<Found<'_>>)],
+    out: &mut Output,
+) -> io::Result<()> {
     serde_json::to_writer(
         &mut *out,
         &Header {
