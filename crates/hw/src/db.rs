@@ -357,17 +357,32 @@ impl<'d> Registers<'d> {
         self.table.iter()
     }
 
-    /// Registers (their low dwords) whose name matches, by offset: a substring, or with `*` and `?` a pattern for the
-    /// whole name; case does not count, and `[1]` finds `[0x1]`.
+    /// Registers (their low dwords) whose name matches a [`Pattern`], by offset.
     pub fn search(self, pattern: &str) -> impl Iterator<Item = Reg<'d>> {
-        let pattern = canonical(pattern).to_ascii_uppercase();
-        let glob = pattern.contains(['*', '?']);
-        self.iter().filter(move |reg| {
-            let name = reg.name().to_ascii_uppercase();
-            let hit =
-                if glob { matches(pattern.as_bytes(), name.as_bytes()) } else { name.contains(&pattern) };
-            hit && reg.dword() == 0 && reg.ty().is_some()
-        })
+        let pattern = Pattern::new(pattern);
+        self.iter().filter(move |reg| pattern.matches(reg.name()) && reg.dword() == 0 && reg.ty().is_some())
+    }
+}
+
+/// A pattern for names: a substring, or with `*` and `?` a pattern for the whole name; case does not count, and `[1]`
+/// finds `[0x1]`.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    glob: bool,
+}
+
+impl Pattern {
+    /// From what a person types.
+    pub fn new(text: &str) -> Pattern {
+        let text = canonical(text).to_ascii_uppercase();
+        Pattern { glob: text.contains(['*', '?']), text }
+    }
+
+    /// The name fits.
+    pub fn matches(&self, name: &str) -> bool {
+        let name = name.to_ascii_uppercase();
+        if self.glob { matches(self.text.as_bytes(), name.as_bytes()) } else { name.contains(&self.text) }
     }
 }
 

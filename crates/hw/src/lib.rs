@@ -17,7 +17,7 @@ pub mod text;
 pub mod text_writer;
 mod types;
 
-pub use db::{Db, Domain, Enum, Gpu, Identity, Reg, Registers, Space};
+pub use db::{Db, Domain, Enum, Gpu, Identity, Pattern, Reg, Registers, Space};
 pub use device::Device;
 pub use model::Issue;
 pub use pairs::{Pairs, Pushed, Write};

@@ -33,6 +33,8 @@ const MAX_COMPARED: usize = 32;
 pub struct Stop {
     /// Index of the ring in the dump.
     pub ring: usize,
+    /// The stretch of the ring that was walked: its first dword, and its length in dwords. Draws are numbered over it.
+    pub walked: (u64, u64),
     /// The position.
     pub point: HangPoint,
     /// What the walk met there.
@@ -465,7 +467,8 @@ fn describe(
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
     let reached = scene.reached;
     let point = HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
-    Stop { ring, point, evidence: evidence(case, ring), headers_agree: best.agrees, scene, reached }
+    let walked = (window.start, window.len);
+    Stop { ring, walked, point, evidence: evidence(case, ring), headers_agree: best.agrees, scene, reached }
 }
 
 /// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is not that of

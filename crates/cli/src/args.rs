@@ -1,0 +1,342 @@
+//! The argument table: parser, help, man pages and completions all come from it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// `--max-size` unless it is given: 4G.
+const MAX_SIZE: u64 = 4 << 30;
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "unwedge",
+    version,
+    about = "Why did the GPU hang?",
+    long_about = "Tells a driver developer why a GPU hung, and decodes the crash dump that says so.\n\n\
+        Reads devcoredumps of the Linux msm driver (Qualcomm Adreno a2xx to a7xx). FILE may be `-` for standard \
+        input; gzip, zstd and xz are undone on the way; what a file is follows from its content, never its name.",
+    after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
+        3  decoded, but something was lost or malformed (standard error says what)\n\n\
+        Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
+        unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 110
+)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Args, Debug)]
+pub struct Global {
+    /// Colour the output: auto colours on a terminal unless NO_COLOR is set; `--color` alone means always
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value = "auto",
+        default_missing_value = "always",
+        num_args = 0..=1,
+        require_equals = true,
+        overrides_with = "no_color"
+    )]
+    pub color: Colour,
+    /// Same as --color=never
+    #[arg(long, global = true, overrides_with = "color")]
+    pub no_color: bool,
+    /// Do not page output on a terminal
+    #[arg(long, global = true)]
+    pub no_pager: bool,
+    /// Use the rnndb XML in these folders (separated by colons) instead of the built-in register database
+    #[arg(long, global = true, value_name = "DIRS", env = "RNN_PATH", hide_env_values = true)]
+    pub regdb: Option<OsString>,
+    /// Give up on input that is larger than this once decompressed (suffixes K, M, G)
+    #[arg(long, global = true, value_name = "SIZE", default_value = "4G", value_parser = size)]
+    pub max_size: u64,
+}
+
+impl Global {
+    /// What holds for a drop-in, which has options of its own.
+    pub fn of_environment() -> Global {
+        Global {
+            color: Colour::Never,
+            no_color: false,
+            no_pager: true,
+            regdb: std::env::var_os("RNN_PATH"),
+            max_size: MAX_SIZE,
+        }
+    }
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal.
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what hung, where and why: a ranked verdict with its evidence
+    #[command(
+        after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
+        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -"
+    )]
+    Explain(Explain),
+    /// Decode everything in a dump, as text or JSON
+    #[command(
+        after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
+        unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'"
+    )]
+    Decode(Decode),
+    /// Say what is in a file, and what is not
+    #[command(
+        after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore"
+    )]
+    Info(Info),
+    /// Look registers, packets and enums up; decode a value
+    #[command(
+        after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
+        unwedge regs FD740 'RB_MRT*'\n  unwedge regs 6.3.0.2 CP_WAIT_REG_MEM\n  unwedge regs a3xx pc_di_primtype\n\n\
+        A number right after a register is a value to decode; a further look-up starts with a name or pattern. \
+        Quote patterns: the shell expands `*`."
+    )]
+    Regs(Regs),
+    /// Build the dump of a hung GPU and explain it: needs no input
+    #[command(
+        after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
+    )]
+    Demo(Demo),
+    /// Drop-in for Mesa's crashdec: same options, same text
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  unwedge crashdec -sf crash.devcore\n  unwedge crashdec -s < crash.devcore\n\n\
+            Also chosen by the name the program is started under: a link named crashdec behaves as crashdec."
+    )]
+    Crashdec(Crashdec),
+    /// Print a man page
+    #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
+    Man(Man),
+    /// Print completions for a shell
+    #[command(
+        after_help = "Examples:\n  unwedge completions bash > ~/.local/share/bash-completion/completions/unwedge\n  \
+        unwedge completions zsh > ~/.zfunc/_unwedge"
+    )]
+    Completions(Completions),
+}
+
+/// `explain`
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The dump; `-` for standard input
+    pub file: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `decode`
+#[derive(Args, Debug)]
+pub struct Decode {
+    /// The dump; `-` for standard input
+    pub file: PathBuf,
+    /// Print one JSON object per line instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show only the packets around a place
+    #[arg(long, value_name = "PLACE", value_enum)]
+    pub around: Option<Around>,
+    /// Show all registers at each draw, not only those written since the last one
+    #[arg(short, long, conflicts_with_all = ["json", "around"])]
+    pub allregs: bool,
+    /// Try to read CP_NOP payloads as string markers
+    #[arg(short, long, conflicts_with_all = ["json", "around"])]
+    pub markers: bool,
+    /// Leave single register writes out, show registers at draws
+    #[arg(short, long, conflicts_with_all = ["json", "around"])]
+    pub summary: bool,
+    /// Show the contents of less interesting buffers too
+    #[arg(short, long, conflicts_with_all = ["json", "around"])]
+    pub verbose: bool,
+}
+
+/// A place in the command stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Around {
+    /// Where the command processor stopped.
+    Hang,
+}
+
+/// `info`
+#[derive(Args, Debug)]
+pub struct Info {
+    /// The file; `-` for standard input
+    pub file: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `regs`
+#[derive(Args, Debug)]
+pub struct Regs {
+    /// A GPU: a630, a6xx, FD630 or 6.3.0.2
+    pub chip: String,
+    /// Names, patterns with `*`, or dword offsets; a number after one of them is a value to decode
+    #[arg(required = true, value_name = "NAME|PATTERN|OFFSET [VALUE]")]
+    pub queries: Vec<String>,
+    /// Which registers
+    #[arg(long, value_enum, default_value = "gpu")]
+    pub space: SpaceArg,
+    /// Print one JSON object per line instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A register space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SpaceArg {
+    /// The GPU's own registers.
+    Gpu,
+    /// The GMU's.
+    Gmu,
+    /// The command processor's control registers.
+    Control,
+    /// The command processor's pipe registers.
+    Pipe,
+    /// The SQE's special registers.
+    Sqe,
+}
+
+/// `demo`
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// Write the dump to this file as well
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `crashdec`
+#[derive(Args, Debug)]
+pub struct Crashdec {
+    /// Options as Mesa's crashdec takes them: [-achmsv] [-f FILE]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    pub args: Vec<OsString>,
+}
+
+/// `man`
+#[derive(Args, Debug)]
+pub struct Man {
+    /// The command to describe; without one, the program
+    pub command: Option<String>,
+}
+
+/// `completions`
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// For which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `4096`, `64K`, `512M`, `4G`: bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(['B', 'b']);
+    let shift = match number.as_bytes().last() {
+        Some(b'K' | b'k') => 10,
+        Some(b'M' | b'm') => 20,
+        Some(b'G' | b'g') => 30,
+        _ => 0,
+    };
+    let digits = if shift == 0 { number } else { &number[..number.len() - 1] };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(1 << shift))
+        .ok_or_else(|| "expected a number of bytes such as 512M".to_owned())
+}
+
+/// Joins `--color WHEN` to `--color=WHEN`, the spelling the table knows: a bare `--color` in front of FILE stays
+/// possible.
+pub fn join_colour(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut out: Vec<OsString> = Vec::new();
+    for arg in args {
+        match out.last_mut() {
+            Some(last) if last == "--color" && (arg == "auto" || arg == "always" || arg == "never") => {
+                last.push("=");
+                last.push(arg);
+            }
+            _ => out.push(arg),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(join_colour(line.split(' ').map(OsString::from)))
+    }
+
+    #[test]
+    fn the_table_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("unwedge "), "{}: no examples", command.get_name());
+        }
+    }
+
+    #[test]
+    fn colour_in_every_spelling() {
+        let colour = |line: &str| parse(line).map(|cli| (cli.global.color, cli.global.no_color));
+        assert_eq!(colour("unwedge info x").unwrap(), (Colour::Auto, false));
+        assert_eq!(colour("unwedge info --color always x").unwrap().0, Colour::Always);
+        assert_eq!(colour("unwedge --color=never info x").unwrap().0, Colour::Never);
+        assert_eq!(colour("unwedge info --color x").unwrap().0, Colour::Always);
+        assert!(colour("unwedge info --no-color x").unwrap().1);
+        assert!(colour("unwedge info --color=blue x").is_err());
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("4096"), Ok(4096));
+        assert_eq!(size("64K"), Ok(65536));
+        assert_eq!(size("4GB"), Ok(4 << 30));
+        assert_eq!(parse("unwedge info x").unwrap().global.max_size, MAX_SIZE);
+        for bad in ["", "G", "1T", "-1", "99999999999G"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn drop_in_options_pass_through() {
+        let Command::Crashdec(c) = parse("unwedge crashdec -sf dump --help").unwrap().command else {
+            panic!()
+        };
+        assert_eq!(c.args, ["-sf", "dump", "--help"]);
+    }
+}

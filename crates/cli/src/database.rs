@@ -1,0 +1,77 @@
+//! The register database: the built-in one, or rnndb XML of the user's own tree; and the GPU a dump is of.
+
+use crate::args::Global;
+use crate::failure::{Failure, complain};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use unwedge_base::Generation;
+use unwedge_capture::devcore::{Devcore, Revision};
+use unwedge_hw::{Db, Gpu, Identity};
+
+/// A file of a register database is never larger.
+const MAX_XML: u64 = 64 << 20;
+/// Complaints about XML that are printed one by one; the rest is counted.
+const ISSUES_SHOWN: usize = 5;
+
+/// The line at the end of text: which database decoded it.
+pub fn line(identity: &Identity) -> String {
+    format!("register database: {identity}")
+}
+
+/// The database the options and the environment ask for.
+pub fn load(global: &Global) -> Result<Db, Failure> {
+    let Some(list) = global.regdb.as_ref().filter(|l| !l.is_empty()) else { return Ok(Db::builtin()) };
+    let folders: Vec<PathBuf> = std::env::split_paths(list).filter(|p| !p.as_os_str().is_empty()).collect();
+    let source = list.to_string_lossy();
+    let (db, issues) = Db::from_rnndb(&source, &mut |name| folders.iter().find_map(|f| fetch(f, name)))
+        .map_err(|e| Failure::Database(format!("register database {source}: {e}")))?;
+    for issue in issues.iter().take(ISSUES_SHOWN) {
+        complain!("register database {source}: {issue}");
+    }
+    if issues.len() > ISSUES_SHOWN {
+        complain!("register database {source}: and {} more", issues.len() - ISSUES_SHOWN);
+    }
+    Ok(db)
+}
+
+/// A file of a folder, plain or gzipped.
+fn fetch(folder: &Path, name: &str) -> Option<Vec<u8>> {
+    let path = folder.join(name);
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(&path) {
+        file.take(MAX_XML).read_to_end(&mut bytes).ok()?;
+        return Some(bytes);
+    }
+    let mut packed = path.into_os_string();
+    packed.push(".gz");
+    let file = std::io::BufReader::new(File::open(packed).ok()?);
+    flate2::bufread::MultiGzDecoder::new(file).take(MAX_XML).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The name in the device table of the GPU a dump is of: `FD630`.
+pub fn device_name(revision: Revision) -> Option<String> {
+    // Only the built-in database has devices.
+    Db::builtin().device(revision.gpu_id, revision.chip_id).map(|d| d.name().to_owned())
+}
+
+/// The generation of the GPU a dump is of.
+pub fn generation(dump: &Devcore<'_>) -> Option<Generation> {
+    let revision = dump.revision?;
+    unwedge_postmortem::generation(revision.gpu_id, revision.chip_id)
+}
+
+/// The database as the GPU of a dump sees it.
+pub fn gpu<'d>(dump: &Devcore<'_>, db: &'d Db) -> Option<Gpu<'d>> {
+    generation(dump).map(|g| db.gpu(g))
+}
+
+/// `Adreno 630 (FD630, a6xx, 6.3.0.2)`
+pub fn gpu_line(dump: &Devcore<'_>) -> Option<String> {
+    let revision = dump.revision?;
+    let number = if revision.gpu_id == 0 { String::new() } else { format!(" {}", revision.gpu_id) };
+    let name = device_name(revision).map(|n| format!("{n}, ")).unwrap_or_default();
+    let generation = generation(dump).map_or("unknown generation", Generation::name);
+    Some(format!("Adreno{number} ({name}{generation}, {})", revision.chip_id))
+}

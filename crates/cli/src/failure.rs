@@ -1,0 +1,135 @@
+//! How a run ends: exit statuses and what standard error says.
+
+use crate::input::{Input, InputError};
+use crate::kind::Kind;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+use unwedge_base::{Diagnostic, Severity};
+
+/// Says something on standard error. Nobody listening is no reason to fail.
+macro_rules! complain {
+    ($($what:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "unwedge: {}", format_args!($($what)*));
+    }};
+}
+pub(crate) use complain;
+
+/// Exit status of wrong usage.
+pub const USAGE: u8 = 2;
+const UNUSABLE: u8 = 1;
+const LOST: u8 = 3;
+/// Diagnostics printed one by one; the rest is counted.
+const SHOWN: usize = 10;
+
+/// A run that gave results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of them.
+    Complete,
+    /// Something was lost or malformed.
+    Lost,
+    /// None: the usage was printed instead.
+    Misused,
+}
+
+impl Outcome {
+    /// Says on standard error what was lost.
+    pub fn of(name: &str, diagnostics: &[Diagnostic]) -> Outcome {
+        let losses: Vec<_> = diagnostics.iter().filter(|d| d.severity == Severity::Loss).collect();
+        for loss in losses.iter().take(SHOWN) {
+            complain!("{name}: {loss}");
+        }
+        if losses.len() > SHOWN {
+            complain!("{name}: and {} more", losses.len() - SHOWN);
+        }
+        if losses.is_empty() { Outcome::Complete } else { Outcome::Lost }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        match outcome {
+            Outcome::Complete => ExitCode::SUCCESS,
+            Outcome::Lost => ExitCode::from(LOST),
+            Outcome::Misused => ExitCode::from(USAGE),
+        }
+    }
+}
+
+/// A run that gave none.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input cannot be read.
+    Input(InputError),
+    /// The input is not what the command takes.
+    WrongKind {
+        /// Its name.
+        name: String,
+        /// `a gzip of some other text`.
+        what: String,
+    },
+    /// The arguments make no sense together.
+    Usage(String),
+    /// Results could not be written.
+    Output(io::Error),
+    /// The register database cannot be used.
+    Database(String),
+    /// A look-up found nothing.
+    NotFound(String),
+    /// The dump does not tell where the GPU hung.
+    NoHang(String),
+}
+
+impl Failure {
+    /// A file that is not a msm devcoredump.
+    pub fn wrong_kind(input: &Input, kind: Kind) -> Failure {
+        let what = match (input.compression.is_empty(), kind) {
+            (true, _) => kind.describe().to_owned(),
+            (false, _) => format!("a {}{}", input.wrapping(), kind.describe()),
+        };
+        Failure::WrongKind { name: input.name.clone(), what }
+    }
+
+    /// Its exit status.
+    pub fn code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Usage(_) => USAGE,
+            _ => UNUSABLE,
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Input(e) => e.fmt(f),
+            Failure::WrongKind { name, what } => write!(
+                f,
+                "{name}: not a msm devcoredump: looks like {what}; `unwedge info` says more about a file, and the \
+                 kernel's dump is /sys/class/devcoredump/devcd*/data"
+            ),
+            Failure::Usage(message) | Failure::Database(message) | Failure::NotFound(message) => {
+                f.write_str(message)
+            }
+            Failure::NoHang(name) => write!(
+                f,
+                "{name}: the dump does not say where the command processor stopped; `unwedge explain` says what it has"
+            ),
+            Failure::Output(e) => write!(f, "cannot write the results: {e}"),
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(e: InputError) -> Failure {
+        Failure::Input(e)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Failure {
+        Failure::Output(e)
+    }
+}

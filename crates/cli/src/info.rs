@@ -1,0 +1,264 @@
+//! `unwedge info`: what is in a file, and what is not.
+
+use crate::args::{self, Global};
+use crate::database;
+use crate::failure::{Failure, Outcome};
+use crate::input::Input;
+use crate::json::{Database, Hex};
+use crate::kind::Kind;
+use crate::output::{Look, Output};
+use serde::Serialize;
+use std::io::{self, Write};
+use unwedge_base::{Diagnostic, Generation, Severity};
+use unwedge_capture::devcore::Devcore;
+use unwedge_capture::devcore::lines::Section;
+use unwedge_hw::Db;
+
+/// Version of the schema of the JSON object.
+const SCHEMA: u32 = 1;
+
+/// Runs the command.
+pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
+    let input = Input::open(&args.file, global.max_size)?;
+    let db = database::load(global)?;
+    let kind = Kind::sniff(&input.bytes);
+    let dump = match kind {
+        Kind::MsmDevcore | Kind::Text => Devcore::read(&input.bytes).ok(),
+        _ => None,
+    };
+    let kind = if dump.is_some() { Kind::MsmDevcore } else { kind };
+    if matches!(kind, Kind::Empty | Kind::Text | Kind::Binary) {
+        return Err(Failure::wrong_kind(&input, kind));
+    }
+    let summary = Summary::of(&input, kind, dump.as_ref(), &db);
+    let mut out = Output::open(global, false);
+    // A failed write is remembered by `out`, and reported by its `finish`.
+    let _ = if args.json { json(&summary, &mut out) } else { text(&summary, out.look, &mut out) };
+    out.finish()?;
+    let mut diagnostics = input.diagnostics.clone();
+    diagnostics.extend(dump.into_iter().flat_map(|d| d.diagnostics));
+    Ok(Outcome::of(&input.name, &diagnostics))
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    database: Database<'a>,
+    #[serde(skip)]
+    name: &'a str,
+    #[serde(skip)]
+    database_line: String,
+    kind: &'static str,
+    #[serde(skip)]
+    described: &'static str,
+    stored_bytes: u64,
+    bytes: u64,
+    compression: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dump: Option<DumpSummary<'a>>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+struct DumpSummary<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comm: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cmdline: Option<&'a str>,
+    sections: Vec<SectionSummary<'a>>,
+    absent: Vec<Absent>,
+}
+
+#[derive(Serialize)]
+struct SectionSummary<'a> {
+    name: &'a str,
+    known: bool,
+    entries: usize,
+    offset: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    contents: String,
+}
+
+#[derive(Serialize)]
+struct Absent {
+    name: &'static str,
+    meaning: &'static str,
+}
+
+#[derive(Serialize)]
+struct Problem {
+    severity: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Hex>,
+}
+
+impl From<&Diagnostic> for Problem {
+    fn from(d: &Diagnostic) -> Problem {
+        Problem {
+            severity: if d.severity == Severity::Loss { "loss" } else { "note" },
+            message: d.message.clone(),
+            at: d.span.map(|s| Hex::short(s.start)),
+        }
+    }
+}
+
+impl<'a> Summary<'a> {
+    fn of(input: &'a Input, kind: Kind, dump: Option<&'a Devcore<'a>>, db: &'a Db) -> Summary<'a> {
+        let problems = input.diagnostics.iter().chain(dump.iter().flat_map(|d| &d.diagnostics));
+        Summary {
+            schema: "unwedge.info",
+            schema_version: SCHEMA,
+            database: db.identity().into(),
+            name: &input.name,
+            database_line: database::line(db.identity()),
+            kind: kind.id(),
+            described: kind.describe(),
+            stored_bytes: input.stored,
+            bytes: input.bytes.len() as u64,
+            compression: input.compression.iter().map(|c| c.name()).collect(),
+            dump: dump.map(DumpSummary::of),
+            problems: problems.map(Problem::from).collect(),
+        }
+    }
+}
+
+impl<'a> DumpSummary<'a> {
+    fn of(dump: &'a Devcore<'a>) -> DumpSummary<'a> {
+        let generation = database::generation(dump);
+        let present = |s: Section| dump.sections().iter().any(|i| i.section == Some(s));
+        DumpSummary {
+            gpu: database::gpu_line(dump),
+            generation: generation.map(Generation::name),
+            kernel: dump.kernel.as_deref(),
+            time: dump.time.as_deref(),
+            comm: dump.comm.as_deref(),
+            cmdline: dump.cmdline.as_deref(),
+            sections: dump
+                .sections()
+                .iter()
+                .map(|s| SectionSummary {
+                    name: &s.name,
+                    known: s.section.is_some(),
+                    entries: s.entries,
+                    offset: s.span.start,
+                    bytes: s.span.end.saturating_sub(s.span.start),
+                    contents: s.section.map(|s| contents(dump, s)).unwrap_or_default(),
+                })
+                .collect(),
+            absent: Section::ALL
+                .into_iter()
+                .filter(|s| !present(*s) && expected(*s, generation))
+                .map(|s| Absent { name: s.name(), meaning: missing(s) })
+                .collect(),
+        }
+    }
+}
+
+/// What a section holds, in a few words.
+fn contents(dump: &Devcore<'_>, section: Section) -> String {
+    match section {
+        Section::Ringbuffer => {
+            let stuck = dump.rings.iter().filter(|r| r.last_fence != r.retired_fence).count();
+            format!("{stuck} with unfinished work")
+        }
+        Section::Bos => {
+            let size = dump.bos.iter().fold(0u64, |sum, b| sum.saturating_add(b.size));
+            let held = dump.bos.iter().filter(|b| b.data.is_some()).count();
+            format!("{held} with contents, {size} bytes allocated")
+        }
+        Section::IndexedRegisters => {
+            dump.indexed.iter().map(|i| i.canonical_name()).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Kernels write the section for this generation.
+fn expected(section: Section, generation: Option<Generation>) -> bool {
+    let since = |g| generation.is_none_or(|have| have >= g);
+    match section {
+        Section::RegistersHlsq => generation == Some(Generation::A5xx),
+        Section::GmuLog | Section::GmuHfi | Section::GmuDebug | Section::RegistersGmu => {
+            since(Generation::A6xx)
+        }
+        Section::IndexedRegisters | Section::ShaderBlocks | Section::Clusters | Section::Debugbus => {
+            since(Generation::A6xx)
+        }
+        _ => true,
+    }
+}
+
+/// What the absence of a section means.
+fn missing(section: Section) -> &'static str {
+    match section {
+        Section::FaultInfo => "no IOMMU fault was recorded, or the kernel is older than 5.13",
+        Section::PageTables => "page tables of a fault come with Linux 6.14",
+        Section::VmLog => "the log of maps and unmaps comes with Linux 6.17",
+        Section::Ringbuffer => "where the rings stood is not known",
+        Section::Bos => "no buffer was captured: command streams cannot be followed",
+        Section::GmuLog | Section::GmuHfi | Section::GmuDebug => "what the GMU did is not known",
+        Section::RegistersGmu => "the GMU's registers were not read",
+        Section::Registers | Section::RegistersHlsq => "registers were not read",
+        Section::IndexedRegisters => "the command processor's inner state is not known",
+        Section::ShaderBlocks => "the shader processors' memories were not read",
+        Section::Clusters => "the pipeline's context registers were not read",
+        Section::Debugbus => "the debug bus was not read",
+    }
+}
+
+fn json(summary: &Summary<'_>, out: &mut Output) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, summary)?;
+    out.write_all(b"\n")
+}
+
+fn text(s: &Summary<'_>, look: Look, out: &mut Output) -> io::Result<()> {
+    writeln!(out, "{}: {}", look.bold(s.name), s.described)?;
+    let size = if s.compression.is_empty() {
+        format!("{} bytes", s.bytes)
+    } else {
+        format!("{} bytes ({}: {} stored)", s.bytes, s.compression.join(" of "), s.stored_bytes)
+    };
+    let mut row = |key: &str, value: Option<&str>| match value {
+        Some(value) => writeln!(out, "  {key:9} {value}"),
+        None => Ok(()),
+    };
+    row("size", Some(&size))?;
+    let Some(dump) = &s.dump else {
+        return writeln!(out, "  unwedge does not decode this kind of file yet\n{}", s.database_line);
+    };
+    row("gpu", Some(dump.gpu.as_deref().unwrap_or("not said")))?;
+    row("kernel", dump.kernel)?;
+    row("time", dump.time)?;
+    row("comm", dump.comm)?;
+    row("cmdline", dump.cmdline)?;
+    writeln!(out, "\n  {}", look.bold("section              entries     bytes"))?;
+    for section in &dump.sections {
+        let note = if section.known { section.contents.as_str() } else { "not known to unwedge" };
+        let line = format!("{:20} {:>7} {:>9}  {note}", section.name, section.entries, section.bytes);
+        writeln!(out, "  {}", line.trim_end())?;
+    }
+    if !dump.absent.is_empty() {
+        writeln!(out, "\n  {}", look.bold("not captured"))?;
+        for absent in &dump.absent {
+            writeln!(out, "  {:20} {}", absent.name, absent.meaning)?;
+        }
+    }
+    if !s.problems.is_empty() {
+        writeln!(out, "\n  {}", look.bold("problems"))?;
+        for p in &s.problems {
+            writeln!(out, "  {}: {}", p.severity, p.message)?;
+        }
+    }
+    writeln!(out, "\n{}", s.database_line)
+}

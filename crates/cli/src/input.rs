@@ -1,0 +1,293 @@
+//! Files in: reads FILE or standard input and undoes compression, within a bound on memory.
+//!
+//! What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
+//! is kept, with a diagnostic. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd, several frames), the .xz
+//! file format.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use unwedge_base::Diagnostic;
+
+/// How many times compression is undone: a gzip of an xz happens, more is an attack.
+const MAX_LAYERS: usize = 4;
+/// Window or dictionary a compressed stream may ask for.
+const MAX_WINDOW: u64 = 128 << 20;
+
+/// An input, decompressed.
+#[derive(Debug)]
+pub struct Input {
+    /// How messages call it.
+    pub name: String,
+    /// The contents.
+    pub bytes: Vec<u8>,
+    /// Bytes as stored.
+    pub stored: u64,
+    /// Compression that was undone, outermost first.
+    pub compression: Vec<Compression>,
+    /// What was lost on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A compression format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 8878.
+    Zstd,
+    /// The .xz format.
+    Xz,
+}
+
+impl Compression {
+    /// By the magic bytes.
+    pub fn sniff(head: &[u8]) -> Option<Compression> {
+        match head {
+            [0x1f, 0x8b, 0x08, ..] => Some(Compression::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            _ => None,
+        }
+    }
+
+    /// `gzip`, `zstd`, `xz`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+            Compression::Xz => "xz",
+        }
+    }
+}
+
+/// Why an input cannot be used.
+#[derive(Debug)]
+pub enum InputError {
+    /// The operating system says no.
+    Io(String, io::Error),
+    /// More than `--max-size`.
+    TooLarge {
+        /// The input.
+        name: String,
+        /// The limit in bytes.
+        limit: u64,
+        /// The limit was hit while undoing this.
+        compression: Option<Compression>,
+    },
+    /// Compressed, but not one byte comes out.
+    Corrupt(String, Compression, io::Error),
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InputError::Io(name, e) => write!(f, "{name}: {e}"),
+            InputError::TooLarge { name, limit, compression: None } => {
+                write!(f, "{name}: larger than {limit} bytes; raise --max-size to read it")
+            }
+            InputError::TooLarge { name, limit, compression: Some(c) } => write!(
+                f,
+                "{name}: the {} stream unpacks to more than {limit} bytes; raise --max-size if that is real",
+                c.name()
+            ),
+            InputError::Corrupt(name, c, e) => {
+                write!(f, "{name}: starts like {} but does not unpack: {e}", c.name())
+            }
+        }
+    }
+}
+
+impl Input {
+    /// Reads a file, or standard input for `-`. `limit` bounds the bytes, compressed and not.
+    pub fn open(path: &Path, limit: u64) -> Result<Input, InputError> {
+        if path.as_os_str() == "-" {
+            return Input::read(io::stdin().lock(), "standard input".to_owned(), 0, limit);
+        }
+        let name = path.display().to_string();
+        let failed = |e| InputError::Io(name.clone(), e);
+        let file = File::open(path).map_err(failed)?;
+        let meta = file.metadata().map_err(failed)?;
+        // A devcoredump node of sysfs says 0.
+        Input::read(file, name, meta.len(), limit)
+    }
+
+    /// Reads a stream. `expected` is its size as far as the operating system knows it.
+    pub fn read(source: impl Read, name: String, expected: u64, limit: u64) -> Result<Input, InputError> {
+        let mut stored = Vec::new();
+        let expected = usize::try_from(expected.min(limit)).unwrap_or(0);
+        if stored.try_reserve_exact(expected.saturating_add(1)).is_err() {
+            return Err(InputError::Io(name, io::Error::from(io::ErrorKind::OutOfMemory)));
+        }
+        match read_bounded(source, &mut stored, limit) {
+            Ok(true) => {}
+            Ok(false) => return Err(InputError::TooLarge { name, limit, compression: None }),
+            Err(e) => return Err(InputError::Io(name, e)),
+        }
+        let mut input = Input {
+            name,
+            stored: stored.len() as u64,
+            bytes: stored,
+            compression: Vec::new(),
+            diagnostics: Vec::new(),
+        };
+        while input.compression.len() < MAX_LAYERS {
+            let Some(compression) = Compression::sniff(&input.bytes) else { break };
+            input.unpack(compression, limit)?;
+        }
+        Ok(input)
+    }
+
+    fn unpack(&mut self, compression: Compression, limit: u64) -> Result<(), InputError> {
+        let mut out = Vec::new();
+        let packed = self.bytes.as_slice();
+        let outcome = match compression {
+            Compression::Gzip => read_bounded(flate2::bufread::MultiGzDecoder::new(packed), &mut out, limit),
+            Compression::Zstd => unpack_zstd(packed, &mut out, limit),
+            Compression::Xz => {
+                let window = u32::try_from(MAX_WINDOW >> 10).unwrap_or(u32::MAX);
+                read_bounded(lzma_rust2::XzReader::new_mem_limit(packed, true, window), &mut out, limit)
+            }
+        };
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => {
+                let name = std::mem::take(&mut self.name);
+                return Err(InputError::TooLarge { name, limit, compression: Some(compression) });
+            }
+            Err(e) if out.is_empty() => {
+                return Err(InputError::Corrupt(std::mem::take(&mut self.name), compression, e));
+            }
+            Err(e) => self.diagnostics.push(Diagnostic::loss(
+                None,
+                format!(
+                    "the {} stream is broken after {} unpacked bytes: {e}",
+                    compression.name(),
+                    out.len()
+                ),
+            )),
+        }
+        self.bytes = out;
+        self.compression.push(compression);
+        Ok(())
+    }
+
+    /// `a gzip of …`, for messages; empty when nothing was undone.
+    pub fn wrapping(&self) -> String {
+        self.compression.iter().map(|c| format!("{} of ", c.name())).collect()
+    }
+}
+
+/// Appends everything to `out`; `Ok(false)` when there is more than `limit`. After an error `out` holds what came
+/// before it.
+fn read_bounded(source: impl Read, out: &mut Vec<u8>, limit: u64) -> io::Result<bool> {
+    let room = limit.saturating_sub(out.len() as u64);
+    let got = source.take(room.saturating_add(1)).read_to_end(out)?;
+    Ok(got as u64 <= room)
+}
+
+fn unpack_zstd(mut packed: &[u8], out: &mut Vec<u8>, limit: u64) -> io::Result<bool> {
+    while !packed.is_empty() {
+        if let [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, rest @ ..] = packed {
+            let skipped = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+            let Some(rest) = rest.get(skipped..) else {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "cut inside a skippable frame"));
+            };
+            packed = rest;
+            continue;
+        }
+        let frame = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(&mut packed, MAX_WINDOW)
+            .map_err(io::Error::other)?;
+        if !read_bounded(frame, out, limit)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const TEXT: &[u8] = b"---\nkernel: 6.6\nmodule: msm\n";
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        e.write_all(bytes).unwrap();
+        e.finish().unwrap()
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+    }
+
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut w = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+        w.write_all(bytes).unwrap();
+        w.finish().unwrap()
+    }
+
+    fn read(bytes: &[u8], limit: u64) -> Result<Input, InputError> {
+        Input::read(bytes, "x".into(), 0, limit)
+    }
+
+    #[test]
+    fn compression_is_undone_by_content() {
+        for (packed, layers) in [
+            (TEXT.to_vec(), vec![]),
+            (gzip(TEXT), vec![Compression::Gzip]),
+            (zstd(TEXT), vec![Compression::Zstd]),
+            (xz(TEXT), vec![Compression::Xz]),
+            (xz(&gzip(TEXT)), vec![Compression::Xz, Compression::Gzip]),
+        ] {
+            let input = read(&packed, 1 << 20).unwrap();
+            assert_eq!(input.bytes, TEXT);
+            assert_eq!(input.compression, layers);
+            assert_eq!(input.stored, packed.len() as u64);
+            assert!(input.diagnostics.is_empty());
+        }
+    }
+
+    #[test]
+    fn several_members_make_one_input() {
+        for pack in [gzip, zstd, xz] {
+            let (a, b) = TEXT.split_at(10);
+            let input = read(&[pack(a), pack(b)].concat(), 1 << 20).unwrap();
+            assert_eq!(input.bytes, TEXT);
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_refused_at_the_limit() {
+        let zeros = vec![0; 1 << 20];
+        for pack in [gzip, zstd, xz] {
+            let packed = pack(&zeros);
+            assert!(packed.len() < 1 << 16);
+            let error = read(&packed, 1 << 16).unwrap_err();
+            assert!(matches!(error, InputError::TooLarge { compression: Some(_), .. }), "{error}");
+            assert_eq!(read(&packed, 1 << 20).unwrap().bytes.len(), 1 << 20, "the limit itself is allowed");
+        }
+        assert!(matches!(read(&zeros, 100), Err(InputError::TooLarge { compression: None, .. })));
+    }
+
+    #[test]
+    fn a_cut_stream_keeps_what_came_out() {
+        let noise: Vec<u8> =
+            (0..1u32 << 16).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
+        for pack in [gzip, zstd, xz] {
+            let packed = pack(&noise);
+            let input = read(&packed[..packed.len() * 3 / 4], 1 << 20).unwrap();
+            assert!(noise.starts_with(&input.bytes) && !input.bytes.is_empty());
+            assert_eq!(input.diagnostics.len(), 1);
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_magic_number() {
+        for head in [&[0x1f, 0x8b, 8][..], &[0x28, 0xb5, 0x2f, 0xfd], b"\xfd7zXZ\0"] {
+            assert!(matches!(read(head, 100), Err(InputError::Corrupt(..))));
+        }
+    }
+}

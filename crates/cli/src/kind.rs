@@ -1,0 +1,120 @@
+//! What a file is, by its content: for choosing a reader, and for messages about files that none reads.
+//!
+//! Facts: the first lines the kernels print, the section types of rd captures, file magics.
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A devcoredump of the msm driver.
+    MsmDevcore,
+    /// A command-stream capture of freedreno or Turnip (`.rd`).
+    RdCapture,
+    /// An error state of i915.
+    I915ErrorState,
+    /// A devcoredump of xe.
+    XeDevcore,
+    /// A devcoredump of amdgpu.
+    AmdgpuDevcore,
+    /// An ELF file.
+    Elf,
+    /// Nothing.
+    Empty,
+    /// Text of some other kind.
+    Text,
+    /// Bytes of some other kind.
+    Binary,
+}
+
+impl Kind {
+    /// By the first kilobytes.
+    pub fn sniff(bytes: &[u8]) -> Kind {
+        let head = &bytes[..bytes.len().min(16 << 10)];
+        let has = |needle: &[u8]| head.windows(needle.len()).any(|w| w == needle);
+        if head.is_empty() {
+            Kind::Empty
+        } else if head.starts_with(b"\x7fELF") {
+            Kind::Elf
+        } else if has(b"**** Xe Device Coredump ****") {
+            Kind::XeDevcore
+        } else if has(b"AMDGPU Device Coredump") {
+            Kind::AmdgpuDevcore
+        } else if is_rd(head) {
+            Kind::RdCapture
+        } else if unwedge_capture::devcore::sniff(bytes) {
+            Kind::MsmDevcore
+        } else if has(b"GPU HANG: ecode") || (has(b"PCI ID: 0x") && has(b"EIR: 0x")) {
+            Kind::I915ErrorState
+        } else if std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |t| !t.contains('\0')) {
+            Kind::Text
+        } else {
+            Kind::Binary
+        }
+    }
+
+    /// For JSON: stable, lower case.
+    pub fn id(self) -> &'static str {
+        match self {
+            Kind::MsmDevcore => "msm-devcoredump",
+            Kind::RdCapture => "rd-capture",
+            Kind::I915ErrorState => "i915-error-state",
+            Kind::XeDevcore => "xe-devcoredump",
+            Kind::AmdgpuDevcore => "amdgpu-devcoredump",
+            Kind::Elf => "elf",
+            Kind::Empty => "empty",
+            Kind::Text => "text",
+            Kind::Binary => "binary",
+        }
+    }
+
+    /// For messages, with its article.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Kind::MsmDevcore => "a msm devcoredump",
+            Kind::RdCapture => "a freedreno or Turnip command-stream capture (rd)",
+            Kind::I915ErrorState => "an i915 error state",
+            Kind::XeDevcore => "a xe devcoredump",
+            Kind::AmdgpuDevcore => "an amdgpu devcoredump",
+            Kind::Elf => "an ELF file",
+            Kind::Empty => "an empty file",
+            Kind::Text => "some other text",
+            Kind::Binary => "some other binary file",
+        }
+    }
+}
+
+/// Captures are sections of type, size, contents; the first is a test name, a command line, a GPU or chip id, behind
+/// an optional pair of all-ones words.
+fn is_rd(head: &[u8]) -> bool {
+    let word = |i: usize| Some(u32::from_le_bytes(*head.get(4 * i..)?.first_chunk()?));
+    let first = if word(0) == Some(u32::MAX) && word(1) == Some(u32::MAX) { 2 } else { 0 };
+    match (word(first), word(first + 1)) {
+        (Some(1 | 2), Some(size)) => size < 1 << 16,
+        (Some(11), Some(4)) | (Some(13), Some(8)) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_by_content() {
+        let xe = b"**** Xe Device Coredump ****\nkernel: 6.12\n";
+        let i915 = b"GPU HANG: ecode 9:1:0x86dffffd, in game [1234]\nKernel: 5.4\n";
+        let rd = [1u32, 8, 0x6574_7365, 0].map(u32::to_le_bytes).concat();
+        for (bytes, kind) in [
+            (&b"---\nkernel: 6.6.0\nmodule: msm\ntime: 1.0\n"[..], Kind::MsmDevcore),
+            (xe, Kind::XeDevcore),
+            (b"**** AMDGPU Device Coredump ****\nversion: 1\n", Kind::AmdgpuDevcore),
+            (i915, Kind::I915ErrorState),
+            (&rd, Kind::RdCapture),
+            (b"\x7fELF\x02", Kind::Elf),
+            (b"", Kind::Empty),
+            (b"hello, world\n", Kind::Text),
+            (b"\0\xff\0\xfe\0", Kind::Binary),
+        ] {
+            assert_eq!(Kind::sniff(bytes), kind, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Results out: standard output behind one large buffer, or a pager; and whether to colour.
+//!
+//! A reader that goes away (a broken pipe, a pager that was quit) ends the output and is no error.
+
+use crate::args::{Colour, Global};
+use crate::pager::Pager;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+const BUFFER: usize = 64 << 10;
+
+/// How text for people may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Use escape sequences.
+    pub colour: bool,
+}
+
+impl Look {
+    /// Escape sequences for decoded registers and packets: names green, numbers yellow, errors bold red.
+    pub fn palette(self) -> unwedge_hw::Palette {
+        if !self.colour {
+            return unwedge_hw::Palette::default();
+        }
+        unwedge_hw::Palette {
+            reset: "\x1b[0m",
+            name: "\x1b[0;32m",
+            number: "\x1b[0;33m",
+            value: "\x1b[0;35m",
+            flag: "\x1b[0;36m",
+            packet: "\x1b[1;34m",
+            error: "\x1b[1;31m",
+        }
+    }
+
+    /// `text` in bold, when there is colour.
+    pub fn bold(self, text: &str) -> String {
+        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Where results go.
+pub struct Output {
+    sink: Sink,
+    /// How they may look.
+    pub look: Look,
+    failed: Option<io::Error>,
+}
+
+enum Sink {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    Pager(BufWriter<Pager>),
+}
+
+impl Output {
+    /// Standard output; through a pager when `page` is set and both ends are a terminal.
+    pub fn open(global: &Global, page: bool) -> Output {
+        let terminal = io::stdout().is_terminal();
+        let colour = match global.color {
+            _ if global.no_color => false,
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        };
+        let pager = if page && terminal && !global.no_pager { Pager::start() } else { None };
+        let sink = match pager {
+            Some(pager) => Sink::Pager(BufWriter::with_capacity(BUFFER, pager)),
+            None => Sink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout().lock())),
+        };
+        Output { sink, look: Look { colour }, failed: None }
+    }
+
+    /// Flushes, waits for the pager, and returns the first error of any write. A broken pipe is none.
+    pub fn finish(mut self) -> io::Result<()> {
+        let flushed = self.flush();
+        if let Sink::Pager(writer) = self.sink {
+            // The pager reads until its input closes.
+            let (pager, _unwritten) = writer.into_parts();
+            pager.wait();
+        }
+        match self.failed.take().or(flushed.err()) {
+            Some(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    fn inner(&mut self) -> &mut dyn Write {
+        match &mut self.sink {
+            Sink::Stdout(w) => w,
+            Sink::Pager(w) => w,
+        }
+    }
+
+    /// Remembers the first failure: callers in between may drop it.
+    fn checked<T>(&mut self, action: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
+        if let Some(e) = &self.failed {
+            return Err(e.kind().into());
+        }
+        action(self.inner()).map_err(|e| {
+            let kind = e.kind();
+            self.failed = Some(e);
+            kind.into()
+        })
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.checked(|w| w.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.checked(|w| w.flush())
+    }
+}

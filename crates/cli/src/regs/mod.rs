@@ -1,0 +1,182 @@
+//! `unwedge regs`: looks registers, packets and enums up, and decodes values.
+
+mod chip;
+mod describe;
+
+use crate::args::{self, Global, SpaceArg};
+use crate::database;
+use crate::failure::{Failure, Outcome};
+use crate::json::Database;
+use crate::output::{Look, Output};
+use chip::Chip;
+use describe::Found;
+use serde::Serialize;
+use std::io::{self, Write};
+use unwedge_hw::{Db, Gpu, Pattern, Space};
+
+/// Version of the schema of the JSON lines.
+const SCHEMA: u32 = 1;
+/// Matches of a pattern up to which each is described in full.
+const IN_FULL: usize = 4;
+
+/// Runs the command.
+pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
+    let db = database::load(global)?;
+    let chip = Chip::parse(&args.chip).ok_or_else(|| {
+        Failure::Usage(format!("{}: not a GPU; say a630, a6xx, FD630 or 6.3.0.2", args.chip))
+    })?;
+    let space = match args.space {
+        SpaceArg::Gpu => Space::Gpu,
+        SpaceArg::Gmu => Space::Gmu,
+        SpaceArg::Control => chip.control,
+        SpaceArg::Pipe => Space::CpPipe,
+        SpaceArg::Sqe => Space::Sqe,
+    };
+    let lookup = Lookup { db: &db, gpu: db.gpu(chip.generation), space };
+    let mut results = Vec::new();
+    for (query, value) in questions(&args.queries) {
+        results.push((query, lookup.answer(query, value)?));
+    }
+
+    let mut out = Output::open(global, false);
+    // A failed write is remembered by `out`, and reported by its `finish`.
+    let _ =
+        if args.json { json(&lookup, &chip, &results, &mut out) } else { text(&lookup, &results, &mut out) };
+    out.finish()?;
+    match results.iter().find(|(_, found)| found.is_empty()) {
+        Some((query, _)) => Err(Failure::NotFound(lookup.unknown(query, &chip))),
+        None => Ok(Outcome::Complete),
+    }
+}
+
+/// A number right behind a look-up is the value to decode.
+fn questions(words: &[String]) -> Vec<(&str, Option<u64>)> {
+    let mut out = Vec::new();
+    let mut words = words.iter().map(String::as_str).peekable();
+    while let Some(query) = words.next() {
+        let value = words.peek().and_then(|w| number(w));
+        if value.is_some() {
+            words.next();
+        }
+        out.push((query, value));
+    }
+    out
+}
+
+/// `0x4b`, `75`.
+fn number(word: &str) -> Option<u64> {
+    match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => word.parse().ok(),
+    }
+}
+
+/// Where to look.
+#[derive(Clone, Copy)]
+struct Lookup<'d> {
+    db: &'d Db,
+    gpu: Gpu<'d>,
+    space: Space,
+}
+
+impl<'d> Lookup<'d> {
+    /// Everything a query matches: the exact name first, else what contains it.
+    fn answer(self, query: &str, value: Option<u64>) -> Result<Vec<Found<'d>>, Failure> {
+        let registers = self.gpu.space(self.space);
+        if let Some(offset) = number(query) {
+            let offset = u32::try_from(offset)
+                .map_err(|_| Failure::Usage(format!("{query}: register offsets have 32 bits")))?;
+            return Ok(registers.at(offset).map(|r| self.register(r, value)).into_iter().collect());
+        }
+        if let Some(r) = registers.offset_of(query).and_then(|o| registers.at(o)) {
+            return Ok(vec![self.register(r, value)]);
+        }
+        let exact: Vec<_> = self.layout(query).into_iter().chain(self.enumeration(query, value)).collect();
+        if !exact.is_empty() {
+            return Ok(exact);
+        }
+        let mut found: Vec<_> = registers.search(query).map(|r| self.register(r, value)).collect();
+        let pattern = Pattern::new(query);
+        let layouts = self.gpu.domains().map(|d| d.name()).filter(|n| pattern.matches(n));
+        found.extend(layouts.filter_map(|n| self.layout(n)));
+        let enums = self.gpu.enumerations().map(|e| e.name()).filter(|n| pattern.matches(n));
+        found.extend(enums.filter_map(|n| self.enumeration(n, value)));
+        Ok(found)
+    }
+
+    /// Why nothing was found, and where there is something.
+    fn unknown(self, query: &str, chip: &Chip) -> String {
+        let elsewhere: Vec<&str> = unwedge_base::Generation::ALL
+            .into_iter()
+            .filter(|g| *g != chip.generation)
+            .filter(|g| {
+                let other = Lookup { gpu: self.db.gpu(*g), ..self };
+                other.answer(query, None).is_ok_and(|found| !found.is_empty())
+            })
+            .map(|g| g.name())
+            .collect();
+        let hint = match elsewhere.as_slice() {
+            [] => "try a pattern such as '*STATUS*', or --space gmu|control|pipe|sqe".to_owned(),
+            names => format!("{} has it", names.join(", ")),
+        };
+        format!("{query}: not known on {}; {hint}", chip.generation)
+    }
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    #[serde(rename = "type")]
+    ty: &'static str,
+    schema: &'static str,
+    schema_version: u32,
+    database: Database<'a>,
+    generation: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<&'a str>,
+}
+
+fn json(
+    lookup: &Lookup<'_>,
+    chip: &Chip,
+    results: &[(&str, Vec<Found<'_>>)],
+    out: &mut Output,
+) -> io::Result<()> {
+    serde_json::to_writer(
+        &mut *out,
+        &Header {
+            ty: "header",
+            schema: "unwedge.regs",
+            schema_version: SCHEMA,
+            database: lookup.db.identity().into(),
+            generation: chip.generation.name(),
+            gpu: chip.name.as_deref(),
+        },
+    )?;
+    out.write_all(b"\n")?;
+    for found in results.iter().flat_map(|(_, found)| found) {
+        serde_json::to_writer(&mut *out, found)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn text(lookup: &Lookup<'_>, results: &[(&str, Vec<Found<'_>>)], out: &mut Output) -> io::Result<()> {
+    let look: Look = out.look;
+    for (_, found) in results {
+        for one in found {
+            if found.len() <= IN_FULL { one.in_full(look, out)? } else { one.in_short(look, out)? }
+        }
+    }
+    writeln!(out, "{}", database::line(lookup.db.identity()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_behind_a_lookup_are_values() {
+        let words: Vec<String> = ["0x8c17", "0x4b", "RB_*", "CP_NOP", "7"].map(str::to_owned).to_vec();
+        assert_eq!(questions(&words), [("0x8c17", Some(0x4b)), ("RB_*", None), ("CP_NOP", Some(7))]);
+    }
+}
