@@ -1,6 +1,8 @@
 //! GPU memory as a dump or capture holds it: buffers at GPU addresses, some with contents, some without.
 
 use crate::Dwords;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 /// One buffer object.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -43,13 +45,24 @@ impl Buffer {
 pub struct Memory {
     /// Sorted by address; a buffer added later at the same address comes first.
     buffers: Vec<Buffer>,
+    /// Made when an address is first looked up.
+    index: OnceLock<Vec<Stretch>>,
+}
+
+/// From an address on, up to the next stretch, one buffer answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stretch {
+    start: u64,
+    buffer: Option<usize>,
 }
 
 impl Memory {
-    /// Adds a buffer. Where buffers overlap, the one that starts nearest below an address answers for it.
+    /// Adds a buffer. Where buffers overlap, the one that starts nearest below an address answers for it. To add many
+    /// buffers in no order, extend with them all at once.
     pub fn add(&mut self, buffer: Buffer) {
         let at = self.buffers.partition_point(|b| b.iova < buffer.iova);
         self.buffers.insert(at, buffer);
+        self.index = OnceLock::new();
     }
 
     /// All buffers, sorted by address.
@@ -59,23 +72,15 @@ impl Memory {
 
     /// The buffer that holds this address; one with contents is preferred.
     pub fn find(&self, iova: u64) -> Option<&Buffer> {
-        let upto = self.buffers.partition_point(|b| b.iova <= iova);
-        let mut without_contents = None;
-        for b in self.buffers[..upto].iter().rev() {
-            if b.contains(iova) {
-                if b.contents.is_some() {
-                    return Some(b);
-                }
-                without_contents.get_or_insert(b);
-            }
-        }
-        without_contents
+        let index = self.index.get_or_init(|| stretches(&self.buffers));
+        let after = index.partition_point(|s| s.start <= iova);
+        self.buffers.get(index.get(after.checked_sub(1)?)?.buffer?)
     }
 
     /// The nearest buffers that end at or below `iova`, and that start above it.
     pub fn neighbours(&self, iova: u64) -> (Option<&Buffer>, Option<&Buffer>) {
         let below = self.buffers.iter().filter(|b| b.end() <= iova).max_by_key(|b| b.end());
-        let above = self.buffers.iter().find(|b| b.iova > iova);
+        let above = self.buffers.get(self.buffers.partition_point(|b| b.iova <= iova));
         (below, above)
     }
 
@@ -88,6 +93,52 @@ impl Memory {
     pub fn read(&self, iova: u64) -> Option<u32> {
         self.dwords(iova)?.get(0)
     }
+}
+
+impl Extend<Buffer> for Memory {
+    fn extend<I: IntoIterator<Item = Buffer>>(&mut self, buffers: I) {
+        let mut all: Vec<Buffer> = buffers.into_iter().collect();
+        all.reverse();
+        all.append(&mut self.buffers);
+        all.sort_by_key(|b| b.iova);
+        *self = Memory { buffers: all, index: OnceLock::new() };
+    }
+}
+
+impl FromIterator<Buffer> for Memory {
+    fn from_iter<I: IntoIterator<Item = Buffer>>(buffers: I) -> Memory {
+        let mut memory = Memory::default();
+        memory.extend(buffers);
+        memory
+    }
+}
+
+/// Walks the starts and ends of all buffers in order, with the buffers that hold the current address at hand.
+fn stretches(buffers: &[Buffer]) -> Vec<Stretch> {
+    let mut edges: Vec<(u64, bool, usize)> = Vec::with_capacity(buffers.len() * 2);
+    for (i, b) in buffers.iter().enumerate().filter(|(_, b)| b.iova < b.end()) {
+        edges.push((b.iova, true, i));
+        edges.push((b.end(), false, i));
+    }
+    edges.sort_unstable();
+    let mut known = BTreeSet::new();
+    let mut unknown = BTreeSet::new();
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for edges in edges.chunk_by(|a, b| a.0 == b.0) {
+        for &(_, starts, i) in edges {
+            let holders = if buffers[i].contents.is_some() { &mut known } else { &mut unknown };
+            if starts {
+                holders.insert(i);
+            } else {
+                holders.remove(&i);
+            }
+        }
+        let buffer = known.last().or(unknown.last()).copied();
+        if stretches.last().is_none_or(|s| s.buffer != buffer) {
+            stretches.push(Stretch { start: edges[0].0, buffer });
+        }
+    }
+    stretches
 }
 
 #[cfg(test)]
@@ -106,5 +157,38 @@ mod tests {
         assert_eq!(m.find(0x2008).map(|b| b.iova), Some(0x2000));
         let (below, above) = m.neighbours(0x1800);
         assert_eq!((below.unwrap().iova, above.unwrap().iova), (0x1000, 0x2000));
+    }
+
+    #[test]
+    fn where_buffers_overlap_the_nearest_with_contents_answers() {
+        let buffer = |iova, size, contents: Option<u32>| Buffer {
+            iova,
+            size,
+            contents: contents.map(|c| vec![c; 64]),
+            name: String::new(),
+        };
+        let m: Memory = [
+            buffer(0x1010, 0x10, Some(2)),
+            buffer(0x1000, 0x100, Some(1)),
+            buffer(0x1018, 0x10, None),
+            buffer(0x3000, 0, Some(3)),
+            buffer(u64::MAX - 3, 64, Some(4)),
+        ]
+        .into_iter()
+        .collect();
+        assert_eq!([0x1000, 0x1010, 0x1018, 0x1020, 0x10fc].map(|a| m.read(a)), [1, 2, 2, 1, 1].map(Some));
+        assert_eq!([0xfff, 0x1100, 0x3000].map(|a| m.read(a)), [None; 3]);
+        assert_eq!(m.find(u64::MAX - 1).map(|b| b.iova), Some(u64::MAX - 3));
+    }
+
+    #[test]
+    fn many_overlapping_buffers_take_no_time() {
+        let mut m: Memory =
+            (0..50_000).map(|i| Buffer { iova: i, size: 1 << 40, ..Buffer::default() }).collect();
+        m.extend([Buffer { iova: 9, size: 4, contents: Some(vec![7]), ..Buffer::default() }]);
+        for i in 0..50_000 {
+            assert!(m.find(1 << 20 | i).is_some());
+        }
+        assert_eq!(m.read(9), Some(7));
     }
 }

@@ -1,5 +1,12 @@
 //! A dump as a whole.
+//!
+//! Two dumps are equal when they say the same: where in the text it stood, how it was laid out and what was reported
+//! about it do not count. Facts: the show functions of Linux 4.19 to 6.17, named in [`super::lines`].
 
+use super::layout::{Layout, SectionInfo};
+use super::lines::Section;
+use super::{read, render};
+use crate::ascii85;
 use std::borrow::Cow;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
 
@@ -28,7 +35,9 @@ pub struct Devcore<'a> {
     pub rings: Vec<Ring<'a>>,
     /// `bos:` (`bo:` in the format document)
     pub bos: Vec<Bo<'a>>,
-    /// `vm-log:`, one entry per map or unmap, as written.
+    /// `pgtable-fault-info:`: what the page tables said about the faulting address.
+    pub page_tables: Option<PageTables<'a>>,
+    /// `vm-log:`, one entry per map or unmap, as written: `map:3: 0x0000000100000000-0x0000000100001000`.
     pub vm_log: Vec<Cow<'a, str>>,
     /// `gmu-log:`
     pub gmu_log: Option<GmuBuffer<'a>>,
@@ -52,6 +61,8 @@ pub struct Devcore<'a> {
     pub debugbus: Vec<DebugBus<'a>>,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
+    /// How the text it was read from deviates from what this crate would write by itself.
+    pub layout: Layout<'a>,
 }
 
 /// `revision: 630 (6.3.0.2)`.
@@ -64,7 +75,7 @@ pub struct Revision {
 }
 
 /// `fault-info:`: the IOMMU fault that triggered the dump.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Fault<'a> {
     /// Faulting address.
     pub iova: Option<u64>,
@@ -76,9 +87,29 @@ pub struct Fault<'a> {
     pub kind: Option<Cow<'a, str>>,
     /// `source`: the block that faulted, `TP|VFD`.
     pub source: Option<Cow<'a, str>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
     /// Where it stands in the dump.
     pub span: Span,
 }
+
+/// `pgtable-fault-info:`, of kernels from 6.14 on.
+#[derive(Clone, Debug, Default)]
+pub struct PageTables<'a> {
+    /// `ttbr0` of the address space that the kernel thinks was current.
+    pub ttbr0: Option<u64>,
+    /// `asid`
+    pub asid: Option<u32>,
+    /// `ptes`: the entries met on the way down to the faulting address, 0 from the first absent one on.
+    pub ptes: Option<[u64; 4]>,
+    /// Lines of this section that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// Lines of an entry whose key is not known: without their end of line, in the order of the dump.
+pub type Extra<'a> = Vec<Cow<'a, [u8]>>;
 
 /// Ascii85 contents of a section entry. Decoding is put off until somebody asks.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +123,23 @@ pub struct Blob<'a> {
 impl Blob<'_> {
     /// The dwords. Characters outside the alphabet end the text; see [`crate::ascii85`].
     pub fn decode(&self) -> Vec<u32> {
-        unimplemented!()
+        ascii85::decode(&self.encoded).dwords
+    }
+
+    /// The number of dwords, found without decoding; an upper bound where the text is malformed.
+    pub fn len(&self) -> usize {
+        ascii85::decoded_len(&self.encoded)
+    }
+
+    /// No dword at all.
+    pub fn is_empty(&self) -> bool {
+        self.encoded.is_empty()
+    }
+
+    /// Contents for a dump built in code. Zeros at the end are left out, as kernels do.
+    pub fn encode(dwords: &[u32]) -> Blob<'static> {
+        let used = dwords.iter().rposition(|&d| d != 0).map_or(0, |last| last + 1);
+        Blob { encoded: Cow::Owned(ascii85::encode(&dwords[..used])), span: Span::default() }
     }
 }
 
@@ -115,6 +162,8 @@ pub struct Ring<'a> {
     pub size: Option<u32>,
     /// Contents; zeros at the end are left out.
     pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
     /// Where it stands in the dump.
     pub span: Span,
 }
@@ -132,6 +181,8 @@ pub struct Bo<'a> {
     pub name: Option<Cow<'a, str>>,
     /// Contents; zeros at the end are left out. `None`: not captured, or all zero.
     pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
     /// Where it stands in the dump.
     pub span: Span,
 }
@@ -147,6 +198,8 @@ pub struct GmuBuffer<'a> {
     pub history: Vec<[i32; 8]>,
     /// Contents.
     pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
     /// Where it stands in the dump.
     pub span: Span,
 }
@@ -169,6 +222,8 @@ pub struct Indexed<'a> {
     pub dwords: u32,
     /// Contents.
     pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
     /// Where it stands in the dump.
     pub span: Span,
 }
@@ -177,7 +232,14 @@ impl Indexed<'_> {
     /// The name newer kernels use, whatever this one wrote: `CP_MEMPOOOL` is CP_MEMPOOL, `CP_SEQ_STAT` is
     /// CP_SQE_STAT, `_DATA` and `_ADDR` at the end are dropped.
     pub fn canonical_name(&self) -> Cow<'_, str> {
-        unimplemented!()
+        match self.name.as_ref() {
+            "CP_MEMPOOOL" => return Cow::Borrowed("CP_MEMPOOL"),
+            "CP_SEQ_STAT" => return Cow::Borrowed("CP_SQE_STAT"),
+            _ => {}
+        }
+        let name = self.name.as_ref();
+        let name = name.strip_suffix("_DATA").or_else(|| name.strip_suffix("_ADDR")).unwrap_or(name);
+        Cow::Borrowed(name)
     }
 }
 
@@ -192,6 +254,8 @@ pub struct ShaderBlock<'a> {
     pub pipe: Option<Cow<'a, str>>,
     /// One per bank (per SP and USPTP on a7xx).
     pub banks: Vec<ShaderBank<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
     /// Where it stands in the dump.
     pub span: Span,
 }
@@ -203,6 +267,8 @@ pub struct ShaderBank<'a> {
     pub index: u32,
     /// `usptp:` (a7xx).
     pub usptp: Option<u32>,
+    /// `ctx:` (a8xx, in place of `usptp`).
+    pub context: Option<u32>,
     /// `size`, in dwords.
     pub size: u32,
     /// Contents.
@@ -235,6 +301,8 @@ pub struct DebugBus<'a> {
     pub count: u32,
     /// Contents.
     pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
     /// Where it stands in the dump.
     pub span: Span,
 }
@@ -246,13 +314,40 @@ pub struct NotDevcore;
 
 impl<'a> Devcore<'a> {
     /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
-    pub fn read(_text: &'a [u8]) -> Result<Devcore<'a>, NotDevcore> {
-        unimplemented!()
+    pub fn read(text: &'a [u8]) -> Result<Devcore<'a>, NotDevcore> {
+        read::read(text)
     }
 
-    /// Writes the dump. What was read from a kernel's dump is written as that kernel wrote it.
-    pub fn write(&self, _out: &mut Vec<u8>) {
-        unimplemented!()
+    /// Writes the dump. What was read from a kernel's dump, and not changed since, is written as that kernel wrote it.
+    /// Strings end at their line: line ends inside of them become blanks.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        render::write(self, out);
+    }
+
+    /// The sections of the text that was read, in its order, those nobody knows too. Empty for a dump built in code.
+    pub fn sections(&self) -> &[SectionInfo<'a>] {
+        self.layout.sections()
+    }
+
+    /// The number of entries of a section.
+    pub fn entries(&self, section: Section) -> usize {
+        match section {
+            Section::FaultInfo => usize::from(self.fault.is_some()),
+            Section::PageTables => usize::from(self.page_tables.is_some()),
+            Section::VmLog => self.vm_log.len(),
+            Section::Ringbuffer => self.rings.len(),
+            Section::Bos => self.bos.len(),
+            Section::GmuLog => usize::from(self.gmu_log.is_some()),
+            Section::GmuHfi => usize::from(self.gmu_hfi.is_some()),
+            Section::GmuDebug => usize::from(self.gmu_debug.is_some()),
+            Section::Registers => self.registers.len(),
+            Section::RegistersHlsq => self.registers_hlsq.len(),
+            Section::RegistersGmu => self.registers_gmu.len(),
+            Section::IndexedRegisters => self.indexed.len(),
+            Section::ShaderBlocks => self.shader_blocks.len(),
+            Section::Clusters => self.clusters.len(),
+            Section::Debugbus => self.debugbus.len(),
+        }
     }
 
     /// The value of a register of `registers:`.
@@ -262,23 +357,49 @@ impl<'a> Devcore<'a> {
 
     /// Rings and buffers as memory.
     pub fn memory(&self) -> Memory {
-        let mut memory = Memory::default();
-        for bo in &self.bos {
-            memory.add(Buffer {
-                iova: bo.iova,
-                size: bo.size,
-                contents: bo.data.as_ref().map(Blob::decode),
-                name: bo.name.as_deref().unwrap_or_default().to_owned(),
-            });
-        }
-        for ring in &self.rings {
-            memory.add(Buffer {
-                iova: ring.iova,
-                size: u64::from(ring.size.unwrap_or(0)),
-                contents: ring.data.as_ref().map(Blob::decode),
-                name: format!("ring {}", ring.id),
-            });
-        }
-        memory
+        let bos = self.bos.iter().map(|bo| Buffer {
+            iova: bo.iova,
+            size: bo.size,
+            contents: bo.data.as_ref().map(Blob::decode),
+            name: bo.name.as_deref().unwrap_or_default().to_owned(),
+        });
+        let rings = self.rings.iter().map(|ring| Buffer {
+            iova: ring.iova,
+            size: u64::from(ring.size.unwrap_or(0)),
+            contents: ring.data.as_ref().map(Blob::decode),
+            name: format!("ring {}", ring.id),
+        });
+        bos.chain(rings).collect()
     }
+}
+
+/// Equality of what is said, not of where it stands. Taking the struct apart keeps a new field from being forgotten.
+macro_rules! equal_but_for_place {
+    ($($ty:ident { $($field:ident),* }, $($skipped:ident),*;)*) => {$(
+        impl PartialEq for $ty<'_> {
+            fn eq(&self, other: &Self) -> bool {
+                let $ty { $($field,)* $($skipped: _,)* } = self;
+                $(*$field == other.$field)&&*
+            }
+        }
+    )*};
+}
+
+equal_but_for_place! {
+    Fault { iova, ttbr0, dir, kind, source, extra }, span;
+    PageTables { ttbr0, asid, ptes, extra }, span;
+    Blob { encoded }, span;
+    Ring { id, iova, last_fence, retired_fence, rptr, wptr, size, data, extra }, span;
+    Bo { iova, size, flags, name, data, extra }, span;
+    GmuBuffer { iova, size, history, data, extra }, span;
+    Indexed { name, dwords, data, extra }, span;
+    ShaderBlock { ty, location, pipe, banks, extra }, span;
+    ShaderBank { index, usptp, context, size, data },;
+    Cluster { name, pipe, location, context, registers }, span;
+    DebugBus { name, count, data, extra }, span;
+    Devcore {
+        kernel, module, time, comm, cmdline, gpu_initialized, revision, rbbm_status, fault, page_tables, rings, bos,
+        vm_log, gmu_log, gmu_hfi, gmu_debug, registers, registers_gmu, registers_hlsq, indexed, shader_blocks,
+        clusters, debugbus
+    }, diagnostics, layout;
 }
