@@ -17,7 +17,7 @@ pub enum Flow {
     /// Go on.
     #[default]
     Continue,
-    /// Leave this buffer out.
+    /// Leave this buffer out; there is no [`Event::Leave`] for it then.
     Skip,
 }
 
@@ -28,7 +28,8 @@ pub enum Event<'e> {
     Packet(Packet<'e>),
     /// The same packet, after everything it does, nested buffers included.
     PacketEnd(Packet<'e>),
-    /// A dword written to a register by the current packet.
+    /// A dword written to a register by the current packet, whichever operation does it. When the write is
+    /// [`Exec::NotTaken`] it is not in the state, unless the walk is linear.
     RegWrite(RegWrite),
     /// A nested stream is about to be walked.
     Enter(Stream<'e>),
@@ -38,9 +39,10 @@ pub enum Event<'e> {
     Missing(Stream<'e>),
     /// A draw-state group is considered, right before its [`Event::Enter`] if it is loaded.
     Group(Group),
-    /// Shader state loaded by a CP_LOAD_STATE packet.
+    /// Shader state loaded by a CP_LOAD_STATE packet that is not known to be skipped.
     LoadState(LoadState<'e>),
-    /// Work for the GPU starts: a draw, a dispatch, a blit. Register state is complete.
+    /// Work for the GPU starts: a draw, a dispatch, a blit. Register state is complete. Skipped draws
+    /// ([`Exec::NotTaken`]) have no such event, but count in the numbers of those that follow.
     Draw(Draw<'e>),
     /// Something is wrong with the stream.
     Trouble(Trouble),
@@ -57,7 +59,7 @@ pub struct Place {
     pub index: usize,
 }
 
-/// Whether the hardware executes something, as far as the stream alone tells.
+/// Whether the hardware executes something, as far as the stream and the memory of the dump tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Exec {
     /// Nothing predicates it.
@@ -69,6 +71,27 @@ pub enum Exec {
     NotTaken,
     /// A predicate depends on what the dump does not hold.
     Unknown,
+}
+
+impl Exec {
+    /// Both predicates have to hold.
+    pub fn and(self, other: Exec) -> Exec {
+        match (self, other) {
+            (Exec::NotTaken, _) | (_, Exec::NotTaken) => Exec::NotTaken,
+            (Exec::Unknown, _) | (_, Exec::Unknown) => Exec::Unknown,
+            (Exec::Taken, _) | (_, Exec::Taken) => Exec::Taken,
+            (Exec::Always, Exec::Always) => Exec::Always,
+        }
+    }
+
+    /// A predicate's value, if it is known.
+    pub(crate) fn of(holds: Option<bool>) -> Exec {
+        match holds {
+            Some(true) => Exec::Taken,
+            Some(false) => Exec::NotTaken,
+            None => Exec::Unknown,
+        }
+    }
 }
 
 /// A packet.
@@ -148,6 +171,7 @@ pub enum Op {
     RegWrite,
     SetAmble,
     StartBin,
+    EndBin,
     FixedStrideDrawTable,
     ThreadControl,
     CondRegExec,
@@ -182,7 +206,8 @@ pub struct RegWrite {
 /// Why a nested stream is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
-    /// CP_INDIRECT_BUFFER and its relatives: one IB level deeper.
+    /// CP_INDIRECT_BUFFER and its relatives: one IB level deeper; CP_INDIRECT_BUFFER_CHAIN: the same level, entered
+    /// after the buffer that ends with it is left.
     Indirect,
     /// A draw-state group (SDS).
     Group {
@@ -286,6 +311,8 @@ pub enum StateSource {
     Direct,
     Indirect,
     Bindless,
+    /// From a UBO that another CP_LOAD_STATE6 has loaded (a6xx on).
+    Ubo,
 }
 
 /// State loaded for a stage.
@@ -303,7 +330,8 @@ pub struct LoadState<'e> {
     pub dst: u32,
     /// Address of indirect or bindless state.
     pub iova: Option<u64>,
-    /// The state: the payload's rest or the memory at `iova` to the end of its buffer; `None` when the dump does not
+    /// The state: the payload's rest (when walking linearly the rest of the stream's buffer, which listing tools read
+    /// when `units` promises more) or the memory at `iova` to the end of its buffer; `None` when the dump does not
     /// hold it.
     pub contents: Option<Dwords<'e>>,
 }
@@ -324,19 +352,22 @@ pub enum DrawKind {
 /// A draw, dispatch, blit or working event.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw<'e> {
-    /// Counts from 0 over the whole walk.
+    /// Counts from 0 over the whole walk, as listings count.
     pub number: u32,
+    /// Ends the span of writes since the last draw, and counts. Listings leave out draws without indices and the
+    /// working events of a5xx; such a draw has the number of the one that follows.
+    pub summary: bool,
     /// What.
     pub kind: DrawKind,
     /// The packet.
     pub packet: Packet<'e>,
-    /// Primitive type (pc_di_primtype), for draws.
+    /// Primitive type (pc_di_primtype, 6 bits), for draws.
     pub primitive: Option<u32>,
     /// Number of indices or vertices, where the packet says it.
     pub count: Option<u32>,
     /// Number of instances, where the packet says it.
     pub instances: Option<u32>,
-    /// Address of indirect parameters.
+    /// Address of indirect parameters; for CP_DRAW_AUTO of the vertex count.
     pub indirect: Option<u64>,
     /// Event number (vgt_event_type), for [`DrawKind::Event`].
     pub event: Option<u32>,
@@ -364,7 +395,12 @@ pub enum TroubleKind {
         /// A plausible packet was found after them.
         resynced: bool,
     },
-    /// The stream ends inside a packet.
+    /// A header of a packet type that this generation does not have. Linear walks, which read it all the same, say so.
+    ForeignType {
+        /// The dword.
+        raw: u32,
+    },
+    /// The stream ends inside a packet; linear walks read on in the buffer that holds the stream. Reported after it.
     CutPacket {
         /// Payload dwords the header promises.
         claimed: u32,
@@ -376,7 +412,7 @@ pub enum TroubleKind {
         /// Payload dwords needed.
         needed: u32,
     },
-    /// A nested stream is larger than the buffer that holds it.
+    /// A nested stream is larger than the buffer that holds it; reported before it is entered.
     CutStream {
         /// Dwords the packet claims.
         claimed: u64,

@@ -1,31 +1,181 @@
-//! What the packets so far have done: registers, draw-state groups, modes.
+//! What the packets so far have done: registers, draw-state groups, modes, predicates.
+//!
+//! Never: reading packets. What no packet wrote is unknown, not zero.
 
 use crate::GroupState;
 
+/// A set of small numbers that finds its members by words, so that an almost empty set is walked in no time.
+#[derive(Clone, Debug)]
+struct BitSet {
+    words: Vec<u64>,
+    /// One bit per word that may hold a member.
+    occupied: Vec<u64>,
+}
+
+impl BitSet {
+    fn new(len: usize) -> BitSet {
+        BitSet { words: vec![0; len.div_ceil(64)], occupied: vec![0; len.div_ceil(64 * 64)] }
+    }
+
+    fn contains(&self, i: usize) -> bool {
+        self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
+    }
+
+    fn insert(&mut self, i: usize) {
+        if let (Some(word), Some(above)) = (self.words.get_mut(i / 64), self.occupied.get_mut(i / 4096)) {
+            *word |= 1 << (i % 64);
+            *above |= 1 << (i / 64 % 64);
+        }
+    }
+
+    fn remove(&mut self, i: usize) {
+        if let Some(word) = self.words.get_mut(i / 64) {
+            *word &= !(1 << (i % 64));
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        ones(&self.occupied).flat_map(|w| {
+            let word = self.words.get(w).copied().unwrap_or(0);
+            bits(word).map(move |b| w * 64 + b)
+        })
+    }
+
+    /// Empties the set, handing out each member on the way.
+    fn drain(&mut self, mut each: impl FnMut(usize)) {
+        for (o, above) in self.occupied.iter_mut().enumerate() {
+            for w in bits(std::mem::take(above)).map(|b| o * 64 + b) {
+                if let Some(word) = self.words.get_mut(w) {
+                    bits(std::mem::take(word)).for_each(|b| each(w * 64 + b));
+                }
+            }
+        }
+    }
+}
+
+/// Positions of the set bits of a word.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = word.trailing_zeros();
+        word &= word.checked_sub(1)?;
+        Some(at as usize)
+    })
+}
+
+/// Positions of the set bits of many words.
+fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    words.iter().enumerate().flat_map(|(i, &w)| bits(w).map(move |b| i * 64 + b))
+}
+
 /// Registers of the GPU space, with what was written and when. Unwritten registers are unknown.
-#[derive(Clone, Debug, Default)]
-pub struct Registers {}
+#[derive(Clone, Debug)]
+pub struct Registers {
+    values: Vec<u32>,
+    last: Vec<u32>,
+    written: BitSet,
+    rewritten: BitSet,
+}
+
+impl Default for Registers {
+    /// The register space of a5xx on, the larger one.
+    fn default() -> Registers {
+        Registers::new(0x4_0000)
+    }
+}
 
 impl Registers {
+    /// Nothing written; offsets from `len` on do not exist. Memory is touched as registers are.
+    pub fn new(len: usize) -> Registers {
+        Registers {
+            values: vec![0; len],
+            last: vec![0; len],
+            written: BitSet::new(len),
+            rewritten: BitSet::new(len),
+        }
+    }
+
+    /// Writes a register. Offsets outside the register space are ignored.
+    pub fn set(&mut self, reg: u32, value: u32) {
+        let i = reg as usize;
+        if let Some(slot) = self.values.get_mut(i) {
+            *slot = value;
+            self.written.insert(i);
+            self.rewritten.insert(i);
+        }
+    }
+
+    /// Makes a register unknown: something wrote it, but what is not known.
+    pub fn forget(&mut self, reg: u32) {
+        self.written.remove(reg as usize);
+        self.rewritten.remove(reg as usize);
+    }
+
+    /// Makes every register unknown, as before the first packet; [`raw`](Registers::raw) keeps its values.
+    pub fn reset(&mut self) {
+        let Registers { last, written, rewritten, .. } = self;
+        rewritten.drain(|_| {});
+        written.drain(|i| {
+            if let Some(slot) = last.get_mut(i) {
+                *slot = 0;
+            }
+        });
+    }
+
     /// The value last written, if any packet wrote the register.
-    pub fn get(&self, _reg: u32) -> Option<u32> {
-        unimplemented!()
+    pub fn get(&self, reg: u32) -> Option<u32> {
+        self.written.contains(reg as usize).then(|| self.raw(reg))
     }
+
     /// The value last written, 0 when none was: for listings that print it so.
-    pub fn raw(&self, _reg: u32) -> u32 {
-        unimplemented!()
+    pub fn raw(&self, reg: u32) -> u32 {
+        self.values.get(reg as usize).copied().unwrap_or(0)
     }
+
+    /// The value it had at the draw before, 0 when it had none: for listings that mark changes.
+    pub fn previous(&self, reg: u32) -> u32 {
+        self.last.get(reg as usize).copied().unwrap_or(0)
+    }
+
     /// Written since the last draw.
-    pub fn rewritten(&self, _reg: u32) -> bool {
-        unimplemented!()
+    pub fn rewritten(&self, reg: u32) -> bool {
+        self.rewritten.contains(reg as usize)
     }
+
     /// Registers written since the last draw, by offset.
     pub fn iter_rewritten(&self) -> impl Iterator<Item = u32> {
-        std::iter::empty()
+        self.rewritten.iter().map(|i| i as u32)
     }
+
     /// Every register written so far, by offset.
     pub fn iter_written(&self) -> impl Iterator<Item = u32> {
-        std::iter::empty()
+        self.written.iter().map(|i| i as u32)
+    }
+
+    /// A draw has been reported: its values become the [`previous`](Registers::previous) ones, and nothing counts as
+    /// rewritten. The walker does this after each [`Draw`](crate::Draw) event that asks for it.
+    pub fn mark_draw(&mut self) {
+        let Registers { values, last, rewritten, .. } = self;
+        rewritten.drain(|i| {
+            if let (Some(slot), Some(value)) = (last.get_mut(i), values.get(i)) {
+                *slot = *value;
+            }
+        });
+    }
+
+    /// The same registers, without copying what was never touched.
+    fn fork(&self) -> Registers {
+        let mut copy = Registers::new(self.values.len());
+        for reg in self.iter_written() {
+            copy.set(reg, self.raw(reg));
+            if let (Some(slot), Some(value)) = (copy.last.get_mut(reg as usize), self.last.get(reg as usize))
+            {
+                *slot = *value;
+            }
+            if !self.rewritten(reg) {
+                copy.rewritten.remove(reg as usize);
+            }
+        }
+        copy
     }
 }
 
@@ -51,6 +201,24 @@ pub enum Thread {
     Both,
 }
 
+/// Sets of command threads, as bits.
+pub(crate) mod threads {
+    pub(crate) const BR: u8 = 1;
+    pub(crate) const BV: u8 = 2;
+    pub(crate) const ALL: u8 = 3;
+}
+
+impl Thread {
+    /// The threads that this names.
+    pub(crate) fn set(self) -> u8 {
+        match self {
+            Thread::Br => threads::BR,
+            Thread::Bv => threads::BV,
+            Thread::Both => threads::ALL,
+        }
+    }
+}
+
 /// Render modes that draw-state groups are enabled for: bits of their enable mask.
 pub mod mode {
     /// Binning pass.
@@ -63,27 +231,139 @@ pub mod mode {
     pub const ALL: u8 = 7;
 }
 
+/// What CP_DRAW_PRED_* packets set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DrawPredicate {
+    /// CP_DRAW_PRED_ENABLE_GLOBAL.
+    pub global: bool,
+    /// CP_DRAW_PRED_ENABLE_LOCAL.
+    pub local: bool,
+    /// Whether the predicate holds, if that is known.
+    pub passes: Option<bool>,
+}
+
 /// Everything packets change.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// Registers.
+    /// Registers; on a7xx those of BR, once the threads have gone separate ways.
     pub regs: Registers,
+    /// Registers of BV, once a CP_THREAD_CONTROL has separated the threads (never when walking linearly).
+    bv: Option<Box<Registers>>,
     /// Draw-state groups waiting for the next draw.
     pub groups: [GroupState; 32],
     /// Modes the current pass counts as; see [`mode`]. 0 stands for all.
     pub enable_mask: u8,
     /// The last marker set by CP_SET_MARKER (a6xx on) or mode by CP_SET_RENDER_MODE (a5xx).
     pub marker: Option<u32>,
+    /// The last payload of CP_SET_MODE (a6xx on).
+    pub set_mode: u32,
     /// The last thread chosen by CP_THREAD_CONTROL.
     pub thread: Option<Thread>,
     /// CP_SKIP_IB2_ENABLE_GLOBAL.
     pub skip_ib2_global: u32,
     /// CP_SKIP_IB2_ENABLE_LOCAL.
     pub skip_ib2_local: u32,
+    /// Predication of draws.
+    pub draw_predicate: DrawPredicate,
+    /// Results of CP_REG_TEST by predicate bit.
+    pub(crate) predicates: [Option<bool>; 32],
+    /// The CP's scratch memory that CP_SCRATCH_WRITE and its relatives use.
+    pub(crate) scratch: [Option<u32>; 8],
     /// The bin set by CP_SET_BIN.
     pub bin: Bin,
     /// Draws, dispatches, blits and working events so far.
     pub draws: u32,
     /// Current IB level.
     pub level: u8,
+}
+
+impl State {
+    /// Nothing done yet; `registers` is the size of the register space in dwords.
+    pub(crate) fn new(registers: usize) -> State {
+        State { regs: Registers::new(registers), ..State::default() }
+    }
+
+    /// The registers as a thread sees them. BR's stand for both.
+    pub fn regs_for(&self, thread: Thread) -> &Registers {
+        match (thread, &self.bv) {
+            (Thread::Bv, Some(bv)) => bv,
+            _ => &self.regs,
+        }
+    }
+
+    /// The registers of the thread that executes now.
+    pub fn current_regs(&self) -> &Registers {
+        self.regs_for(self.thread.unwrap_or(Thread::Both))
+    }
+
+    /// Modes the current pass counts as: bits of [`mode`], never 0.
+    pub fn modes(&self) -> u8 {
+        if self.enable_mask == 0 { mode::ALL } else { self.enable_mask }
+    }
+
+    /// The threads that execute now.
+    pub(crate) fn threads(&self) -> u8 {
+        self.thread.map_or(threads::ALL, Thread::set)
+    }
+
+    /// Gives BV registers of its own from here on.
+    pub(crate) fn separate_threads(&mut self) {
+        if self.bv.is_none() {
+            self.bv = Some(Box::new(self.regs.fork()));
+        }
+    }
+
+    /// Changes the registers that these threads see.
+    pub(crate) fn with_regs(&mut self, threads: u8, mut change: impl FnMut(&mut Registers)) {
+        match &mut self.bv {
+            None => change(&mut self.regs),
+            Some(bv) => {
+                if threads & threads::BR != 0 {
+                    change(&mut self.regs);
+                }
+                if threads & threads::BV != 0 {
+                    change(bv);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unwritten_is_unknown_and_a_draw_starts_a_new_count() {
+        let mut r = Registers::new(0x8000);
+        assert_eq!((r.get(5), r.raw(5)), (None, 0));
+        for reg in [0x7fff, 5, 64, 4096, 4095] {
+            r.set(reg, reg + 1);
+        }
+        r.set(0x8000, 1);
+        assert_eq!(r.iter_rewritten().collect::<Vec<_>>(), [5, 64, 4095, 4096, 0x7fff]);
+        assert_eq!((r.get(64), r.previous(64), r.get(0x8000)), (Some(65), 0, None));
+        r.mark_draw();
+        assert_eq!(r.iter_rewritten().count(), 0);
+        assert_eq!(r.iter_written().count(), 5);
+        r.set(64, 7);
+        assert_eq!((r.raw(64), r.previous(64), r.rewritten(64), r.rewritten(5)), (7, 65, true, false));
+        r.forget(64);
+        assert_eq!((r.get(64), r.rewritten(64)), (None, false));
+        r.reset();
+        assert_eq!((r.iter_written().count(), r.previous(5), r.raw(5)), (0, 0, 6));
+    }
+
+    #[test]
+    fn separated_threads_keep_their_own_values() {
+        let mut s = State::default();
+        s.with_regs(threads::ALL, |r| r.set(1, 10));
+        s.separate_threads();
+        s.with_regs(threads::BV, |r| r.set(1, 20));
+        s.with_regs(threads::BR, |r| r.set(2, 30));
+        s.with_regs(threads::ALL, |r| r.set(3, 40));
+        let see = |t| [1, 2, 3].map(|reg| s.regs_for(t).get(reg));
+        assert_eq!(see(Thread::Br), [Some(10), Some(30), Some(40)]);
+        assert_eq!(see(Thread::Bv), [Some(20), None, Some(40)]);
+    }
 }
