@@ -25,8 +25,10 @@ impl<'d> CffText<'_, '_, 'd> {
         let level = self.level() + 1;
         let generation = self.gpu.generation();
         let Some(contents) = load.contents else { return };
-        // State in the packet itself lies behind the packet's first two or three dwords.
-        let iova = load.iova.filter(|&iova| iova != 0).or(load.place_of_contents);
+        // State in the packet itself lies behind its header and its first two or three dwords.
+        let inside = if self.is_64bit() { 4 * 4 } else { 3 * 4 };
+        let packet = self.streams.last().and_then(|s| s.iova);
+        let iova = load.iova.filter(|&iova| iova != 0).or(packet.map(|p| p.wrapping_add(inside)));
         let units = load.units as usize;
         let bindless = load.source == StateSource::Bindless;
         match load.ty {

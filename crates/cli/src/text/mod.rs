@@ -23,8 +23,7 @@ use crate::text::registers::Special;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Variants};
 use unwedge_pm4::header::Header;
-use unwedge_pm4::{Draw, Event, Flow, Group, LoadState, Op, Packet, RegWrite, Sink, State, Stream, StreamKind};
-use unwedge_pm4::{Trouble, TroubleKind};
+use unwedge_pm4::{Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind};
 
 /// The colours of freedreno's tools.
 pub const COLORS: Palette = Palette {
@@ -61,8 +60,10 @@ impl Options {
 pub struct Lost {
     /// Buffers that the stream refers to and the dump does not hold: address and dwords.
     pub missing: Vec<(u64, u64)>,
-    /// Malformed packets, cut streams and whatever else the walker could not follow.
-    pub troubles: u64,
+    /// Streams inside too many others.
+    pub too_deep: u64,
+    /// The streams are so long, or call each other so often, that the rest was left out.
+    pub budget_spent: bool,
 }
 
 /// Missing buffers remembered one by one.
@@ -104,13 +105,15 @@ struct Open {
     op: Op,
     /// It is a plain register write.
     plain: bool,
+    /// Where it lies.
+    iova: Option<u64>,
     /// Joins the halves of 64-bit registers that the current packet writes.
     pair: Pair,
 }
 
 impl Open {
     fn at(level: usize) -> Open {
-        Open { level, op: Op::None, plain: true, pair: Pair::default() }
+        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
     }
 }
 
@@ -336,7 +339,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         let level = self.level();
         let plain = !matches!(packet.header, Header::Operation { .. });
         if let Some(open) = self.streams.last_mut() {
-            *open = Open { level, op: packet.op, plain, pair: Pair::default() };
+            *open = Open { level, op: packet.op, plain, iova: packet.place.iova, pair: Pair::default() };
         }
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
@@ -370,22 +373,23 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         if shown {
             self.hex(packet.dwords, packet.place.iova, self.level() + 1);
         }
-        let missing = (packet.header.count() as usize).saturating_sub(packet.payload.len());
-        if missing > 0 {
-            self.text.str("**** this ain't right!! dwords_left=-").dec(missing as u64).end();
-        }
         if let Some(open) = self.streams.last_mut() {
             (open.op, open.plain) = (Op::None, true);
         }
     }
 
     fn trouble(&mut self, trouble: &Trouble) {
-        self.lost.troubles += 1;
         match trouble.kind {
             TroubleKind::BadHeader { raw, .. } => self.text.str("bad type! ").hex(u64::from(raw), 8).end(),
+            TroubleKind::CutPacket { claimed, present } => {
+                let missing = u64::from(claimed.saturating_sub(present));
+                self.text.str("**** this ain't right!! dwords_left=-").dec(missing).end();
+            }
             TroubleKind::RecursiveGroups => {
                 self.text.str("ERROR: nothing in draw state should trigger recursively loading groups!").end();
             }
+            TroubleKind::TooDeep => self.lost.too_deep += 1,
+            TroubleKind::BudgetSpent => self.lost.budget_spent = true,
             _ => {}
         }
     }
@@ -417,10 +421,4 @@ impl Sink for CffText<'_, '_, '_> {
         }
         Flow::Continue
     }
-}
-
-#[allow(dead_code, reason = "checked at compile time only")]
-fn signatures(t: &mut CffText<'_, '_, '_>, s: &State, d: &Draw<'_>, l: &LoadState<'_>) {
-    t.draw(s, d);
-    t.load_state(l);
 }

@@ -78,7 +78,8 @@ impl<'d> CffText<'_, '_, 'd> {
             }
             Op::SkipIb2EnableGlobal => self.mode.skip_ib2_global = p.get(0).unwrap_or(0) != 0,
             Op::SkipIb2EnableLocal => self.mode.skip_ib2_local = p.get(0).unwrap_or(0) != 0,
-            Op::StartBin | Op::FixedStrideDrawTable => self.pass(packet, 6),
+            Op::StartBin if self.memory_at(address(p, 1)).is_some() => self.pass(packet, 6),
+            Op::FixedStrideDrawTable if self.memory_at(address(p, 0)).is_some() => self.pass(packet, 6),
             _ => {}
         }
     }
