@@ -1,0 +1,71 @@
+//! Joins the two dwords of 64-bit registers.
+
+use crate::db::Registers;
+
+/// Joins the dwords of 64-bit registers as they come in.
+#[derive(Clone, Debug)]
+pub struct Pairs<'d> {
+    regs: Registers<'d>,
+    low: Option<Write>,
+}
+
+/// A register and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Dword offset; of the low dword where there are two.
+    pub offset: u32,
+    /// The value, or as much of it as was seen.
+    pub value: u64,
+}
+
+/// What a dword brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Pushed {
+    /// The low half of a 64-bit register: wait for the other.
+    Held,
+    /// A register with its whole value.
+    Complete(Write),
+    /// A high half that no low half came before: `value` is that dword, unshifted. Some kernels dump only one half.
+    LoneHigh(Write),
+    /// The high half of `low` did not follow. `next`, the dword that came instead, is not consumed: Mesa's tools lose
+    /// it; push it again to keep it.
+    Broken {
+        /// The low half, alone.
+        low: Write,
+        /// What came instead.
+        next: (u32, u32),
+    },
+}
+
+impl<'d> Pairs<'d> {
+    /// For the registers of one space.
+    pub fn new(regs: Registers<'d>) -> Pairs<'d> {
+        Pairs { regs, low: None }
+    }
+
+    /// The next dword.
+    pub fn push(&mut self, offset: u32, value: u32) -> Pushed {
+        if let Some(low) = self.low.take() {
+            if low.offset.checked_add(1) != Some(offset) {
+                return Pushed::Broken { low, next: (offset, value) };
+            }
+            let value = low.value | (u64::from(value) << 32);
+            return Pushed::Complete(Write { offset: low.offset, value });
+        }
+        let write = Write { offset, value: value.into() };
+        match self.regs.at(offset).filter(|reg| reg.width() == 64) {
+            None => Pushed::Complete(write),
+            Some(reg) if reg.dword() != 0 => Pushed::LoneHigh(write),
+            Some(_) => {
+                self.low = Some(write);
+                Pushed::Held
+            }
+        }
+    }
+
+    /// The low half still held when the dwords end.
+    pub fn finish(&mut self) -> Option<Write> {
+        self.low.take()
+    }
+}

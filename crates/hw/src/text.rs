@@ -1,0 +1,546 @@
+//! The project's own format for register facts: one definition per line, nesting by indentation.
+//!
+//! ```text
+//! import adreno_common
+//! enum a3xx_tile_mode
+//!   LINEAR = 0
+//! domain A3XX width=32
+//!   array 0x20c4 RB_MRT stride=4 length=4
+//!     reg32 0x0 CONTROL usage=rp_blit
+//!       3 READ_DEST_ENABLE boolean
+//!       11:8 ROP_CODE a3xx_rop_code
+//! ```
+//!
+//! A definition opens with a word (`enum`, `bitset`, `domain`, `group`, `type`, `reg32`, `array`, `stripe`, `use`), a
+//! field with its bits, an enum value with `NAME = NUMBER` (`-` where it has only a name). A word after the name is the
+//! type; everything else is `key=value`. `"…"` encloses what has spaces; `#` starts a comment.
+//!
+//! Never: I/O, resolving names. Reading what `text_writer` wrote gives back the same facts.
+
+use crate::model::*;
+use thiserror::Error;
+
+/// Where and why a file of facts does not read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{file}:{line}:{column}: expected {expected}")]
+pub struct TextError {
+    /// Name of the file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1.
+    pub column: usize,
+    /// What should have stood there.
+    pub expected: String,
+}
+
+const MAX_DEPTH: usize = 16;
+/// Spaces per level of nesting.
+pub const STEP: usize = 2;
+
+#[derive(Debug)]
+struct Token {
+    column: usize,
+    text: String,
+    /// Length of the part before the first unquoted `=`.
+    key: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Line {
+    number: usize,
+    tokens: Vec<Token>,
+    inner: Vec<Line>,
+}
+
+struct Reader<'a> {
+    file: &'a str,
+}
+
+type Result<T> = std::result::Result<T, TextError>;
+
+/// Reads one file of definitions; `file` names it in errors and in imports.
+pub fn read_file(file: &str, text: &str) -> Result<File> {
+    let reader = Reader { file };
+    let lines = reader.outline(text)?;
+    let mut items = Vec::new();
+    for line in &lines {
+        items.push(reader.item(line)?);
+    }
+    Ok(File { name: file.to_string(), items })
+}
+
+/// Reads a device table.
+pub fn read_devices(file: &str, text: &str) -> Result<Vec<DeviceRow>> {
+    let reader = Reader { file };
+    let mut rows = Vec::new();
+    for line in &reader.outline(text)? {
+        let mut words = reader.words(line)?;
+        words.keyword("device")?;
+        let name = words.name()?;
+        let mut row = DeviceRow { name, ..DeviceRow::default() };
+        while let Some((key, value, token)) = words.attribute()? {
+            match key {
+                "gpu" => row.gpu_id = reader.small(line, token, value)?,
+                "chip" => row.chip_id = reader.number(line, token, value)?,
+                "gen" => row.generation = reader.small(line, token, value)?,
+                _ => row.properties.push((key.to_string(), value.to_string())),
+            }
+        }
+        reader.leaf(line)?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+impl<'a> Reader<'a> {
+    fn error<T>(&self, line: usize, column: usize, expected: impl Into<String>) -> Result<T> {
+        Err(TextError { file: self.file.to_string(), line, column, expected: expected.into() })
+    }
+
+    fn outline(&self, text: &str) -> Result<Vec<Line>> {
+        let mut open: Vec<Line> = Vec::new();
+        let mut top = Vec::new();
+        for (i, raw) in text.lines().enumerate() {
+            let number = i + 1;
+            let body = raw.trim_start_matches(' ');
+            let indent = raw.len() - body.len();
+            let tokens = self.tokens(number, indent, body)?;
+            if tokens.is_empty() {
+                continue;
+            }
+            let depth = indent / STEP;
+            if indent % STEP != 0 || depth > open.len() {
+                return self.error(
+                    number,
+                    indent + 1,
+                    format!("at most {} spaces before it", open.len() * STEP),
+                );
+            }
+            if depth >= MAX_DEPTH {
+                return self.error(number, indent + 1, "shallower nesting");
+            }
+            close(&mut open, &mut top, depth);
+            open.push(Line { number, tokens, inner: Vec::new() });
+        }
+        close(&mut open, &mut top, 0);
+        Ok(top)
+    }
+
+    fn tokens(&self, number: usize, indent: usize, body: &str) -> Result<Vec<Token>> {
+        let mut tokens = Vec::new();
+        let mut chars = body.char_indices().peekable();
+        while let Some(&(start, c)) = chars.peek() {
+            if c.is_whitespace() {
+                chars.next();
+                continue;
+            }
+            if c == '#' {
+                break;
+            }
+            let mut token = Token { column: indent + start + 1, text: String::new(), key: None };
+            while let Some(&(_, c)) = chars.peek() {
+                if c.is_whitespace() {
+                    break;
+                }
+                chars.next();
+                if c == '=' && token.key.is_none() {
+                    token.key = Some(token.text.len());
+                }
+                if c != '"' {
+                    token.text.push(c);
+                    continue;
+                }
+                loop {
+                    match chars.next() {
+                        Some((_, '"')) => break,
+                        Some((_, '\\')) => token.text.extend(chars.next().map(|(_, c)| c)),
+                        Some((_, c)) => token.text.push(c),
+                        None => return self.error(number, indent + body.len() + 1, "a closing quote"),
+                    }
+                }
+            }
+            tokens.push(token);
+        }
+        Ok(tokens)
+    }
+
+    fn words(&'a self, line: &'a Line) -> Result<Words<'a>> {
+        Ok(Words { reader: self, line, next: 0 })
+    }
+
+    fn number(&self, line: &Line, column: usize, text: &str) -> Result<u64> {
+        match number(text) {
+            Some(n) => Ok(n),
+            None => self.error(line.number, column, "a number"),
+        }
+    }
+
+    fn small(&self, line: &Line, column: usize, text: &str) -> Result<u32> {
+        match number(text).and_then(|n| u32::try_from(n).ok()) {
+            Some(n) => Ok(n),
+            None => self.error(line.number, column, "a number of at most 32 bits"),
+        }
+    }
+
+    fn flag(&self, line: &Line, column: usize, text: &str) -> Result<bool> {
+        match text {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            _ => self.error(line.number, column, "yes or no"),
+        }
+    }
+
+    fn leaf(&self, line: &Line) -> Result<()> {
+        match line.inner.first() {
+            Some(inner) => self.error(inner.number, inner.column(), "nothing inside this line"),
+            None => Ok(()),
+        }
+    }
+
+    fn unknown<T>(&self, line: &Line, column: usize, known: &str) -> Result<T> {
+        self.error(line.number, column, format!("one of {known}"))
+    }
+
+    fn item(&self, line: &Line) -> Result<Item> {
+        let mut words = self.words(line)?;
+        let (kind, column) = words.word("a definition")?;
+        match kind {
+            "import" => {
+                let name = words.name()?;
+                words.end()?;
+                self.leaf(line)?;
+                Ok(Item::Import(name))
+            }
+            "enum" => {
+                let mut en = Enum { name: words.name()?, ..Enum::default() };
+                while let Some((key, value, at)) = words.attribute()? {
+                    match key {
+                        "inline" => en.inline = self.flag(line, at, value)?,
+                        "bare" => en.bare = self.flag(line, at, value)?,
+                        _ if select(&mut en.select, key, value) => {}
+                        _ => return self.unknown(line, at, "inline, bare, varset, variants, prefix"),
+                    }
+                }
+                for inner in &line.inner {
+                    en.values.push(self.value(inner)?);
+                }
+                Ok(Item::Enum(en))
+            }
+            "bitset" => {
+                let mut set = Bitset { name: words.name()?, ..Bitset::default() };
+                while let Some((key, value, at)) = words.attribute()? {
+                    match key {
+                        "inline" => set.inline = self.flag(line, at, value)?,
+                        "bare" => set.bare = self.flag(line, at, value)?,
+                        _ if select(&mut set.select, key, value) => {}
+                        _ => return self.unknown(line, at, "inline, bare, varset, variants, prefix"),
+                    }
+                }
+                for inner in &line.inner {
+                    set.fields.push(self.field(inner)?);
+                }
+                Ok(Item::Bitset(set))
+            }
+            "group" => {
+                let name = words.name()?;
+                words.end()?;
+                Ok(Item::Group(Group { name, elems: self.elems(line)? }))
+            }
+            "type" => {
+                let name = words.name()?;
+                let mut ty = TypeSpec { name: words.bare_word(), ..TypeSpec::default() };
+                while let Some((key, value, at)) = words.attribute()? {
+                    if !self.type_attribute(line, &mut ty, key, value, at)? {
+                        return self.unknown(line, at, TYPE_KEYS);
+                    }
+                }
+                self.type_inner(line, &mut ty)?;
+                Ok(Item::Spectype(Spectype { name, ty }))
+            }
+            "domain" => {
+                let mut domain = Domain { name: words.name()?, width: 8, ..Domain::default() };
+                while let Some((key, value, at)) = words.attribute()? {
+                    match key {
+                        "bare" => domain.bare = self.flag(line, at, value)?,
+                        "width" => domain.width = self.small(line, at, value)?,
+                        "size" => domain.size = Some(self.number(line, at, value)?),
+                        _ if select(&mut domain.select, key, value) => {}
+                        _ => return self.unknown(line, at, "width, size, bare, varset, variants, prefix"),
+                    }
+                }
+                domain.elems = self.elems(line)?;
+                Ok(Item::Domain(domain))
+            }
+            _ => self.unknown(line, column, "import, enum, bitset, group, type, domain"),
+        }
+    }
+
+    fn elems(&self, line: &Line) -> Result<Vec<Elem>> {
+        line.inner.iter().map(|inner| self.elem(inner)).collect()
+    }
+
+    fn elem(&self, line: &Line) -> Result<Elem> {
+        let mut words = self.words(line)?;
+        let (kind, column) = words.word("a register, array, stripe or group")?;
+        match kind {
+            "reg8" => self.reg(line, words, 8),
+            "reg16" => self.reg(line, words, 16),
+            "reg32" => self.reg(line, words, 32),
+            "reg64" => self.reg(line, words, 64),
+            "array" => self.block(line, words, BlockKind::Array),
+            "stripe" => self.block(line, words, BlockKind::Stripe),
+            "use" => {
+                let name = words.name()?;
+                words.end()?;
+                self.leaf(line)?;
+                Ok(Elem::Use(name))
+            }
+            _ => self.unknown(line, column, "reg8, reg16, reg32, reg64, array, stripe, use"),
+        }
+    }
+
+    fn reg(&self, line: &Line, mut words: Words<'_>, width: u32) -> Result<Elem> {
+        let (offset, column) = words.word("an offset")?;
+        let offset = self.number(line, column, offset)?;
+        let name = words.name()?;
+        let ty = TypeSpec { name: words.bare_word(), high: width - 1, ..TypeSpec::default() };
+        let mut reg = RegSpec { name, offset, width, length: 1, ty, ..RegSpec::default() };
+        while let Some((key, value, at)) = words.attribute()? {
+            match key {
+                "length" => reg.length = self.number(line, at, value)?,
+                "stride" => reg.stride = self.number(line, at, value)?,
+                "access" => reg.access = Some(value.to_string()),
+                "usage" => reg.usage = Some(value.to_string()),
+                _ if self.type_attribute(line, &mut reg.ty, key, value, at)? => {}
+                _ if key != "prefix" && select(&mut reg.select, key, value) => {}
+                _ => {
+                    let known = format!("length, stride, access, usage, varset, variants, {TYPE_KEYS}");
+                    return self.unknown(line, at, &known);
+                }
+            }
+        }
+        self.type_inner(line, &mut reg.ty)?;
+        Ok(Elem::Reg(reg))
+    }
+
+    fn block(&self, line: &Line, mut words: Words<'_>, kind: BlockKind) -> Result<Elem> {
+        let (offset, column) = words.word("an offset")?;
+        let mut block = Block { kind, length: 1, ..Block::default() };
+        if offset.contains(',') {
+            for part in offset.split(',') {
+                block.offsets.push(self.number(line, column, part)?);
+            }
+        } else {
+            block.offset = self.number(line, column, offset)?;
+        }
+        block.name = words.bare_word();
+        while let Some((key, value, at)) = words.attribute()? {
+            match key {
+                "length" => block.length = self.number(line, at, value)?,
+                "stride" => block.stride = self.number(line, at, value)?,
+                "index" => block.index = Some(value.to_string()),
+                "usage" => block.usage = Some(value.to_string()),
+                "doffset" => block.doffset = Some(value.to_string()),
+                "doffsets" => block.doffsets = value.split(',').map(str::to_string).collect(),
+                "offsets" => {
+                    block.offsets.clear();
+                    for part in value.split(',') {
+                        block.offsets.push(self.number(line, at, part)?);
+                    }
+                }
+                _ if select(&mut block.select, key, value) => {}
+                _ => {
+                    let known =
+                        "length, stride, index, usage, offsets, doffset, doffsets, varset, variants, prefix";
+                    return self.unknown(line, at, known);
+                }
+            }
+        }
+        block.elems = self.elems(line)?;
+        Ok(Elem::Block(block))
+    }
+
+    fn field(&self, line: &Line) -> Result<BitField> {
+        let mut words = self.words(line)?;
+        let (bits, column) = words.word("bits")?;
+        let Some((low, high)) = bit_range(bits) else {
+            return self.error(line.number, column, "bits, as 3 or 7:4");
+        };
+        let name = words.name()?;
+        let ty = TypeSpec { name: words.bare_word(), low, high, ..TypeSpec::default() };
+        let mut field = BitField { name, ty, ..BitField::default() };
+        while let Some((key, value, at)) = words.attribute()? {
+            if key != "bits" && self.type_attribute(line, &mut field.ty, key, value, at)? {
+                continue;
+            }
+            if key == "prefix" || !select(&mut field.select, key, value) {
+                return self.unknown(line, at, "shr, radix, align, min, max, addvariant, varset, variants");
+            }
+        }
+        self.type_inner(line, &mut field.ty)?;
+        Ok(field)
+    }
+
+    fn value(&self, line: &Line) -> Result<EnumValue> {
+        let mut words = self.words(line)?;
+        let mut value = EnumValue { name: words.name()?, ..EnumValue::default() };
+        words.equals()?;
+        let (text, column) = words.word("a number")?;
+        if text != "-" {
+            value.value = Some(self.number(line, column, text)?);
+        }
+        while let Some((key, text, at)) = words.attribute()? {
+            if key == "prefix" || !select(&mut value.select, key, text) {
+                return self.unknown(line, at, "varset, variants");
+            }
+        }
+        self.leaf(line)?;
+        Ok(value)
+    }
+
+    fn type_inner(&self, line: &Line, ty: &mut TypeSpec) -> Result<()> {
+        for inner in &line.inner {
+            if inner.tokens.get(1).is_some_and(|t| t.text == "=" && t.key.is_some()) {
+                ty.values.push(self.value(inner)?);
+            } else {
+                ty.fields.push(self.field(inner)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn type_attribute(
+        &self,
+        line: &Line,
+        ty: &mut TypeSpec,
+        key: &str,
+        value: &str,
+        at: usize,
+    ) -> Result<bool> {
+        match key {
+            "bits" => match bit_range(value) {
+                Some((low, high)) => (ty.low, ty.high) = (low, high),
+                None => return self.error(line.number, at, "bits, as 3 or 7:4"),
+            },
+            "shr" => ty.shr = self.small(line, at, value)?,
+            "radix" => ty.radix = Some(self.number(line, at, value)?),
+            "align" => ty.align = Some(self.number(line, at, value)?),
+            "min" => ty.min = Some(self.number(line, at, value)?),
+            "max" => ty.max = Some(self.number(line, at, value)?),
+            "addvariant" => ty.addvariant = self.flag(line, at, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+const TYPE_KEYS: &str = "bits, shr, radix, align, min, max, addvariant";
+
+impl Line {
+    fn column(&self) -> usize {
+        self.tokens.first().map_or(1, |t| t.column)
+    }
+}
+
+struct Words<'a> {
+    reader: &'a Reader<'a>,
+    line: &'a Line,
+    next: usize,
+}
+
+impl<'a> Words<'a> {
+    fn peek(&self) -> Option<&'a Token> {
+        self.line.tokens.get(self.next)
+    }
+
+    fn missing<T>(&self, expected: &str) -> Result<T> {
+        let end = self.line.tokens.last().map_or(1, |t| t.column + t.text.len() + 1);
+        let column = self.peek().map_or(end, |t| t.column);
+        self.reader.error(self.line.number, column, expected)
+    }
+
+    fn word(&mut self, expected: &str) -> Result<(&'a str, usize)> {
+        match self.peek() {
+            Some(token) if token.key.is_none() => {
+                self.next += 1;
+                Ok((&token.text, token.column))
+            }
+            _ => self.missing(expected),
+        }
+    }
+
+    fn keyword(&mut self, word: &str) -> Result<()> {
+        match self.peek() {
+            Some(token) if token.text == word => {
+                self.next += 1;
+                Ok(())
+            }
+            _ => self.missing(word),
+        }
+    }
+
+    fn equals(&mut self) -> Result<()> {
+        self.keyword("=")
+    }
+
+    fn name(&mut self) -> Result<String> {
+        Ok(self.word("a name")?.0.to_string())
+    }
+
+    /// The next word, unless it is a `key=value`.
+    fn bare_word(&mut self) -> Option<String> {
+        let token = self.peek().filter(|t| t.key.is_none())?;
+        self.next += 1;
+        Some(token.text.clone())
+    }
+
+    fn attribute(&mut self) -> Result<Option<(&'a str, &'a str, usize)>> {
+        let Some(token) = self.peek() else { return Ok(None) };
+        match token.key.and_then(|n| Some((token.text.get(..n)?, token.text.get(n + 1..)?))) {
+            Some((key, value)) => {
+                self.next += 1;
+                Ok(Some((key, value, token.column)))
+            }
+            None => self.missing("key=value"),
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if self.peek().is_some() { self.missing("the end of the line") } else { Ok(()) }
+    }
+}
+
+fn close(open: &mut Vec<Line>, top: &mut Vec<Line>, depth: usize) {
+    while open.len() > depth {
+        if let Some(line) = open.pop() {
+            open.last_mut().map_or(&mut *top, |parent| &mut parent.inner).push(line);
+        }
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) if !hex.starts_with('+') => u64::from_str_radix(hex, 16).ok(),
+        Some(_) => None,
+        None if text.starts_with('+') => None,
+        None => text.parse().ok(),
+    }
+}
+
+fn bit_range(text: &str) -> Option<(u32, u32)> {
+    let (high, low) = text.split_once(':').unwrap_or((text, text));
+    let (low, high) = (low.parse().ok()?, high.parse().ok()?);
+    (low <= high && high < 64).then_some((low, high))
+}
+
+fn select(select: &mut Select, key: &str, value: &str) -> bool {
+    let slot = match key {
+        "varset" => &mut select.varset,
+        "variants" => &mut select.variants,
+        "prefix" => &mut select.prefix,
+        _ => return false,
+    };
+    *slot = Some(value.to_string());
+    true
+}
