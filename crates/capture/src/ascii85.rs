@@ -68,6 +68,11 @@ pub fn decoded_len(text: &[u8]) -> usize {
     zeros + (text.len() - zeros).div_ceil(5)
 }
 
+/// Whether a text without invalid characters has a last group of fewer than five. Found without decoding.
+pub fn ends_inside_a_group(text: &[u8]) -> bool {
+    !text.iter().filter(|&&c| c != b'z').count().is_multiple_of(5)
+}
+
 /// Where the first byte stands that no ascii85 text may hold, if there is one. Much quicker than decoding.
 pub fn first_invalid(text: &[u8]) -> Option<usize> {
     let valid = |c: u8| c.wrapping_sub(b'!') < 85 || c == b'z';

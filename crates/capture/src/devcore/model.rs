@@ -4,10 +4,11 @@
 //! about it do not count. Facts: the show functions of Linux 4.19 to 6.17, named in [`super::lines`].
 
 use super::layout::{Layout, SectionInfo};
-use super::lines::Section;
+use super::lines::{Section, TopKey};
 use super::{read, render};
 use crate::ascii85;
 use std::borrow::Cow;
+use std::fmt;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
 
 /// A msm devcoredump. Absent sections are `None` or empty; nothing is filled in.
@@ -112,7 +113,7 @@ pub struct PageTables<'a> {
 pub type Extra<'a> = Vec<Cow<'a, [u8]>>;
 
 /// Ascii85 contents of a section entry. Decoding is put off until somebody asks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Blob<'a> {
     /// The encoded text, leading blanks removed.
     pub encoded: Cow<'a, [u8]>,
@@ -140,6 +141,13 @@ impl Blob<'_> {
     pub fn encode(dwords: &[u32]) -> Blob<'static> {
         let used = dwords.iter().rposition(|&d| d != 0).map_or(0, |last| last + 1);
         Blob { encoded: Cow::Owned(ascii85::encode(&dwords[..used])), span: Span::default() }
+    }
+}
+
+impl fmt::Debug for Blob<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = String::from_utf8_lossy(&self.encoded[..self.encoded.len().min(20)]);
+        write!(f, "Blob({start:?} of {} bytes at {})", self.encoded.len(), self.span.start)
     }
 }
 
@@ -329,6 +337,20 @@ impl<'a> Devcore<'a> {
         self.layout.sections()
     }
 
+    /// Whether a key outside of sections has a value.
+    pub fn has(&self, key: TopKey) -> bool {
+        match key {
+            TopKey::Kernel => self.kernel.is_some(),
+            TopKey::Module => self.module.is_some(),
+            TopKey::Time => self.time.is_some(),
+            TopKey::Comm => self.comm.is_some(),
+            TopKey::Cmdline => self.cmdline.is_some(),
+            TopKey::GpuInitialized => self.gpu_initialized.is_some(),
+            TopKey::Revision => self.revision.is_some(),
+            TopKey::RbbmStatus => self.rbbm_status.is_some(),
+        }
+    }
+
     /// The number of entries of a section.
     pub fn entries(&self, section: Section) -> usize {
         match section {
@@ -355,21 +377,20 @@ impl<'a> Devcore<'a> {
         self.registers.iter().find(|r| r.reg == reg).map(|r| r.value)
     }
 
-    /// Rings and buffers as memory.
+    /// Rings and buffers as memory. Where there is more data than the size claims, the data counts.
     pub fn memory(&self) -> Memory {
-        let bos = self.bos.iter().map(|bo| Buffer {
-            iova: bo.iova,
-            size: bo.size,
-            contents: bo.data.as_ref().map(Blob::decode),
-            name: bo.name.as_deref().unwrap_or_default().to_owned(),
-        });
-        let rings = self.rings.iter().map(|ring| Buffer {
-            iova: ring.iova,
-            size: u64::from(ring.size.unwrap_or(0)),
-            contents: ring.data.as_ref().map(Blob::decode),
-            name: format!("ring {}", ring.id),
-        });
-        bos.chain(rings).collect()
+        let buffer = |iova, size: u64, data: &Option<Blob<'_>>, name| {
+            let contents = data.as_ref().map(Blob::decode);
+            let captured = contents.as_ref().map_or(0, |c| c.len() as u64 * 4);
+            Buffer { iova, size: size.max(captured), contents, name }
+        };
+        let bo = |bo: &Bo<'_>| {
+            buffer(bo.iova, bo.size, &bo.data, bo.name.as_deref().unwrap_or_default().to_owned())
+        };
+        let ring = |ring: &Ring<'_>| {
+            buffer(ring.iova, ring.size.unwrap_or(0).into(), &ring.data, format!("ring {}", ring.id))
+        };
+        self.bos.iter().map(bo).chain(self.rings.iter().map(ring)).collect()
     }
 }
 

@@ -259,7 +259,7 @@ impl<'s, S: Sink> Renderer<'s, S> {
         }
     }
 
-    /// a6xx names a cluster once for all its contexts.
+    /// a6xx names a cluster once for all its contexts; several clusters in a row may share their name.
     fn cluster(&mut self, cluster: &Cluster<'_>, previous: Option<&Cluster<'_>>) {
         let indent: &[u8] = if let Some(pipe) = &cluster.pipe {
             self.text(b"  - pipe: ", pipe);
@@ -269,8 +269,12 @@ impl<'s, S: Sink> Renderer<'s, S> {
             b"        "
         } else {
             let named = cluster.context.is_some()
-                && previous
-                    .is_some_and(|p| p.pipe.is_none() && p.context.is_some() && p.name == cluster.name);
+                && previous.is_some_and(|p| {
+                    p.pipe.is_none()
+                        && p.name == cluster.name
+                        && p.context.is_some()
+                        && p.context < cluster.context
+                });
             if !named {
                 self.text(b"  - cluster-name: ", &cluster.name);
             }
@@ -499,7 +503,7 @@ fn plan<'d>(dump: &'d Devcore<'_>) -> Vec<Piece<'d>> {
     if plan.is_empty() {
         plan.push(Piece::Marker);
     }
-    let missing_keys = TopKey::ALL.into_iter().filter(|&key| !keys[key as usize] && has_key(dump, key));
+    let missing_keys = TopKey::ALL.into_iter().filter(|&key| !keys[key as usize] && dump.has(key));
     let missing_sections = Section::ALL.into_iter().filter(|&s| !sections[s as usize] && dump.entries(s) > 0);
     let missing = missing_keys
         .map(|key| (rank_of_key(key), Piece::Top(key)))
@@ -509,17 +513,4 @@ fn plan<'d>(dump: &'d Devcore<'_>) -> Vec<Piece<'d>> {
         plan.insert(at, piece);
     }
     plan
-}
-
-fn has_key(dump: &Devcore<'_>, key: TopKey) -> bool {
-    match key {
-        TopKey::Kernel => dump.kernel.is_some(),
-        TopKey::Module => dump.module.is_some(),
-        TopKey::Time => dump.time.is_some(),
-        TopKey::Comm => dump.comm.is_some(),
-        TopKey::Cmdline => dump.cmdline.is_some(),
-        TopKey::GpuInitialized => dump.gpu_initialized.is_some(),
-        TopKey::Revision => dump.revision.is_some(),
-        TopKey::RbbmStatus => dump.rbbm_status.is_some(),
-    }
 }

@@ -1,0 +1,48 @@
+//! What must hold for any input: shared by tests and fuzz targets. Panics where it does not.
+
+use std::time::{Duration, Instant};
+use unwedge_capture::ascii85;
+use unwedge_capture::devcore::lines::Lines;
+use unwedge_capture::devcore::{Blob, Devcore};
+
+/// Reads a dump, writes it back as it was, and decodes all of its data in bounds of memory and time.
+pub fn devcore(text: &[u8]) {
+    let started = Instant::now();
+    let lines: usize = Lines::new(text).map(|line| line.raw.len()).sum();
+    assert_eq!(lines, text.len(), "lines lose nothing");
+    let Ok(dump) = Devcore::read(text) else { return };
+    let mut written = Vec::new();
+    dump.write(&mut written);
+    assert!(written == text, "written as read");
+    assert!(Devcore::read(&written).as_ref() == Ok(&dump), "reads the same again");
+
+    let gmu = [&dump.gmu_log, &dump.gmu_hfi, &dump.gmu_debug];
+    let banks = dump.shader_blocks.iter().flat_map(|block| &block.banks);
+    let blobs = (dump.rings.iter().map(|r| &r.data))
+        .chain(dump.bos.iter().map(|b| &b.data))
+        .chain(gmu.into_iter().flatten().map(|b| &b.data))
+        .chain(dump.indexed.iter().map(|i| &i.data))
+        .chain(banks.map(|b| &b.data))
+        .chain(dump.debugbus.iter().map(|b| &b.data));
+    let decoded: usize = blobs.flatten().map(Blob::decode).map(|d| d.capacity() * 4).sum();
+    assert!(decoded <= text.len() * 5, "{decoded} bytes of data from {}", text.len());
+    assert!(dump.diagnostics.len() < 256, "diagnostics are bounded");
+
+    let memory = dump.memory();
+    for bo in &dump.bos {
+        memory.read(bo.iova);
+        memory.read(bo.iova.wrapping_add(bo.size));
+    }
+    assert!(started.elapsed() < Duration::from_secs(1), "took {:?}", started.elapsed());
+}
+
+/// Decodes a text; what was read of it without complaint is what its dwords encode to.
+pub fn ascii85(text: &[u8]) {
+    let decoded = ascii85::decode(text);
+    assert!(decoded.dwords.capacity() <= text.len());
+    let clean = decoded.overflows == 0 && !decoded.partial;
+    let canonical = !text.windows(5).any(|group| group == b"!!!!!");
+    if clean && canonical {
+        assert_eq!(ascii85::encode(&decoded.dwords), text[..decoded.consumed]);
+    }
+}

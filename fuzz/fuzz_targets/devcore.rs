@@ -1,0 +1,7 @@
+//! Any bytes. `cargo fuzz run devcore`
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unwedge_testkit::check;
+
+fuzz_target!(|bytes: &[u8]| check::devcore(bytes));
