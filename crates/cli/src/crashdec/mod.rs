@@ -19,7 +19,8 @@ use crate::text::Text;
 use sections::Walk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::devcore::{self, NotDevcore};
+use unwedge_capture::devcore::NotDevcore;
+use unwedge_capture::devcore::lines::{LineKind, Lines, TopKey};
 use unwedge_hw::Db;
 
 /// What to show.
@@ -45,34 +46,33 @@ impl Default for Options {
     }
 }
 
-/// Why nothing, or not everything, was shown.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Nothing of the input looks like a dump.
-    #[error(transparent)]
-    NotDevcore(#[from] NotDevcore),
-    /// The output could not be written.
-    #[error("cannot write the output: {0}")]
-    Write(#[from] io::Error),
-}
-
-/// Shows `dump` on `out` and what is wrong with it on `err`. Returns whether something was lost.
+/// Shows `dump` on `out` and what is wrong with it on `err`. Returns whether something of the dump was lost. An `out`
+/// that fails ends the listing; it is for its owner to remember why.
 pub fn run(
     dump: &[u8],
     options: &Options,
     db: &Db,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<bool, Error> {
-    if !devcore::is_devcore(dump) {
-        return Err(NotDevcore.into());
+) -> Result<bool, NotDevcore> {
+    if !is_devcore(dump) {
+        return Err(NotDevcore);
     }
     let mut text = Text::new(out);
     let diagnostics = Walk::new(&mut text, options, db).run(dump);
-    text.finish()?;
-    let lost = diagnostics.iter().any(|d| d.severity == Severity::Loss);
-    report(&diagnostics, err)?;
-    Ok(lost)
+    text.finish();
+    // Nobody is left to tell when standard error is gone.
+    let _ = report(&diagnostics, err);
+    Ok(diagnostics.iter().any(|d| d.severity == Severity::Loss))
+}
+
+/// A heading, a revision or a register is somewhere in it.
+fn is_devcore(dump: &[u8]) -> bool {
+    Lines::new(dump).any(|line| match line.kind {
+        LineKind::Section(_) | LineKind::Register { .. } => true,
+        LineKind::Top { key, .. } => key == TopKey::Revision,
+        _ => false,
+    })
 }
 
 /// Diagnostics told one by one; the rest is counted.

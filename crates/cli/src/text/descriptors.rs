@@ -93,7 +93,14 @@ impl<'d> CffText<'_, '_, 'd> {
         }
     }
 
-    fn samplers(&mut self, contents: Dwords<'_>, iova: Option<u64>, count: usize, bindless: bool, level: usize) {
+    fn samplers(
+        &mut self,
+        contents: Dwords<'_>,
+        iova: Option<u64>,
+        count: usize,
+        bindless: bool,
+        level: usize,
+    ) {
         let shown = match self.gpu.generation() {
             Generation::A2xx => return,
             Generation::A3xx | Generation::A4xx => 2,
@@ -116,14 +123,22 @@ impl<'d> CffText<'_, '_, 'd> {
         self.descriptors(contents, iova, count, run, level);
     }
 
-    fn descriptors(&mut self, contents: Dwords<'_>, iova: Option<u64>, count: usize, run: Run<'d>, level: usize) {
+    fn descriptors(
+        &mut self,
+        contents: Dwords<'_>,
+        iova: Option<u64>,
+        count: usize,
+        run: Run<'d>,
+        level: usize,
+    ) {
         for i in 0..count {
             let at = i.saturating_mul(run.stride);
             let descriptor = contents.skip(at).take(run.shown);
             if descriptor.is_empty() {
                 return;
             }
-            if count == ALWAYS_LOADED && run.unused > 0 && descriptor.take(run.unused).iter().all(|d| d == 0) {
+            if count == ALWAYS_LOADED && run.unused > 0 && descriptor.take(run.unused).iter().all(|d| d == 0)
+            {
                 return;
             }
             if let Some(layout) = run.layout {

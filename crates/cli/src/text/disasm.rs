@@ -16,4 +16,11 @@ pub enum Shader {
 
 /// Shows a shader. The instruction sets are not part of this version, so nothing is printed; every place where the
 /// listings show instructions calls this.
-pub fn disassemble(_text: &mut Text<'_>, _code: Dwords<'_>, _shader: Shader, _generation: Generation, _level: usize) {}
+pub fn disassemble(
+    _text: &mut Text<'_>,
+    _code: Dwords<'_>,
+    _shader: Shader,
+    _generation: Generation,
+    _level: usize,
+) {
+}

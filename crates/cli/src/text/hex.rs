@@ -5,7 +5,14 @@ use unwedge_base::Dwords;
 
 /// Rows of eight dwords, each with its address and its offset. Rows of zeros are left out but for the first row of
 /// all; a `*` stands for each run of them.
-pub fn rows(text: &mut Text<'_>, dwords: Dwords<'_>, iova: Option<u64>, level: usize, wide: bool, highlight: bool) {
+pub fn rows(
+    text: &mut Text<'_>,
+    dwords: Dwords<'_>,
+    iova: Option<u64>,
+    level: usize,
+    wide: bool,
+    highlight: bool,
+) {
     let mut at = 0;
     let mut last_was_zero = true;
     while at < dwords.len() {
@@ -95,7 +102,7 @@ mod tests {
         let mut out = Vec::new();
         let mut text = Text::new(&mut out);
         write(&mut text);
-        text.finish().unwrap();
+        text.finish();
         String::from_utf8(out).unwrap()
     }
 

@@ -21,9 +21,11 @@ pub use registers::{Pair, RegisterPrinter};
 
 use crate::text::registers::Special;
 use unwedge_base::{Dwords, Generation, Memory};
-use unwedge_hw::{Domain, Enum, Gpu, Palette, Variants};
+use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
-use unwedge_pm4::{Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind};
+use unwedge_pm4::{
+    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind,
+};
 
 /// The colours of freedreno's tools.
 pub const COLORS: Palette = Palette {
@@ -215,12 +217,17 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         self.streams.last().map_or(0, |s| s.level)
     }
 
+    fn space(&self) -> Registers<'d> {
+        self.gpu.space(Space::Gpu)
+    }
+
     fn is_64bit(&self) -> bool {
         self.gpu.generation().is_64bit()
     }
 
     fn hex(&mut self, dwords: Dwords<'_>, iova: Option<u64>, level: usize) {
-        let highlight = self.marker.reached(iova.unwrap_or(0), dwords.len() as u64, self.text, self.options.color());
+        let highlight =
+            self.marker.reached(iova.unwrap_or(0), dwords.len() as u64, self.text, self.options.color());
         hex::rows(self.text, dwords, iova, level, self.is_64bit(), highlight);
     }
 
@@ -266,7 +273,8 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     fn enter(&mut self, stream: &Stream<'_>) {
         let level = self.level();
-        let inner = level + if matches!(stream.kind, StreamKind::Indirect) { 1 } else { self.enter_kind(stream, level) };
+        let inner = level
+            + if matches!(stream.kind, StreamKind::Indirect) { 1 } else { self.enter_kind(stream, level) };
         if matches!(stream.kind, StreamKind::Indirect) {
             self.marker.descend();
             self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
@@ -344,7 +352,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
                 self.text.level(level + 1).str("write ");
-                names::write_at(self.gpu, reg, &self.options.palette, self.text);
+                names::write_at(self.space(), reg, &self.options.palette, self.text);
                 self.text.str(" (").hex(u64::from(reg), 4).str(")").end();
             }
             Header::Registers { .. } => {}
@@ -354,7 +362,11 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
                 let (name, layout) = self.layouts.packet(opcode);
                 let palette = &self.options.palette;
                 self.text.byte(b'\t').level(level).str("opcode: ").str(palette.packet);
-                self.text.str(name.unwrap_or("(null)")).str(palette.reset).str(" (").hex(u64::from(opcode), 2);
+                self.text
+                    .str(name.unwrap_or("(null)"))
+                    .str(palette.reset)
+                    .str(" (")
+                    .hex(u64::from(opcode), 2);
                 self.text.str(") (").dec(u64::from(count) + 1).str(" dwords)").end();
                 if let Some(layout) = layout {
                     self.layout(layout, packet.payload, level + 2);
@@ -386,7 +398,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
                 self.text.str("**** this ain't right!! dwords_left=-").dec(missing).end();
             }
             TroubleKind::RecursiveGroups => {
-                self.text.str("ERROR: nothing in draw state should trigger recursively loading groups!").end();
+                self.text
+                    .str("ERROR: nothing in draw state should trigger recursively loading groups!")
+                    .end();
             }
             TroubleKind::TooDeep => self.lost.too_deep += 1,
             TroubleKind::BudgetSpent => self.lost.budget_spent = true,

@@ -1,7 +1,7 @@
 //! The writer every listing goes through: one buffer, handed on in large pieces, and number formatting without the
 //! formatting machinery. Never: what the text means.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Bytes collected before they are handed on.
 const PIECE: usize = 64 << 10;
@@ -10,13 +10,13 @@ const PIECE: usize = 64 << 10;
 pub struct Text<'o> {
     buffer: Vec<u8>,
     out: &'o mut dyn Write,
-    error: Option<io::Error>,
+    broken: bool,
 }
 
 impl<'o> Text<'o> {
     /// Text that goes to `out`.
     pub fn new(out: &'o mut dyn Write) -> Text<'o> {
-        Text { buffer: Vec::with_capacity(PIECE + (PIECE >> 2)), out, error: None }
+        Text { buffer: Vec::with_capacity(PIECE + (PIECE >> 2)), out, broken: false }
     }
 
     /// The collected bytes, for writers that append by themselves.
@@ -129,25 +129,20 @@ impl<'o> Text<'o> {
         self
     }
 
-    /// Hands everything on and reports the first error met.
-    pub fn finish(&mut self) -> io::Result<()> {
+    /// Hands everything on.
+    pub fn finish(&mut self) {
         self.hand_on(1);
-        match self.error.take() {
-            Some(error) => Err(error),
-            None => self.out.flush(),
-        }
+        self.broken |= self.out.flush().is_err();
     }
 
     /// Whether the receiver is gone, so that writing more is pointless.
     pub fn is_broken(&self) -> bool {
-        self.error.is_some()
+        self.broken
     }
 
     fn hand_on(&mut self, from: usize) {
         if self.buffer.len() >= from {
-            if self.error.is_none() {
-                self.error = self.out.write_all(&self.buffer).err();
-            }
+            self.broken = self.broken || self.out.write_all(&self.buffer).is_err();
             self.buffer.clear();
         }
     }
@@ -163,22 +158,37 @@ mod tests {
         let mut out = Vec::new();
         let mut text = Text::new(&mut out);
         write(&mut text);
-        text.finish().unwrap();
+        text.finish();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn numbers() {
-        assert_eq!(written(|t| drop(t.hex(0, 1).byte(b' ').hex(0x1f, 4).byte(b' ').hex(0x1_0000_0000, 8))), "0 001f 100000000");
-        assert_eq!(written(|t| drop(t.hex(0xdead, 16).byte(b' ').hex(0xdeadd00d, 8))), "000000000000dead deadd00d");
+        assert_eq!(
+            written(|t| drop(t.hex(0, 1).byte(b' ').hex(0x1f, 4).byte(b' ').hex(0x1_0000_0000, 8))),
+            "0 001f 100000000"
+        );
+        assert_eq!(
+            written(|t| drop(t.hex(0xdead, 16).byte(b' ').hex(0xdeadd00d, 8))),
+            "000000000000dead deadd00d"
+        );
         assert_eq!(written(|t| drop(t.prefixed_hex(0).byte(b' ').prefixed_hex(16))), "0 0x10");
-        assert_eq!(written(|t| drop(t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7))), "0 18446744073709551615 -7");
+        assert_eq!(
+            written(|t| drop(t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7))),
+            "0 18446744073709551615 -7"
+        );
     }
 
     #[test]
     fn floats_are_at_least_eight_wide() {
-        assert_eq!(written(|t| drop(t.float(1.0_f32.to_bits()).byte(b'|').float((-20000.5_f32).to_bits()))), "1.000000|-20000.500000");
-        assert_eq!(written(|t| drop(t.float(f32::INFINITY.to_bits()).byte(b'|').float(0xffc0_0000))), "     inf|    -nan");
+        assert_eq!(
+            written(|t| drop(t.float(1.0_f32.to_bits()).byte(b'|').float((-20000.5_f32).to_bits()))),
+            "1.000000|-20000.500000"
+        );
+        assert_eq!(
+            written(|t| drop(t.float(f32::INFINITY.to_bits()).byte(b'|').float(0xffc0_0000))),
+            "     inf|    -nan"
+        );
     }
 
     #[test]

@@ -25,7 +25,9 @@ impl<'d> CffText<'_, '_, 'd> {
         let quiet = self.options.summary;
         match packet.op {
             Op::Nop if !quiet => self.nop(p),
-            Op::IndirectBuffer | Op::IndirectBufferPfd | Op::IndirectBufferChain => self.indirect(packet, level),
+            Op::IndirectBuffer | Op::IndirectBufferPfd | Op::IndirectBufferChain => {
+                self.indirect(packet, level)
+            }
             Op::WaitForIdle => self.needs_wfi = false,
             Op::RegRmw => self.read_modify_write(p, level),
             Op::RegToMem | Op::MemToReg => self.register_and_memory(p, level),
@@ -133,7 +135,8 @@ impl<'d> CffText<'_, '_, 'd> {
     fn indirect(&mut self, packet: &Packet<'_>, level: usize) {
         let p = packet.payload;
         let wide = self.is_64bit();
-        let (iova, dwords) = if wide { (address(p, 0), p.get(2)) } else { (u64::from(p.get(0).unwrap_or(0)), p.get(1)) };
+        let (iova, dwords) =
+            if wide { (address(p, 0), p.get(2)) } else { (u64::from(p.get(0).unwrap_or(0)), p.get(1)) };
         if !self.options.summary {
             self.text.level(level).str("ibaddr:").hex(iova, if wide { 16 } else { 8 }).end();
             self.text.level(level).str("ibsize:").hex(u64::from(dwords.unwrap_or(0)), 8).end();
@@ -154,7 +157,7 @@ impl<'d> CffText<'_, '_, 'd> {
                 Some(front) => drop(self.text.str(front)),
             }
             self.text.str("rmw (");
-            names::write_at(self.gpu, reg & 0xffff, &palette, self.text);
+            names::write_at(self.space(), reg & 0xffff, &palette, self.text);
             self.text.str(" & 0x").hex(u64::from(and), 8).str(") | 0x").hex(u64::from(or), 8).str(")").end();
         }
     }
@@ -163,7 +166,7 @@ impl<'d> CffText<'_, '_, 'd> {
         let first = p.get(0).unwrap_or(0);
         if !self.options.summary {
             self.text.level(level).str("base register: ");
-            names::write_at(self.gpu, first & 0xffff, &self.options.palette, self.text);
+            names::write_at(self.space(), first & 0xffff, &self.options.palette, self.text);
             self.text.end();
         }
         let iova = address(p, 1);
@@ -190,7 +193,10 @@ impl<'d> CffText<'_, '_, 'd> {
         let ib = self.marker.level();
         let number = self.draws.get(ib).copied().unwrap_or(0);
         self.text.level(level).str("draw:          ").dec(u64::from(number)).end();
-        let named = [("prim_type:     ", self.layouts.primitives, primitive), ("source_select: ", self.layouts.sources, source)];
+        let named = [
+            ("prim_type:     ", self.layouts.primitives, primitive),
+            ("source_select: ", self.layouts.sources, source),
+        ];
         for (what, names, value) in named {
             let name = name_of(names, value).unwrap_or("(null)");
             self.text.level(level).str(what).str(name).str(" (").dec(u64::from(value)).str(")").end();
@@ -223,7 +229,11 @@ impl<'d> CffText<'_, '_, 'd> {
         match size {
             0 => shown.iter().flat_map(|d| [d & 0xffff, d >> 16]).take(count(2)).for_each(|i| self.index(i)),
             1 => shown.iter().take(count(4)).for_each(|i| self.index(i)),
-            2 => shown.iter().flat_map(|d| d.to_le_bytes().map(u32::from)).take(count(1)).for_each(|i| self.index(i)),
+            2 => shown
+                .iter()
+                .flat_map(|d| d.to_le_bytes().map(u32::from))
+                .take(count(1))
+                .for_each(|i| self.index(i)),
             _ => {}
         }
         self.text.end();
@@ -294,9 +304,9 @@ impl<'d> CffText<'_, '_, 'd> {
                 let [source, value] = [1, 2].map(|i| p.get(i).unwrap_or(0));
                 let palette = self.options.palette;
                 self.text.level(level);
-                names::write_at(self.gpu, index + 0x2000, &palette, self.text);
+                names::write_at(self.space(), index + 0x2000, &palette, self.text);
                 self.text.str(" = ").hex(u64::from(value), 8).str(" + ");
-                names::write_at(self.gpu, source, &palette, self.text);
+                names::write_at(self.space(), source, &palette, self.text);
                 self.text.str(" (").hex(u64::from(state.regs.raw(source)), 8).str(")").end();
             }
             _ => {}
@@ -306,11 +316,19 @@ impl<'d> CffText<'_, '_, 'd> {
     /// A texture descriptor of a2xx.
     fn old_texture(&mut self, p: Dwords<'_>, index: u32, level: usize) {
         let d = [0, 1, 2, 3, 4, 5].map(|i| p.get(i).unwrap_or(0));
-        let clamp = |shift: u32| ["wrap", "mirror", "clamp-last-texel", "(null)"][(d[0] >> shift & 3) as usize];
+        let clamp =
+            |shift: u32| ["wrap", "mirror", "clamp-last-texel", "(null)"][(d[0] >> shift & 3) as usize];
         let filter = |shift: u32| ["point", "bilinear", "bicubic", "(null)"][(d[3] >> shift & 3) as usize];
         let t = &mut *self.text;
         t.level(level).str("set texture const ").hex(u64::from(index), 4).end();
-        t.level(level + 1).str("clamp x/y/z: ").str(clamp(10)).str("/").str(clamp(13)).str("/").str(clamp(16)).end();
+        t.level(level + 1)
+            .str("clamp x/y/z: ")
+            .str(clamp(10))
+            .str("/")
+            .str(clamp(13))
+            .str("/")
+            .str(clamp(16))
+            .end();
         t.level(level + 1).str("filter min/mag: ").str(filter(21)).str("/").str(filter(19)).end();
         t.level(level + 1).str("swizzle: ");
         for i in 0..4 {
@@ -319,7 +337,11 @@ impl<'d> CffText<'_, '_, 'd> {
         t.end();
         let [width, height] = [d[2] & 0x1fff, d[2] >> 13 & 0x1fff].map(|n| u64::from(n) + 1);
         let format = name_of(self.gpu.enumeration("a2xx_sq_surfaceformat"), d[1] & 0xf).unwrap_or("(null)");
-        t.level(level + 1).str("addr=").hex(u64::from(d[1] & !0xfff), 8).str(" (flags=").hex(u64::from(d[1] & 0xfff), 3);
+        t.level(level + 1)
+            .str("addr=")
+            .hex(u64::from(d[1] & !0xfff), 8)
+            .str(" (flags=")
+            .hex(u64::from(d[1] & 0xfff), 3);
         t.str("), size=").dec(width).str("x").dec(height).str(", pitch=").dec(u64::from(d[0] >> 22 << 5));
         t.str(", format=").str(format).end();
         t.level(level + 1).str("mipaddr=").hex(u64::from(d[5] & !0xfff), 8);
@@ -336,7 +358,8 @@ impl<'d> CffText<'_, '_, 'd> {
             let Some(memory) = self.memory_at(iova) else { continue };
             let bytes = p.get(i).unwrap_or(0);
             i += 1;
-            let format = name_of(self.gpu.enumeration("a2xx_sq_surfaceformat"), dword & 0xf).unwrap_or("(null)");
+            let format =
+                name_of(self.gpu.enumeration("a2xx_sq_surfaceformat"), dword & 0xf).unwrap_or("(null)");
             self.text.level(level + 1).str("addr=").hex(iova, 8).str(", size=").int(i64::from(bytes as i32));
             self.text.str(", format=").str(format).end();
             let dwords = bytes.wrapping_add(3) / 4;

@@ -2,7 +2,7 @@
 
 use super::{CffText, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
-use unwedge_hw::{Gpu, Palette, Registers, Variants};
+use unwedge_hw::{Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::{Op, State};
 
 /// Dwords shown of memory that a register points at.
@@ -20,6 +20,11 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// A register with its whole value.
+    pub fn whole(reg: u32, value: u64) -> Pair {
+        Pair { reg, value, waiting: false }
+    }
+
     /// Takes a dword. Returns whether `reg` and `value` are complete. Says when a half is missing.
     pub fn push(&mut self, space: Registers<'_>, reg: u32, dword: u32, text: &mut Text<'_>) -> bool {
         if std::mem::take(&mut self.waiting) {
@@ -37,7 +42,10 @@ impl Pair {
         {
             let name = entry.name();
             if name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
-                text.str("WARNING: 64b discontinuity (no _LO dword for ").hex(u64::from(reg), 1).str(")").end();
+                text.str("WARNING: 64b discontinuity (no _LO dword for ")
+                    .hex(u64::from(reg), 1)
+                    .str(")")
+                    .end();
             } else {
                 self.waiting = true;
             }
@@ -57,15 +65,16 @@ pub struct RegisterPrinter<'p, 'd> {
 }
 
 impl RegisterPrinter<'_, '_> {
+    /// The name of a register of any space.
+    pub fn name(&self, space: Registers<'_>, reg: u32, text: &mut Text<'_>) {
+        names::write_at(space, reg, self.palette, text);
+    }
+
     /// `NAME: value` of a register of any space.
     pub fn plain(&self, space: Registers<'_>, pair: Pair, variants: &mut Variants, text: &mut Text<'_>) {
-        let entry = space.at(pair.reg);
-        match entry {
-            Some(entry) => names::write(entry, self.palette, text),
-            None => names::unknown(pair.reg, self.palette, text),
-        }
+        self.name(space, pair.reg, text);
         text.str(": ");
-        match entry.and_then(|e| e.ty()) {
+        match space.at(pair.reg).and_then(|e| e.ty()) {
             Some(ty) => ty.write(pair.value, variants, self.palette, text.buffer()),
             None => drop(text.hex(pair.value, 8)),
         }
@@ -82,7 +91,7 @@ impl RegisterPrinter<'_, '_> {
         text: &mut Text<'_>,
     ) {
         text.level(level);
-        self.plain(self.gpu.space(unwedge_hw::Space::Gpu), pair, variants, text);
+        self.plain(self.gpu.space(Space::Gpu), pair, variants, text);
         let iova = self.address(pair, other);
         if iova != 0
             && let Some(buffer) = self.memory.find(iova)
@@ -212,7 +221,8 @@ impl Special {
             }
         }
         registers.sort_by_key(|&(offset, _)| offset);
-        let scratch = ["CP_SCRATCH[0].REG", "CP_SCRATCH_REG0"].into_iter().find_map(|name| gpu.reg_offset(name));
+        let scratch =
+            ["CP_SCRATCH[0].REG", "CP_SCRATCH_REG0"].into_iter().find_map(|name| gpu.reg_offset(name));
         Special { registers, scratch }
     }
 
@@ -234,14 +244,15 @@ impl CffText<'_, '_, '_> {
         let banked = (0x2000..0x2400).contains(&reg);
         if self.needs_wfi && !banked && (plain || op == Op::SetConstant) {
             self.text.str("NEEDS WFI: ");
-            names::write_at(self.gpu, reg, &palette, self.text);
+            names::write_at(self.space(), reg, &palette, self.text);
             self.text.str(" (").hex(u64::from(reg), 1).str(")").end();
         }
         if op == Op::RegRmw {
             return;
         }
+        let space = self.space();
         let Some(open) = self.streams.last_mut() else { return };
-        if !open.pair.push(self.gpu.space(unwedge_hw::Space::Gpu), reg, value, self.text) {
+        if !open.pair.push(space, reg, value, self.text) {
             return;
         }
         let pair = open.pair;
@@ -251,9 +262,17 @@ impl CffText<'_, '_, '_> {
 
     /// A complete register value, and what belongs beside it. Registers that are not `shown` still set the low half of
     /// addresses.
-    pub(super) fn register(&mut self, state: &State, pair: Pair, level: usize, shown: bool, in_summary: bool) {
+    pub(super) fn register(
+        &mut self,
+        state: &State,
+        pair: Pair,
+        level: usize,
+        shown: bool,
+        in_summary: bool,
+    ) {
         if shown {
-            let printer = RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
+            let printer =
+                RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
             printer.line(pair, level, |reg| state.regs.raw(reg), &mut self.variants, self.text);
         }
         let Some(beside) = self.special.beside(pair.reg) else { return };

@@ -2,7 +2,6 @@
 
 use super::{CffText, Pair};
 use unwedge_base::Generation;
-use unwedge_hw::Space;
 use unwedge_pm4::{Draw, DrawKind, State};
 
 impl CffText<'_, '_, '_> {
@@ -41,7 +40,7 @@ impl CffText<'_, '_, '_> {
     }
 
     fn registers(&mut self, state: &State, registers: impl Iterator<Item = u32>, level: usize) {
-        let space = self.gpu.space(Space::Gpu);
+        let space = self.space();
         let mut pair = Pair::default();
         let (mut changed, mut written) = (false, false);
         for reg in registers {
