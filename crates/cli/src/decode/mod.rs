@@ -61,10 +61,7 @@ pub fn listing(
 ) -> Result<Outcome, Failure> {
     let lost = match crashdec::run(&input.bytes, options, db, out, &mut io::stderr()) {
         Ok(lost) => lost,
-        Err(crashdec::Error::Write(_)) => false,
-        Err(crashdec::Error::NotDevcore(_)) => {
-            return Err(Failure::wrong_kind(input, Kind::sniff(&input.bytes)));
-        }
+        Err(_) => return Err(Failure::wrong_kind(input, Kind::sniff(&input.bytes))),
     };
     let unpacking = Outcome::of(&input.name, &input.diagnostics);
     Ok(if lost { Outcome::Lost } else { unpacking })
