@@ -119,7 +119,8 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
         }
     }
     let lost = report.diagnostics.iter().filter(|d| d.severity == Severity::Loss).count();
-    let lost = if lost > 0 { format!(" · {lost} parts of the dump were malformed or lost") } else { String::new() };
+    let lost =
+        if lost > 0 { format!(" · {lost} parts of the dump were malformed or lost") } else { String::new() };
     writeln!(out, "{}", style.paint("2", &format!("{INDENT}registers: {}{lost}", clean(&report.database))))
 }
 
@@ -141,7 +142,11 @@ fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String
         });
     }
     if !finding.why.is_empty() {
-        lines.extend(wrap(&format!("why: {}", clean(&finding.why)), width, 5).into_iter().map(|l| INDENT.to_owned() + &l));
+        lines.extend(
+            wrap(&format!("why: {}", clean(&finding.why)), width, 5)
+                .into_iter()
+                .map(|l| INDENT.to_owned() + &l),
+        );
     }
     if full && !finding.evidence.is_empty() {
         let seen = finding.evidence.iter().map(|e| clean(&e.what)).collect::<Vec<_>>().join(", ");
@@ -383,7 +388,9 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert!(lines.len() <= 45 && lines.iter().all(|l| l.chars().count() <= 120), "{shown}");
         assert!(lines[1].starts_with("HUNG  ring 0 › IB1") && lines[1].ends_with("likely"), "{shown}");
-        assert!(shown.contains("\nALSO  word word") && shown.contains("\nNEXT  1. TU_DEBUG=sysmem: no tiling\n"));
+        assert!(
+            shown.contains("\nALSO  word word") && shown.contains("\nNEXT  1. TU_DEBUG=sysmem: no tiling\n")
+        );
         assert!(shown.contains("not in the dump: fault-info"));
         assert!(!shown.contains('\x1b'), "no escape sequence gets through, not even from the dump");
     }
@@ -402,7 +409,8 @@ mod tests {
     fn advised_commands_name_the_file() {
         let named = |file| {
             let action = "unwedge decode FILE --around hang".to_owned();
-            let mut report = Report { advice: vec![Advice { action, reason: String::new() }], ..Report::default() };
+            let mut report =
+                Report { advice: vec![Advice { action, reason: String::new() }], ..Report::default() };
             name_file(&mut report, file);
             report.advice.remove(0).action
         };

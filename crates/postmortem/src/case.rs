@@ -59,12 +59,18 @@ impl<'a> Values<'a> {
 
     /// The names of the single-bit fields that are set.
     pub fn flags(&self, name: &str) -> Option<Vec<&'a str>> {
-        let reg = self.space.offset_of(name)?;
-        let value = u64::from(self.at(reg)?);
-        let Some(ty) = self.space.at(reg)?.ty() else { return Some(Vec::new()) };
-        let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return Some(Vec::new()) };
+        Some(self.flags_of(name, self.get(name)?))
+    }
+
+    /// The names of the single-bit fields that are set in a value of this register.
+    pub fn flags_of(&self, name: &str, value: u32) -> Vec<&'a str> {
+        let ty = self.space.offset_of(name).and_then(|reg| self.space.at(reg)).and_then(|reg| reg.ty());
+        let Some(Value::Fields(fields)) = ty.map(|ty| ty.decode(u64::from(value), &mut Variants::default()))
+        else {
+            return Vec::new();
+        };
         let set = fields.iter().filter(|f| f.low == f.high && f.raw != 0 && !f.name.is_empty());
-        Some(set.map(|f| f.name).collect())
+        set.map(|f| f.name).collect()
     }
 
     /// What a register says, as evidence. `None` if the dump does not have it.
@@ -130,7 +136,8 @@ impl<'a> Case<'a> {
     /// The dwords of an indexed-registers block, whatever the kernel called it.
     pub fn indexed(&self, name: &str) -> Option<(Vec<u32>, Evidence)> {
         let (words, block) = indexed(self.dump, name)?;
-        let mut evidence = Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
+        let mut evidence =
+            Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
         evidence.span = Some(block.span);
         Some((words, evidence))
     }
