@@ -65,7 +65,7 @@ impl Knob {
             (Driver::Turnip, "", _) | (Driver::Freedreno, _, "") | (_, "", "") => return None,
             (Driver::Turnip, ..) | (Driver::Unknown, _, "") => turnip,
             (Driver::Freedreno, ..) | (Driver::Unknown, "", _) => freedreno,
-            (Driver::Unknown, ..) => format!("{turnip} (Turnip) or {freedreno} (freedreno)"),
+            (Driver::Unknown, ..) => format!("{turnip} {freedreno}"),
         };
         Some(Advice { action, reason: self.reason.to_owned() })
     }

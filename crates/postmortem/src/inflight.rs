@@ -266,10 +266,10 @@ pub fn bv_thread(case: &Case<'_>) -> Option<Finding> {
 /// Writes that the clusters have not taken.
 pub fn queued(case: &Case<'_>, pool: &Mempool, source: &Evidence) -> Option<Finding> {
     let behind = pool.queues.iter().filter(|q| !q.writes.is_empty()).max_by_key(|q| q.writes.len())?;
-    let mut evidence = vec![source.clone()];
+    let mut evidence = Vec::new();
     for queue in pool.queues.iter().filter(|q| !q.writes.is_empty()) {
         let what = format!(
-            "CLUSTER_{}: {} writes, next {}",
+            "CLUSTER_{}: {} queued, next {}",
             queue.cluster,
             queue.writes.len(),
             next_write(queue, case)

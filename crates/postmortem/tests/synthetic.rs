@@ -631,3 +631,38 @@ fn a_queue_that_is_a_few_dwords_ahead_of_the_sqe() {
     let hang = report.hang.as_ref().unwrap();
     assert_eq!((hang.iova, hang.trust, hang.draw), (Some(IB1 + 8), Trust::Certain, Some(0)));
 }
+
+#[test]
+fn a_stop_in_the_ring_behind_a_finished_ib() {
+    let ib1 = pkt7(CP_NOP, &[1]);
+    let wait = wait_for_fence();
+    let ring = [pkt7(CP_NOP, &[2]), indirect_buffer(IB1, ib1.len() as u32), wait.clone(), pkt7(CP_NOP, &[3])]
+        .concat();
+    let mut dump =
+        stopped(At { ib1: (&ib1, 0), ib2: None, headers: [wait[0], indirect_buffer(0, 0)[0], 0] }).1.build();
+    dump.rings[0].data = Some(unwedge_capture::devcore::Blob::encode(&ring));
+    dump.rings[0].wptr = Some(ring.len() as u32);
+    dump.rings[0].rptr = Some(13);
+    for register in &mut dump.registers {
+        let rptr = offset(Generation::A6xx, "CP_RB_RPTR");
+        if register.reg == rptr {
+            register.value = 15;
+        }
+    }
+    // Two of the 15 dwords are still in the queue.
+    let report = explain_msm(&dump, &Db::builtin());
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.levels.len(), hang.packet.as_deref()), (1, Some("CP_WAIT_REG_MEM")));
+    assert_eq!((hang.iova, hang.trust), (Some(RING + 6 * 4), Trust::Certain));
+}
+
+#[test]
+fn an_unconfirmed_sqe_register_is_weak_evidence_of_corruption() {
+    let mut dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] }).1.build();
+    let mut sqe = [0u32; 51];
+    sqe[1] = 0x1234_5678;
+    dump.indexed[0].data = Some(unwedge_capture::devcore::Blob::encode(&sqe));
+    let report = explain_msm(&dump, &Db::builtin());
+    assert_eq!(find(&report, FindingKind::CorruptStream).trust, Trust::Possible);
+    assert_eq!(report.hang.as_ref().unwrap().trust, Trust::Possible);
+}
