@@ -149,7 +149,7 @@ fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String
         );
     }
     if !finding.evidence.is_empty() {
-        let most = if full { 4 } else { 2 };
+        let most = if full { 3 } else { 2 };
         let what = |e: &Evidence| {
             if full { clean(&e.what) } else { format!("{} ({})", clean(&e.what), clean(&e.section)) }
         };

@@ -560,7 +560,19 @@ fn seen(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
         (e.iova, e.span) = (Some(r.iova), Some(r.span));
         out.push(e);
     }
+    if let Some(sqe) = &case.sqe {
+        let section = "indexed-registers CP_SQE_STAT";
+        out.push(Evidence::new(section, format!("from $01 on: {}", hex_words(&sqe.registers))));
+        out.push(Evidence::new(
+            section,
+            format!("behind the registers, meaning unknown: {}", hex_words(&sqe.rest)),
+        ));
+    }
     out
+}
+
+fn hex_words(words: &[u32]) -> String {
+    words.iter().map(|w| format!("{w:08x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// `rptr 40, wptr 56`.

@@ -132,6 +132,7 @@ fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {
     assert_eq!(report.findings[0].kind, FindingKind::HangPoint);
     assert!(report.findings[0].title.contains("in sysmem"), "{}", report.findings[0].title);
     assert!(report.findings[0].why.contains("the CP waits in CP_WAIT_REG_MEM"));
+    assert!(report.advice.iter().all(|a| !a.action.contains("flush")), "the work before it is done");
 }
 
 #[test]
@@ -211,16 +212,29 @@ fn a_stop_in_a_buffer_that_is_behind_the_one_fetched() {
 #[test]
 fn the_same_buffer_called_for_every_bin() {
     let body = [pkt7(CP_NOP, &[7]), draw()].concat();
-    let bin = [indirect_buffer(IB2, body.len() as u32), pkt7(CP_WAIT_FOR_IDLE, &[])].concat();
-    let ib1 = [bin.clone(), bin.clone(), bin.clone(), bin].concat();
+    let tile = |i: u32| {
+        [
+            pkt7(CP_SET_MARKER, &[4]),
+            pkt4(offset(Generation::A6xx, "GRAS_SC_WINDOW_SCISSOR_TL"), &[64 * i, (64 * i + 63) | 31 << 16]),
+            indirect_buffer(IB2, body.len() as u32),
+            pkt7(CP_WAIT_FOR_IDLE, &[]),
+        ]
+        .concat()
+    };
+    let ib1 = [tile(0), tile(1), tile(2), tile(3)].concat();
     // In the third bin: IB1 is consumed up to and including the third call.
-    let unread = ib1.len() - 14;
+    let unread = ib1.len() - (2 * tile(0).len() + 9);
     let headers = [draw()[0], pkt7(CP_NOP, &[7])[0], 0];
     let report = explain(stopped(At { ib1: (&ib1, unread), ib2: Some((&body, 1)), headers }).1);
     let hang = report.hang.as_ref().unwrap();
     assert_eq!(hang.iova, Some(IB2 + 8));
-    assert_eq!(hang.levels[1].range.0, 10, "the third of four calls");
+    assert_eq!(hang.levels[1].range.0, 2 * tile(0).len() as u64 + 5, "the third of four calls");
     assert_eq!(hang.draw, Some(2));
+    assert!(
+        report.findings[0].title.ends_with("in gmem, bin 2 (128,0…191,31)"),
+        "{}",
+        report.findings[0].title
+    );
 }
 
 #[test]
