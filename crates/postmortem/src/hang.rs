@@ -33,6 +33,8 @@ const MAX_COMPARED: usize = 32;
 pub struct Stop {
     /// Index of the ring in the dump.
     pub ring: usize,
+    /// The stretch of the ring that was walked: its first dword, and its length in dwords. Draws are numbered over it.
+    pub walked: (u64, u64),
     /// The position.
     pub point: HangPoint,
     /// What the walk met there.
@@ -488,7 +490,8 @@ fn describe(
     evidence.insert(usize::from(case.sqe.is_some()), Evidence::new("position", range_words(&levels)));
     let point =
         HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
-    Stop { ring, point, evidence, headers_agree, scene, reached }
+    let walked = (window.start, window.len);
+    Stop { ring, walked, point, evidence, headers_agree, scene, reached }
 }
 
 /// `dwords 53…65 of the ring, 191…220 of IB1, 93…94 of IB2`.
