@@ -17,6 +17,7 @@ mod man;
 mod output;
 mod pager;
 mod regs;
+mod text;
 
 use args::{Cli, Command, Global};
 use clap::Parser;

@@ -1,0 +1,89 @@
+//! `unwedge crashdec`: a msm devcoredump as text, with the options and the lines of Mesa's crashdec.
+//!
+//! Walks the dump line by line, shows most lines as they are, and decodes registers, buffers and queues between them;
+//! after the registers it shows the command stream around the hang. Never: a verdict, terminals, files. Where crashdec
+//! stops or crashes (a malformed line, a device it does not know, the dump's end inside a section) this goes on.
+//! The layout of the lines follows what crashdec of Mesa 25.0 prints.
+
+mod args;
+mod hfi;
+mod indexed;
+mod mempool;
+mod prefetch;
+mod ring;
+mod sections;
+
+pub use args::{USAGE, parse_args};
+
+use crate::text::Text;
+use sections::Walk;
+use std::io::{self, Write};
+use unwedge_base::{Diagnostic, Severity};
+use unwedge_capture::devcore::NotDevcore;
+use unwedge_capture::devcore::lines::{LineKind, Lines, TopKey};
+use unwedge_hw::Db;
+
+/// What to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// `-a`: all registers at each draw, not only those written since the draw before.
+    pub allregs: bool,
+    /// `-c`: colours.
+    pub color: bool,
+    /// `-m`: the payload of CP_NOP as text.
+    pub markers: bool,
+    /// `-s`: registers at draws only, no single register writes.
+    pub summary: bool,
+    /// `-v`: contents of less interesting buffers, and the whole ring.
+    pub verbose: bool,
+    /// `-l`: dwords in front of the ring's read pointer to start at.
+    pub lookback: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { allregs: false, color: false, markers: false, summary: false, verbose: false, lookback: 12 }
+    }
+}
+
+/// Shows `dump` on `out` and what is wrong with it on `err`. Returns whether something of the dump was lost. An `out`
+/// that fails ends the listing; it is for its owner to remember why.
+pub fn run(
+    dump: &[u8],
+    options: &Options,
+    db: &Db,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<bool, NotDevcore> {
+    if !is_devcore(dump) {
+        return Err(NotDevcore);
+    }
+    let mut text = Text::new(out);
+    let diagnostics = Walk::new(&mut text, options, db).run(dump);
+    text.finish();
+    // Nobody is left to tell when standard error is gone.
+    let _ = report(&diagnostics, err);
+    Ok(diagnostics.iter().any(|d| d.severity == Severity::Loss))
+}
+
+/// A heading, a revision or a register is somewhere in it.
+fn is_devcore(dump: &[u8]) -> bool {
+    Lines::new(dump).any(|line| match line.kind {
+        LineKind::Section(_) | LineKind::Register { .. } => true,
+        LineKind::Top { key, .. } => key == TopKey::Revision,
+        _ => false,
+    })
+}
+
+/// Diagnostics told one by one; the rest is counted.
+const TOLD: usize = 20;
+
+fn report(diagnostics: &[Diagnostic], err: &mut dyn Write) -> io::Result<()> {
+    for diagnostic in diagnostics.iter().take(TOLD) {
+        writeln!(err, "crashdec: {diagnostic}")?;
+    }
+    match diagnostics.len().saturating_sub(TOLD) {
+        0 => Ok(()),
+        more => writeln!(err, "crashdec: … and {more} more"),
+    }
+}

@@ -1,0 +1,458 @@
+//! The walk over a dump's lines, section by section.
+
+use super::ring::{self, Ring};
+use super::{Options, hfi, indexed};
+use crate::text::{COLORS, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
+use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
+use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
+use unwedge_hw::{Db, Device, Gpu, Palette, Space, Variants};
+use unwedge_pm4::Registers;
+
+/// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
+/// that nothing but a claimed size says how many there are.
+const ZEROS_SHOWN: u64 = 16 << 20;
+
+/// A dump being listed.
+pub struct Walk<'r, 'o, 'd> {
+    pub(super) text: &'r mut Text<'o>,
+    pub(super) options: Options,
+    pub(super) palette: Palette,
+    db: &'d Db,
+    pub(super) chip: Option<Chip<'d>>,
+    /// Buffers with contents.
+    pub(super) memory: Memory,
+    pub(super) rings: Vec<Ring>,
+    /// Values of `registers:`; nothing counts as written by a packet.
+    pub(super) registers: Registers,
+    pub(super) variants: Variants,
+    fault: Option<u64>,
+    entry: Entry,
+    zeros_left: u64,
+    ring_shown: bool,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// The GPU, as far as the dump says.
+#[derive(Clone, Copy)]
+pub struct Chip<'d> {
+    pub(super) gpu: Gpu<'d>,
+    pub(super) device: Option<Device<'d>>,
+    pub(super) gpu_id: u32,
+}
+
+impl Chip<'_> {
+    pub(super) fn generation(&self) -> Generation {
+        self.gpu.generation()
+    }
+}
+
+/// What the lines of the current section have said so far.
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    section: Option<Section>,
+    iova: u64,
+    /// Bytes of a buffer, dwords of anything else.
+    size: u64,
+    name: String,
+    pair: Pair,
+    history: Vec<[i32; hfi::HISTORY]>,
+}
+
+impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
+    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db) -> Walk<'r, 'o, 'd> {
+        Walk {
+            text,
+            options: *options,
+            palette: if options.color { COLORS } else { Palette::default() },
+            db,
+            chip: None,
+            memory: Memory::default(),
+            rings: Vec::new(),
+            registers: Registers::new(0),
+            variants: Variants::default(),
+            fault: None,
+            entry: Entry::default(),
+            zeros_left: ZEROS_SHOWN,
+            ring_shown: false,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// Lists the whole dump; returns what was wrong with it.
+    pub fn run(mut self, dump: &[u8]) -> Vec<Diagnostic> {
+        for line in Lines::new(dump) {
+            if self.text.is_broken() {
+                break;
+            }
+            if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
+                self.leave_section();
+                self.entry = Entry { section: line.section, ..Entry::default() };
+            }
+            self.line(&line);
+        }
+        self.leave_section();
+        if self.chip.is_none() {
+            self.loss(None, "no revision: registers, packets and queues are not decoded".to_owned());
+        }
+        self.diagnostics
+    }
+
+    /// The command stream follows the registers that say where the hardware was in it.
+    fn leave_section(&mut self) {
+        if self.entry.section == Some(Section::Registers) && !self.ring_shown {
+            self.ring_shown = true;
+            ring::show(self);
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::Section(_) => self.echo(line),
+            LineKind::Top { key: TopKey::Revision, value } => {
+                self.echo(line);
+                self.revision(line.span, value);
+            }
+            _ if self.chip.is_none() => self.echo(line),
+            _ => match line.section {
+                Some(Section::FaultInfo) => self.fault_info(line),
+                Some(Section::Ringbuffer) => self.ringbuffer(line),
+                Some(Section::Bos) => self.bo(line),
+                Some(Section::GmuLog) => self.gmu_log(line),
+                Some(Section::GmuHfi) => self.gmu_hfi(line),
+                Some(Section::Registers) => self.register(line, Space::Gpu),
+                Some(Section::RegistersGmu) => self.register(line, Space::Gmu),
+                Some(Section::IndexedRegisters) => self.indexed(line),
+                Some(Section::ShaderBlocks) => self.shader_block(line),
+                Some(Section::Clusters) => self.cluster(line),
+                Some(Section::Debugbus) => self.debugbus(line),
+                _ => self.echo(line),
+            },
+        }
+    }
+
+    /// The line as it is.
+    fn echo(&mut self, line: &Line<'_>) {
+        self.text.bytes(line.raw);
+    }
+
+    pub(super) fn loss(&mut self, span: Option<Span>, message: String) {
+        self.diagnostics.push(Diagnostic::loss(span, message));
+    }
+
+    pub(super) fn note(&mut self, message: String) {
+        self.diagnostics.push(Diagnostic::note(None, message));
+    }
+
+    /// A line that does not fit into its section is shown as it is.
+    fn misfit(&mut self, line: &Line<'_>) {
+        if !line.text().is_empty() {
+            let section = line.section.map_or("", Section::name);
+            self.loss(Some(line.span), format!("malformed line in section {section}"));
+        }
+        self.echo(line);
+    }
+
+    /// `630 (6.3.0.2)`
+    fn revision(&mut self, span: Span, value: &[u8]) {
+        let mut numbers = value.split(|c| !c.is_ascii_digit()).filter(|n| !n.is_empty());
+        let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
+        let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
+        let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
+            return self.loss(Some(span), "malformed revision".to_owned());
+        };
+        let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
+        let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
+        let device = self.db.device(gpu_id, chip_id);
+        let generation = match device {
+            Some(device) => {
+                self.text.str("Got chip_id=0x").hex(chip_id.0, 1).end();
+                Some(device.generation())
+            }
+            None => {
+                self.text.str("Unsupported device").end();
+                let family = if gpu_id >= 100 { gpu_id / 100 } else { core & 0xff };
+                Generation::from_number(family)
+            }
+        };
+        let Some(generation) = generation else {
+            return self
+                .loss(Some(span), format!("no device and no generation known for {gpu_id} ({chip_id})"));
+        };
+        if device.is_none() {
+            self.note(format!("device {gpu_id} ({chip_id}) is not known; decoded as {generation}"));
+        }
+        self.chip = Some(Chip { gpu: self.db.gpu(generation), device, gpu_id });
+        self.registers = Registers::new(if generation.is_64bit() { 0x4_0000 } else { 0x8000 });
+    }
+
+    fn fault_info(&mut self, line: &Line<'_>) {
+        if let LineKind::ListItem { key: "far" | "iova", value, .. } = line.kind {
+            self.fault = Number::hex(value).map(|n| n.to_u64().0).or(self.fault);
+        }
+        self.echo(line);
+    }
+
+    fn ringbuffer(&mut self, line: &Line<'_>) {
+        if let LineKind::ListItem { key: "id", value, .. } = line.kind {
+            let id = Number::decimal(value).map_or(0, |n| n.to_u32().0);
+            self.rings.push(Ring { id, ..Ring::default() });
+            return self.echo(line);
+        }
+        let Some(ring) = self.rings.last_mut() else { return self.misfit(line) };
+        let decimal = |value: &[u8]| Number::decimal(value).map_or(0, |n| n.to_u32().0);
+        match &line.kind {
+            LineKind::Field { key: "iova", value, .. } => {
+                ring.iova = Number::hex(value).map_or(0, |n| n.to_u64().0)
+            }
+            LineKind::Field { key: "rptr", value, .. } => ring.rptr = decimal(value),
+            LineKind::Field { key: "wptr", value, .. } => ring.wptr = decimal(value),
+            LineKind::Field { key: "size", value, .. } => ring.size = decimal(value),
+            LineKind::Field { .. } => {}
+            LineKind::DataHeader => return,
+            LineKind::Data(blob) => {
+                let contents = blob.decode();
+                let buffer = Buffer {
+                    iova: ring.iova,
+                    size: u64::from(ring.size).max(4 * contents.len() as u64),
+                    contents: Some(contents),
+                    name: String::new(),
+                };
+                if buffer.size > u64::from(ring.size) {
+                    self.loss(Some(line.span), "a ring holds more than its size says".to_owned());
+                }
+                self.memory.add(buffer);
+                return;
+            }
+            _ => return self.misfit(line),
+        }
+        self.echo(line);
+    }
+
+    fn bo(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::ListItem { key: "iova", value, .. } => {
+                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+            }
+            LineKind::Field { key: "size", value, .. } => {
+                let size = u64::from(Number::decimal(value).map_or(0, |n| n.to_u32().0));
+                self.entry.size = size;
+                let iova = self.entry.iova;
+                let end = iova.wrapping_add(size);
+                self.text.str("  - iova: 0x").hex(iova, 16).str("-0x").hex(end, 16);
+                match self.fault {
+                    Some(fault) if iova <= fault && fault < end => drop(self.text.str("\t==")),
+                    Some(fault) if iova <= fault && fault < end.wrapping_add(size) => {
+                        drop(self.text.str("\t>="))
+                    }
+                    _ => {}
+                }
+                self.text.end();
+                self.text.str("    size: ").dec(size).str(" (0x").hex(size, 1).str(")").end();
+            }
+            LineKind::Field { .. } => self.echo(line),
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                let contents = blob.decode();
+                let Entry { iova, size, .. } = self.entry;
+                if self.options.verbose {
+                    self.dump(&contents, size, 1);
+                }
+                let stored = 4 * contents.len() as u64;
+                if stored > size.next_multiple_of(4) {
+                    self.loss(Some(line.span), "a buffer holds more than its size says".to_owned());
+                }
+                let size = size.max(stored);
+                self.memory.add(Buffer { iova, size, contents: Some(contents), name: String::new() });
+            }
+            _ => self.misfit(line),
+        }
+    }
+
+    /// Contents as hex, up to the size that the dump claims.
+    fn dump(&mut self, contents: &[u32], bytes: u64, level: usize) {
+        let implied = bytes.div_ceil(4).saturating_sub(contents.len() as u64);
+        let shown = implied.min(self.zeros_left);
+        self.zeros_left -= shown;
+        if shown < implied {
+            self.loss(
+                None,
+                format!("{} zero bytes at the end of a buffer are not shown", 4 * (implied - shown)),
+            );
+        }
+        let bytes = bytes.saturating_sub(4 * (implied - shown));
+        let len = usize::try_from(bytes.div_ceil(4)).unwrap_or(usize::MAX);
+        hex_ascii(self.text, Dwords::new(contents, len), bytes, level);
+    }
+
+    fn gmu_buffer(&mut self, line: &Line<'_>) -> Option<Vec<u32>> {
+        match &line.kind {
+            LineKind::Field { key: "iova", value, .. } => {
+                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+                self.echo(line);
+            }
+            LineKind::Field { key: "size", value, .. } => {
+                self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                self.echo(line);
+            }
+            LineKind::Field { key, value, .. } => {
+                if let Some(queue) = key.strip_prefix("queue-history") {
+                    self.history(queue, value);
+                }
+                self.echo(line);
+            }
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => return Some(blob.decode()),
+            _ => self.misfit(line),
+        }
+        None
+    }
+
+    fn gmu_log(&mut self, line: &Line<'_>) {
+        if let Some(contents) = self.gmu_buffer(line) {
+            self.dump(&contents, self.entry.size, 1);
+        }
+    }
+
+    fn gmu_hfi(&mut self, line: &Line<'_>) {
+        let Some(contents) = self.gmu_buffer(line) else { return };
+        if self.options.verbose {
+            self.dump(&contents, self.entry.size, 1);
+        }
+        let Some(chip) = self.chip else { return };
+        let queues = hfi::Queues {
+            memory: &contents,
+            iova: self.entry.iova,
+            history: &self.entry.history,
+            gpu_id: chip.gpu_id,
+        };
+        queues.show(self.text);
+    }
+
+    /// `queue-history[0]: -1 -1 3 …`: where the latest messages of a queue start.
+    fn history(&mut self, queue: &str, value: &[u8]) {
+        let index = queue.trim_matches(['[', ']']).parse().unwrap_or(usize::MAX);
+        if index >= hfi::QUEUES {
+            return;
+        }
+        let mut starts = [-1; hfi::HISTORY];
+        let numbers = value.split(u8::is_ascii_whitespace).filter(|n| !n.is_empty());
+        for (start, text) in starts.iter_mut().zip(numbers) {
+            *start = Number::decimal(text).map_or(-1, |n| n.to_u32().0 as i32);
+        }
+        if self.entry.history.len() <= index {
+            self.entry.history.resize(index + 1, [-1; hfi::HISTORY]);
+        }
+        self.entry.history[index] = starts;
+    }
+
+    /// A line of `registers:`, `registers-gmu:` or a cluster.
+    fn register(&mut self, line: &Line<'_>, space: Space) {
+        let LineKind::Register { offset, value, .. } = line.kind else { return self.misfit(line) };
+        let reg = offset / 4;
+        if line.section == Some(Section::Registers) {
+            self.registers.set(reg, value);
+        }
+        let Some(chip) = self.chip else { return };
+        let registers = chip.gpu.space(space);
+        if !self.entry.pair.push(registers, reg, value, self.text) {
+            return;
+        }
+        let pair = self.entry.pair;
+        let printer = RegisterPrinter { gpu: chip.gpu, memory: &self.memory, palette: &self.palette };
+        self.text.byte(b'\t').hex(pair.value, 8);
+        if space == Space::Gpu {
+            printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.variants, self.text);
+        } else {
+            self.text.byte(b'\t');
+            printer.plain(registers, pair, &mut self.variants, self.text);
+            self.text.end();
+        }
+    }
+
+    fn cluster(&mut self, line: &Line<'_>) {
+        match line.kind {
+            LineKind::Register { .. } => self.register(line, Space::Gpu),
+            LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
+            _ => self.misfit(line),
+        }
+    }
+
+    fn indexed(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::ListItem { key: "regs-name", value, .. } => {
+                let written = String::from_utf8_lossy(value);
+                self.entry.name = indexed::listed_name(&written);
+                self.text.str("  - regs-name: ").str(&self.entry.name).end();
+            }
+            LineKind::Field { key, value, .. } => {
+                if *key == "dwords" {
+                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                }
+                self.echo(line);
+            }
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                let contents = blob.decode();
+                let name = std::mem::take(&mut self.entry.name);
+                if indexed::show(self, &name, &contents) || self.options.verbose {
+                    self.dump(&contents, 4 * self.entry.size, 1);
+                }
+                self.entry.name = name;
+            }
+            LineKind::ListItem { .. } => self.echo(line),
+            _ => self.misfit(line),
+        }
+    }
+
+    fn shader_block(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::ListItem { key, value, .. } => {
+                if *key == "type" {
+                    self.entry.name = String::from_utf8_lossy(value).into_owned();
+                }
+                self.echo(line);
+            }
+            LineKind::Field { key, value, .. } => {
+                if *key == "size" {
+                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                }
+                self.echo(line);
+            }
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                let code =
+                    ["A6XX_SP_INST_DATA", "A6XX_HLSQ_INST_RAM", "A7XX_SP_INST_DATA", "A7XX_HLSQ_INST_RAM"]
+                        .contains(&self.entry.name.trim_end());
+                if !code && !self.options.verbose {
+                    return;
+                }
+                let contents = blob.decode();
+                if let Some(chip) = self.chip.filter(|_| code) {
+                    disassemble(self.text, Dwords::from(&contents[..]), Shader::Ir3, chip.generation(), 1);
+                }
+                self.dump(&contents, 4 * self.entry.size, 1);
+            }
+            _ => self.misfit(line),
+        }
+    }
+
+    fn debugbus(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::Field { key, value, .. } => {
+                if *key == "count" {
+                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                }
+                self.echo(line);
+            }
+            LineKind::ListItem { .. } => self.echo(line),
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                if self.options.verbose {
+                    let contents = blob.decode();
+                    self.dump(&contents, 4 * self.entry.size, 1);
+                }
+            }
+            _ => self.misfit(line),
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! The listing of a command stream as freedreno's tools print it: a consumer of the walker's events.
+//!
+//! Serves `crashdec` and, over captures, `cffdump`. Never: walking, files, deciding what is executed. The layout of the
+//! lines follows what cffdump and crashdec of Mesa 25.0 print, so that scripts made for them keep working.
+
+mod descriptors;
+mod disasm;
+mod hex;
+mod marker;
+mod names;
+mod out;
+mod packets;
+mod registers;
+mod summary;
+
+pub use disasm::{Shader, disassemble};
+pub use hex::hex_ascii;
+pub use marker::{Marker, Target};
+pub use out::Text;
+pub use registers::{Pair, RegisterPrinter};
+
+use crate::text::registers::Special;
+use unwedge_base::{Dwords, Generation, Memory};
+use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
+use unwedge_pm4::header::Header;
+use unwedge_pm4::{
+    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind,
+};
+
+/// The colours of freedreno's tools.
+pub const COLORS: Palette = Palette {
+    reset: "\x1b[0m",
+    name: "\x1b[0;32m",
+    number: "\x1b[0;33m",
+    value: "\x1b[0;35m",
+    flag: "\x1b[0;36m",
+    packet: "\x1b[0;1;35m",
+    error: "\x1b[0;1;31m",
+};
+
+/// What to show.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Leave single register writes out; show registers at draws only.
+    pub summary: bool,
+    /// Show all registers at each draw, not only those written since the draw before.
+    pub allregs: bool,
+    /// Show the payload of CP_NOP as text.
+    pub markers: bool,
+    /// The escape sequences to use.
+    pub palette: Palette,
+}
+
+impl Options {
+    fn color(&self) -> bool {
+        !self.palette.reset.is_empty()
+    }
+}
+
+/// What could not be shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Buffers that the stream refers to and the dump does not hold: address and dwords.
+    pub missing: Vec<(u64, u64)>,
+    /// Streams inside too many others.
+    pub too_deep: u64,
+    /// The streams are so long, or call each other so often, that the rest was left out.
+    pub budget_spent: bool,
+}
+
+/// Missing buffers remembered one by one.
+const MISSING_KEPT: usize = 64;
+
+/// Prints the events of a walk.
+pub struct CffText<'t, 'o, 'd> {
+    text: &'t mut Text<'o>,
+    gpu: Gpu<'d>,
+    memory: &'d Memory,
+    options: Options,
+    /// Where the command processor stopped.
+    marker: Marker,
+    /// What selector fields have chosen so far; they keep their choice from packet to packet.
+    variants: Variants,
+    layouts: Layouts<'d>,
+    special: Special,
+    streams: Vec<Open>,
+    /// A write to a register needs a CP_WAIT_FOR_IDLE first (a2xx, a3xx).
+    needs_wfi: bool,
+    mode: Mode<'d>,
+    /// Nesting of the scopes that Turnip marks with CP_NOP.
+    scopes: i64,
+    /// The low half of an address whose high half is a register of its own (a5xx).
+    address_low: u32,
+    /// Draws shown at each IB level, since the stream of that level began.
+    draws: [u32; LEVELS],
+    lost: Lost,
+}
+
+/// IB levels that can be told apart.
+const LEVELS: usize = 5;
+
+/// A stream being listed.
+struct Open {
+    /// Nesting of the listing.
+    level: usize,
+    /// The current packet.
+    op: Op,
+    /// It is a plain register write.
+    plain: bool,
+    /// Where it lies.
+    iova: Option<u64>,
+    /// Joins the halves of 64-bit registers that the current packet writes.
+    pair: Pair,
+}
+
+impl Open {
+    fn at(level: usize) -> Open {
+        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
+    }
+}
+
+/// Modes shown at draws.
+#[derive(Default)]
+struct Mode<'d> {
+    /// Name of the render mode or marker, or its number.
+    render: Option<std::borrow::Cow<'d, str>>,
+    thread: Option<&'d str>,
+    skip_ib2_global: bool,
+    skip_ib2_local: bool,
+}
+
+/// Packet layouts and enums, looked up once.
+struct Layouts<'d> {
+    packets: Vec<(Option<&'d str>, Option<Domain<'d>>)>,
+    events: Option<Enum<'d>>,
+    primitives: Option<Enum<'d>>,
+    sources: Option<Enum<'d>>,
+    tex_samp: Option<Domain<'d>>,
+    tex_const: Option<Domain<'d>>,
+    ubo: Option<Domain<'d>>,
+    ssbo: [Option<Domain<'d>>; 3],
+}
+
+impl<'d> Layouts<'d> {
+    fn new(gpu: Gpu<'d>) -> Layouts<'d> {
+        let packet = |opcode: u8| {
+            let name = gpu.packet_name(opcode);
+            let layout = name.and_then(|name| match name {
+                "CP_LOAD_STATE6_GEOM" | "CP_LOAD_STATE6_FRAG" => gpu.domain("CP_LOAD_STATE6"),
+                _ => gpu.domain(name),
+            });
+            (name, layout)
+        };
+        let [tex_samp, tex_const, ubo, ssbo0, ssbo1, ssbo2] = match gpu.generation() {
+            Generation::A2xx => [""; 6],
+            Generation::A3xx => ["A3XX_TEX_SAMP", "A3XX_TEX_CONST", "", "", "", ""],
+            Generation::A4xx => ["A4XX_TEX_SAMP", "A4XX_TEX_CONST", "", "A4XX_SSBO_0", "A4XX_SSBO_1", ""],
+            Generation::A5xx => {
+                ["A5XX_TEX_SAMP", "A5XX_TEX_CONST", "A5XX_UBO", "A5XX_SSBO_0", "A5XX_SSBO_1", "A5XX_SSBO_2"]
+            }
+            Generation::A6xx | Generation::A7xx => {
+                ["A6XX_TEX_SAMP", "A6XX_TEX_CONST", "A6XX_UBO", "A6XX_TEX_CONST", "", ""]
+            }
+        }
+        .map(|name| gpu.domain(name));
+        Layouts {
+            packets: (0..=u8::MAX).map(packet).collect(),
+            events: gpu.enumeration("vgt_event_type"),
+            primitives: gpu.enumeration("pc_di_primtype"),
+            sources: gpu.enumeration("pc_di_src_sel"),
+            tex_samp,
+            tex_const,
+            ubo,
+            ssbo: [ssbo0, ssbo1, ssbo2],
+        }
+    }
+
+    fn packet(&self, opcode: u8) -> (Option<&'d str>, Option<Domain<'d>>) {
+        self.packets.get(usize::from(opcode)).copied().unwrap_or_default()
+    }
+}
+
+impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
+    /// A listing of streams whose buffers are in `memory`, with a mark where `marker` says.
+    pub fn new(
+        text: &'t mut Text<'o>,
+        gpu: Gpu<'d>,
+        memory: &'d Memory,
+        options: Options,
+        marker: Marker,
+    ) -> CffText<'t, 'o, 'd> {
+        CffText {
+            text,
+            gpu,
+            memory,
+            options,
+            marker,
+            variants: Variants::default(),
+            layouts: Layouts::new(gpu),
+            special: Special::new(gpu),
+            streams: vec![Open::at(0)],
+            needs_wfi: false,
+            mode: Mode::default(),
+            scopes: 0,
+            address_low: 0,
+            draws: [0; LEVELS],
+            lost: Lost::default(),
+        }
+    }
+
+    /// What could not be shown.
+    pub fn into_lost(self) -> Lost {
+        self.lost
+    }
+
+    fn level(&self) -> usize {
+        self.streams.last().map_or(0, |s| s.level)
+    }
+
+    fn space(&self) -> Registers<'d> {
+        self.gpu.space(Space::Gpu)
+    }
+
+    fn is_64bit(&self) -> bool {
+        self.gpu.generation().is_64bit()
+    }
+
+    fn hex(&mut self, dwords: Dwords<'_>, iova: Option<u64>, level: usize) {
+        let highlight =
+            self.marker.reached(iova.unwrap_or(0), dwords.len() as u64, self.text, self.options.color());
+        hex::rows(self.text, dwords, iova, level, self.is_64bit(), highlight);
+    }
+
+    /// The dwords at an address, if the dump holds them: at most `n`.
+    fn hex_at(&mut self, iova: u64, n: usize, level: usize) {
+        if let Some(dwords) = self.memory_at(iova) {
+            self.hex(dwords.take(n), Some(iova), level);
+        }
+    }
+
+    fn memory_at(&self, iova: u64) -> Option<Dwords<'d>> {
+        if iova == 0 { None } else { self.memory.dwords(iova) }
+    }
+
+    /// The payload's layout, one line per field group.
+    fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
+        let mut i = 0;
+        while let Some(dword) = dwords.get(i) {
+            let Some(entry) = layout.at(i as u32, &self.variants) else { break };
+            let Some(ty) = entry.ty() else { break };
+            let mut value = u64::from(dword);
+            i += 1;
+            if ty.high() >= 32
+                && let Some(high) = dwords.get(i)
+            {
+                value |= u64::from(high) << 32;
+                i += 1;
+            }
+            self.text.level(level);
+            let palette = &self.options.palette;
+            if ty.is_bitset() {
+                ty.write(value, &mut self.variants, palette, self.text.buffer());
+            } else {
+                self.text.str("{ ").str(palette.name);
+                names::write(entry, palette, self.text);
+                self.text.str(palette.reset).str(" = ");
+                ty.write(value, &mut self.variants, palette, self.text.buffer());
+                self.text.str(" }");
+            }
+            self.text.end();
+        }
+    }
+
+    fn enter(&mut self, stream: &Stream<'_>) {
+        let level = self.level();
+        let inner = level
+            + if matches!(stream.kind, StreamKind::Indirect) { 1 } else { self.enter_kind(stream, level) };
+        if matches!(stream.kind, StreamKind::Indirect) {
+            self.marker.descend();
+            self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
+        }
+        if let Some(draws) = self.draws.get_mut(self.marker.level()) {
+            *draws = 0;
+        }
+        self.streams.push(Open::at(inner));
+    }
+
+    /// What is printed in front of a nested stream that is not an IB; how much deeper its listing is.
+    fn enter_kind(&mut self, stream: &Stream<'_>, level: usize) -> usize {
+        let iterations = match stream.kind {
+            StreamKind::Bin { index } => Some(("bin ", index)),
+            StreamKind::DrawTable { index } => Some(("draw ", index)),
+            _ => None,
+        };
+        if let Some((what, index)) = iterations {
+            self.marker.descend();
+            self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
+            if !self.options.summary {
+                self.text.level(level + 1).str(what).dec(u64::from(index)).end();
+            }
+            return 1;
+        }
+        match stream.kind {
+            StreamKind::Group { .. } => {
+                self.hex(stream.dwords, stream.iova, level + 2);
+                self.marker.descend();
+            }
+            StreamKind::Mode => self.marker.descend(),
+            _ => {}
+        }
+        2
+    }
+
+    fn leave(&mut self, stream: &Stream<'_>) {
+        if self.streams.len() > 1 {
+            self.streams.pop();
+        }
+        match stream.kind {
+            StreamKind::Amble | StreamKind::Embedded => {}
+            StreamKind::Mode => {
+                self.marker.ascend();
+                self.hex(stream.dwords, stream.iova, self.level() + 2);
+            }
+            _ => self.marker.ascend(),
+        }
+    }
+
+    fn group(&mut self, group: &Group) {
+        if group.set.count == 0 {
+            return;
+        }
+        let level = self.level() + 1;
+        let set = &group.set;
+        self.text.level(level).str("group_id: ").dec(u64::from(group.id)).end();
+        self.text.level(level).str("count: ").dec(u64::from(set.count)).end();
+        self.text.level(level).str("addr: ").hex(set.iova, 16).end();
+        self.text.level(level).str("flags: ").hex(u64::from(set.flags), 1).end();
+        if self.gpu.generation() >= Generation::A6xx {
+            self.text.level(level).str("enable_mask: 0x").hex(u64::from(set.enable_mask), 1).end();
+            if !group.loaded {
+                self.text.level(level).str("\tskipped!\n").end();
+            }
+        }
+    }
+
+    fn packet(&mut self, state: &State, packet: &Packet<'_>) {
+        let level = self.level();
+        let plain = !matches!(packet.header, Header::Operation { .. });
+        if let Some(open) = self.streams.last_mut() {
+            *open = Open { level, op: packet.op, plain, iova: packet.place.iova, pair: Pair::default() };
+        }
+        match packet.header {
+            Header::Registers { reg, .. } if !self.options.summary => {
+                self.text.level(level + 1).str("write ");
+                names::write_at(self.space(), reg, &self.options.palette, self.text);
+                self.text.str(" (").hex(u64::from(reg), 4).str(")").end();
+            }
+            Header::Registers { .. } => {}
+            Header::Padding if !self.options.summary => self.text.level(level + 1).str("nop").end(),
+            Header::Padding => {}
+            Header::Operation { opcode, count } => {
+                let (name, layout) = self.layouts.packet(opcode);
+                let palette = &self.options.palette;
+                self.text.byte(b'\t').level(level).str("opcode: ").str(palette.packet);
+                self.text
+                    .str(name.unwrap_or("(null)"))
+                    .str(palette.reset)
+                    .str(" (")
+                    .hex(u64::from(opcode), 2);
+                self.text.str(") (").dec(u64::from(count) + 1).str(" dwords)").end();
+                if let Some(layout) = layout {
+                    self.layout(layout, packet.payload, level + 2);
+                }
+                self.operation(state, packet, level + 1);
+            }
+        }
+    }
+
+    fn packet_end(&mut self, packet: &Packet<'_>) {
+        let shown = match packet.header {
+            Header::Registers { .. } => !self.options.summary,
+            Header::Operation { .. } => true,
+            Header::Padding => false,
+        };
+        if shown {
+            self.hex(packet.dwords, packet.place.iova, self.level() + 1);
+        }
+        if let Some(open) = self.streams.last_mut() {
+            (open.op, open.plain) = (Op::None, true);
+        }
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        match trouble.kind {
+            TroubleKind::BadHeader { raw, .. } => self.text.str("bad type! ").hex(u64::from(raw), 8).end(),
+            TroubleKind::CutPacket { claimed, present } => {
+                let missing = u64::from(claimed.saturating_sub(present));
+                self.text.str("**** this ain't right!! dwords_left=-").dec(missing).end();
+            }
+            TroubleKind::RecursiveGroups => {
+                self.text
+                    .str("ERROR: nothing in draw state should trigger recursively loading groups!")
+                    .end();
+            }
+            TroubleKind::TooDeep => self.lost.too_deep += 1,
+            TroubleKind::BudgetSpent => self.lost.budget_spent = true,
+            _ => {}
+        }
+    }
+
+    fn missing(&mut self, stream: &Stream<'_>) {
+        let told = matches!(
+            stream.kind,
+            StreamKind::Indirect | StreamKind::Bin { .. } | StreamKind::DrawTable { .. }
+        );
+        if told && self.lost.missing.len() < MISSING_KEPT {
+            self.lost.missing.push((stream.iova.unwrap_or(0), stream.claimed));
+        }
+    }
+}
+
+impl Sink for CffText<'_, '_, '_> {
+    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        match event {
+            Event::Packet(packet) => self.packet(state, packet),
+            Event::PacketEnd(packet) => self.packet_end(packet),
+            Event::RegWrite(RegWrite { reg, value, .. }) => self.write(state, *reg, *value),
+            Event::Enter(stream) => self.enter(stream),
+            Event::Leave(stream) => self.leave(stream),
+            Event::Missing(stream) => self.missing(stream),
+            Event::Group(group) => self.group(group),
+            Event::LoadState(load) => self.load_state(load),
+            Event::Draw(draw) => self.draw(state, draw),
+            Event::Trouble(trouble) => self.trouble(trouble),
+        }
+        Flow::Continue
+    }
+}

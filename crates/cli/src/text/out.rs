@@ -1,0 +1,198 @@
+//! The writer every listing goes through: one buffer, handed on in large pieces, and number formatting without the
+//! formatting machinery. Never: what the text means.
+
+use std::io::Write;
+
+/// Bytes collected before they are handed on.
+const PIECE: usize = 64 << 10;
+
+/// Buffered text.
+pub struct Text<'o> {
+    buffer: Vec<u8>,
+    out: &'o mut dyn Write,
+    broken: bool,
+}
+
+impl<'o> Text<'o> {
+    /// Text that goes to `out`.
+    pub fn new(out: &'o mut dyn Write) -> Text<'o> {
+        Text { buffer: Vec::with_capacity(PIECE + (PIECE >> 2)), out, broken: false }
+    }
+
+    /// The collected bytes, for writers that append by themselves.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Appends text.
+    pub fn str(&mut self, s: &str) -> &mut Self {
+        self.buffer.extend_from_slice(s.as_bytes());
+        self
+    }
+
+    /// Appends bytes as they are.
+    pub fn bytes(&mut self, b: &[u8]) -> &mut Self {
+        self.buffer.extend_from_slice(b);
+        self.hand_on(PIECE);
+        self
+    }
+
+    /// Appends one byte.
+    pub fn byte(&mut self, b: u8) -> &mut Self {
+        self.buffer.push(b);
+        self
+    }
+
+    /// Ends the line.
+    pub fn end(&mut self) {
+        self.buffer.push(b'\n');
+        self.hand_on(PIECE);
+    }
+
+    /// Appends `n` tabs.
+    pub fn tabs(&mut self, n: usize) -> &mut Self {
+        self.buffer.resize(self.buffer.len() + n, b'\t');
+        self
+    }
+
+    /// The indentation of a nesting level: one tab more than the level; from level 9 on the tools print an `x`.
+    pub fn level(&mut self, level: usize) -> &mut Self {
+        match level {
+            0..=8 => self.tabs(level + 1),
+            _ => self.byte(b'x'),
+        }
+    }
+
+    /// Lower-case hex without a prefix, at least `width` digits.
+    pub fn hex(&mut self, value: u64, width: usize) -> &mut Self {
+        let digits = (64 - value.leading_zeros() as usize).div_ceil(4).max(width).max(1);
+        if digits == 8 {
+            let mut word = [0; 8];
+            for (i, digit) in word.iter_mut().enumerate() {
+                *digit = DIGITS[(value >> (28 - 4 * i)) as usize & 15];
+            }
+            self.buffer.extend_from_slice(&word);
+            return self;
+        }
+        for i in (0..digits).rev() {
+            let nibble = if i < 16 { value >> (4 * i) & 15 } else { 0 };
+            self.buffer.push(DIGITS[nibble as usize]);
+        }
+        self
+    }
+
+    /// Hex behind `0x`; zero is a bare `0`.
+    pub fn prefixed_hex(&mut self, value: u64) -> &mut Self {
+        if value != 0 {
+            self.str("0x");
+        }
+        self.hex(value, 1)
+    }
+
+    /// An unsigned number.
+    pub fn dec(&mut self, value: u64) -> &mut Self {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut rest = value;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.buffer.extend_from_slice(&digits[at..]);
+        self
+    }
+
+    /// A signed number.
+    pub fn int(&mut self, value: i64) -> &mut Self {
+        if value < 0 {
+            self.byte(b'-');
+        }
+        self.dec(value.unsigned_abs())
+    }
+
+    /// A 32-bit word read as a float, six decimals, at least eight characters.
+    pub fn float(&mut self, bits: u32) -> &mut Self {
+        let value = f32::from_bits(bits);
+        let start = self.buffer.len();
+        if value.is_nan() {
+            self.str(if value.is_sign_negative() { "-nan" } else { "nan" });
+        } else {
+            // Writing to a vector cannot fail.
+            let _ = write!(self.buffer, "{:.6}", f64::from(value));
+        }
+        let missing = 8_usize.saturating_sub(self.buffer.len() - start);
+        self.buffer.splice(start..start, std::iter::repeat_n(b' ', missing));
+        self
+    }
+
+    /// Hands everything on.
+    pub fn finish(&mut self) {
+        self.hand_on(1);
+        self.broken |= self.out.flush().is_err();
+    }
+
+    /// Whether the receiver is gone, so that writing more is pointless.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    fn hand_on(&mut self, from: usize) {
+        if self.buffer.len() >= from {
+            self.broken = self.broken || self.out.write_all(&self.buffer).is_err();
+            self.buffer.clear();
+        }
+    }
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
+        let mut out = Vec::new();
+        let mut text = Text::new(&mut out);
+        write(&mut text);
+        text.finish();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(
+            written(|t| drop(t.hex(0, 1).byte(b' ').hex(0x1f, 4).byte(b' ').hex(0x1_0000_0000, 8))),
+            "0 001f 100000000"
+        );
+        assert_eq!(
+            written(|t| drop(t.hex(0xdead, 16).byte(b' ').hex(0xdeadd00d, 8))),
+            "000000000000dead deadd00d"
+        );
+        assert_eq!(written(|t| drop(t.prefixed_hex(0).byte(b' ').prefixed_hex(16))), "0 0x10");
+        assert_eq!(
+            written(|t| drop(t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7))),
+            "0 18446744073709551615 -7"
+        );
+    }
+
+    #[test]
+    fn floats_are_at_least_eight_wide() {
+        assert_eq!(
+            written(|t| drop(t.float(1.0_f32.to_bits()).byte(b'|').float((-20000.5_f32).to_bits()))),
+            "1.000000|-20000.500000"
+        );
+        assert_eq!(
+            written(|t| drop(t.float(f32::INFINITY.to_bits()).byte(b'|').float(0xffc0_0000))),
+            "     inf|    -nan"
+        );
+    }
+
+    #[test]
+    fn levels_end_in_an_x() {
+        assert_eq!(written(|t| drop(t.level(1).level(9))), "\t\tx");
+    }
+}

@@ -1,0 +1,320 @@
+//! Register values: joining the halves of 64-bit registers, their text, and what some registers point at.
+
+use super::{CffText, Shader, Text, disassemble, names};
+use unwedge_base::{Generation, Memory};
+use unwedge_hw::{Gpu, Palette, Registers, Space, Variants};
+use unwedge_pm4::{Op, State};
+
+/// Dwords shown of memory that a register points at.
+const POINTED_AT: usize = 64;
+
+/// Joins the dwords of 64-bit registers as they come, the way the tools do: a low dword whose high one does not follow
+/// is given out alone, and the dword that came instead is lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pair {
+    /// Offset of the register, of its low dword if it has two.
+    pub reg: u32,
+    /// The value so far.
+    pub value: u64,
+    waiting: bool,
+}
+
+impl Pair {
+    /// A register with its whole value.
+    pub fn whole(reg: u32, value: u64) -> Pair {
+        Pair { reg, value, waiting: false }
+    }
+
+    /// Takes a dword. Returns whether `reg` and `value` are complete. Says when a half is missing.
+    pub fn push(&mut self, space: Registers<'_>, reg: u32, dword: u32, text: &mut Text<'_>) -> bool {
+        if std::mem::take(&mut self.waiting) {
+            if reg == self.reg.wrapping_add(1) {
+                self.value |= u64::from(dword) << 32;
+            } else {
+                text.str("WARNING: 64b discontinuity (").hex(u64::from(reg), 1).str(", expected ");
+                text.hex(u64::from(self.reg.wrapping_add(1)), 1).str(")").end();
+            }
+            return true;
+        }
+        (self.reg, self.value) = (reg, u64::from(dword));
+        if let Some(entry) = space.at(reg)
+            && entry.width() == 64
+        {
+            let name = entry.name();
+            if name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
+                text.str("WARNING: 64b discontinuity (no _LO dword for ")
+                    .hex(u64::from(reg), 1)
+                    .str(")")
+                    .end();
+            } else {
+                self.waiting = true;
+            }
+        }
+        !self.waiting
+    }
+}
+
+/// Prints register values.
+pub struct RegisterPrinter<'p, 'd> {
+    /// The view of the GPU's generation.
+    pub gpu: Gpu<'d>,
+    /// Where addresses are looked up.
+    pub memory: &'p Memory,
+    /// Colours.
+    pub palette: &'p Palette,
+}
+
+impl RegisterPrinter<'_, '_> {
+    /// The name of a register of any space.
+    pub fn name(&self, space: Registers<'_>, reg: u32, text: &mut Text<'_>) {
+        names::write_at(space, reg, self.palette, text);
+    }
+
+    /// `NAME: value` of a register of any space.
+    pub fn plain(&self, space: Registers<'_>, pair: Pair, variants: &mut Variants, text: &mut Text<'_>) {
+        self.name(space, pair.reg, text);
+        text.str(": ");
+        match space.at(pair.reg).and_then(|e| e.ty()) {
+            Some(ty) => ty.write(pair.value, variants, self.palette, text.buffer()),
+            None => drop(text.hex(pair.value, 8)),
+        }
+    }
+
+    /// A line with a register of the GPU space; addresses say in which buffer they lie. `other` gives the value of
+    /// other registers: on a5xx the halves of an address are two of them.
+    pub fn line(
+        &self,
+        pair: Pair,
+        level: usize,
+        other: impl Fn(u32) -> u32,
+        variants: &mut Variants,
+        text: &mut Text<'_>,
+    ) {
+        text.level(level);
+        self.plain(self.gpu.space(Space::Gpu), pair, variants, text);
+        let iova = self.address(pair, other);
+        if iova != 0
+            && let Some(buffer) = self.memory.find(iova)
+        {
+            text.str("\t\tbase=").hex(buffer.iova, 1).str(", offset=").dec(iova.wrapping_sub(buffer.iova));
+            text.str(", size=").dec(buffer.size);
+        }
+        text.end();
+    }
+
+    /// The address that a register holds; 0 when it holds none.
+    fn address(&self, pair: Pair, other: impl Fn(u32) -> u32) -> u64 {
+        let Some(entry) = self.gpu.reg(pair.reg) else { return 0 };
+        let Some(ty) = entry.ty() else { return 0 };
+        match self.gpu.generation() {
+            Generation::A6xx | Generation::A7xx if ty.is_address() => pair.value,
+            Generation::A5xx => {
+                let half = |reg: Option<u32>, suffix: &str| {
+                    reg.and_then(|r| self.gpu.reg(r)).is_some_and(|r| r.name().ends_with(suffix))
+                };
+                let (below, above) = (pair.reg.checked_sub(1), pair.reg.checked_add(1));
+                if entry.name().ends_with("_HI") && half(below, "_LO") {
+                    pair.value << 32 | u64::from(below.map_or(0, other))
+                } else if entry.name().ends_with("_LO") && half(above, "_HI") {
+                    u64::from(above.map_or(0, other)) << 32 | pair.value
+                } else {
+                    0
+                }
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// What is shown beside a register's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// The four scratch registers that drivers keep their markers in.
+    Scratch,
+    /// Memory at the 32-bit address.
+    Memory,
+    /// Memory at the 64-bit address.
+    Memory64,
+    /// The low half of an address that a register of its own completes.
+    Low,
+    /// Memory at the address whose high half this is.
+    MemoryHigh,
+    /// The shader at the 32-bit address.
+    Code,
+    /// The shader at the 64-bit address.
+    Code64,
+    /// The shader at the address whose high half this is.
+    CodeHigh,
+    /// Samplers at the address whose high half this is; how many, another register says.
+    Samplers { count: u32 },
+    /// Texture descriptors at the address whose high half this is.
+    Textures { count: u32 },
+}
+
+/// Registers with something beside their value, by offset.
+pub struct Special {
+    registers: Vec<(u32, Beside)>,
+    /// The first of eight scratch registers.
+    scratch: Option<u32>,
+}
+
+impl Special {
+    pub fn new(gpu: Gpu<'_>) -> Special {
+        let mut registers: Vec<(u32, Beside)> = Vec::new();
+        let mut add = |name: String, beside: Beside| {
+            if let Some(offset) = gpu.reg_offset(&name).filter(|&o| o != 0) {
+                registers.push((offset, beside));
+            }
+        };
+        let generation = gpu.generation();
+        match generation {
+            Generation::A2xx | Generation::A3xx => {
+                (0..8).for_each(|i| add(format!("CP_SCRATCH_REG{i}"), Beside::Scratch));
+            }
+            Generation::A4xx => (0..8).for_each(|i| add(format!("CP_SCRATCH[{i}].REG"), Beside::Scratch)),
+            Generation::A5xx | Generation::A6xx => {
+                (4..8).for_each(|i| add(format!("CP_SCRATCH[{i}].REG"), Beside::Scratch));
+            }
+            Generation::A7xx => {}
+        }
+        match generation {
+            Generation::A2xx => {}
+            Generation::A3xx => {
+                for name in ["VSC_SIZE_ADDRESS", "TPL1_TP_FS_BORDER_COLOR_BASE_ADDR"] {
+                    add(name.to_owned(), Beside::Memory);
+                }
+                for stage in ["VS", "FS"] {
+                    add(format!("SP_{stage}_PVT_MEM_ADDR_REG"), Beside::Memory);
+                    add(format!("SP_{stage}_OBJ_START_REG"), Beside::Code);
+                }
+            }
+            Generation::A4xx => {
+                for stage in STAGES {
+                    add(format!("SP_{stage}_PVT_MEM_ADDR"), Beside::Memory);
+                    add(format!("SP_{stage}_OBJ_START"), Beside::Code);
+                    if stage != "CS" {
+                        add(format!("TPL1_TP_{stage}_BORDER_COLOR_BASE_ADDR"), Beside::Memory);
+                    }
+                }
+            }
+            Generation::A5xx => {
+                for stage in STAGES {
+                    add(format!("SP_{stage}_OBJ_START_LO"), Beside::Low);
+                    add(format!("SP_{stage}_OBJ_START_HI"), Beside::CodeHigh);
+                    let count = gpu.reg_offset(&format!("TPL1_{stage}_TEX_COUNT")).unwrap_or(0);
+                    add(format!("TPL1_{stage}_TEX_CONST_LO"), Beside::Low);
+                    add(format!("TPL1_{stage}_TEX_CONST_HI"), Beside::Textures { count });
+                    add(format!("TPL1_{stage}_TEX_SAMP_LO"), Beside::Low);
+                    add(format!("TPL1_{stage}_TEX_SAMP_HI"), Beside::Samplers { count });
+                }
+                add("TPL1_TP_BORDER_COLOR_BASE_ADDR_LO".to_owned(), Beside::Low);
+                add("TPL1_TP_BORDER_COLOR_BASE_ADDR_HI".to_owned(), Beside::MemoryHigh);
+            }
+            Generation::A6xx | Generation::A7xx => {
+                for stage in STAGES {
+                    add(format!("SP_{stage}_OBJ_START"), Beside::Code64);
+                    if generation == Generation::A6xx {
+                        add(format!("SP_{stage}_TEX_CONST"), Beside::Memory64);
+                        add(format!("SP_{stage}_TEX_SAMP"), Beside::Memory64);
+                    }
+                }
+            }
+        }
+        registers.sort_by_key(|&(offset, _)| offset);
+        let scratch =
+            ["CP_SCRATCH[0].REG", "CP_SCRATCH_REG0"].into_iter().find_map(|name| gpu.reg_offset(name));
+        Special { registers, scratch }
+    }
+
+    fn beside(&self, reg: u32) -> Option<Beside> {
+        let at = self.registers.binary_search_by_key(&reg, |&(offset, _)| offset).ok()?;
+        self.registers.get(at).map(|&(_, beside)| beside)
+    }
+}
+
+/// Shader stages as register names have them.
+const STAGES: [&str; 6] = ["VS", "HS", "DS", "GS", "FS", "CS"];
+
+impl CffText<'_, '_, '_> {
+    /// A register write of the current packet.
+    pub(super) fn write(&mut self, state: &State, reg: u32, value: u32) {
+        let palette = self.options.palette;
+        let Some(open) = self.streams.last_mut() else { return };
+        let (op, plain, level) = (open.op, open.plain, open.level + 2);
+        let banked = (0x2000..0x2400).contains(&reg);
+        if self.needs_wfi && !banked && (plain || op == Op::SetConstant) {
+            self.text.str("NEEDS WFI: ");
+            names::write_at(self.space(), reg, &palette, self.text);
+            self.text.str(" (").hex(u64::from(reg), 1).str(")").end();
+        }
+        if op == Op::RegRmw {
+            return;
+        }
+        let space = self.space();
+        let Some(open) = self.streams.last_mut() else { return };
+        if !open.pair.push(space, reg, value, self.text) {
+            return;
+        }
+        let pair = open.pair;
+        let whole = matches!(op, Op::ContextRegBunch | Op::ContextRegBunch2 | Op::NonContextRegBunch);
+        self.register(state, pair, level, !self.options.summary || whole, false);
+    }
+
+    /// A complete register value, and what belongs beside it. Registers that are not `shown` still set the low half of
+    /// addresses.
+    pub(super) fn register(
+        &mut self,
+        state: &State,
+        pair: Pair,
+        level: usize,
+        shown: bool,
+        in_summary: bool,
+    ) {
+        if shown {
+            let printer =
+                RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
+            printer.line(pair, level, |reg| state.regs.raw(reg), &mut self.variants, self.text);
+        }
+        let Some(beside) = self.special.beside(pair.reg) else { return };
+        let dword = pair.value & 0xffff_ffff;
+        let joined = u64::from(self.address_low) | dword << 32;
+        match beside {
+            Beside::Low => self.address_low = pair.value as u32,
+            Beside::Samplers { count } if in_summary => {
+                self.samplers_at(joined, state.regs.raw(count), level + 1);
+            }
+            Beside::Textures { count } if in_summary => {
+                self.textures_at(joined, state.regs.raw(count), level + 1);
+            }
+            _ if !shown => {}
+            Beside::Samplers { .. } | Beside::Textures { .. } => {}
+            Beside::Scratch => self.scratch(state, level),
+            Beside::Memory => self.hex_at(dword, POINTED_AT, level + 1),
+            Beside::Memory64 => self.hex_at(pair.value, POINTED_AT, level + 1),
+            Beside::MemoryHigh => self.hex_at(joined, POINTED_AT, level + 1),
+            Beside::Code => self.code_at(dword, level),
+            Beside::Code64 => self.code_at(pair.value, level),
+            Beside::CodeHigh => self.code_at(joined, level),
+        }
+    }
+
+    fn scratch(&mut self, state: &State, level: usize) {
+        let Some(first) = self.special.scratch else { return };
+        self.text.level(level).byte(b':');
+        for i in 4..8 {
+            if i > 4 {
+                self.text.byte(b',');
+            }
+            self.text.dec(u64::from(state.regs.raw(first.wrapping_add(i))));
+        }
+        self.text.end();
+    }
+
+    fn code_at(&mut self, iova: u64, level: usize) {
+        let iova = iova & !0xf;
+        if let Some(code) = self.memory_at(iova) {
+            self.hex(code.take(POINTED_AT), Some(iova), level + 1);
+            disassemble(self.text, code, Shader::Ir3, self.gpu.generation(), level + 2);
+        }
+    }
+}

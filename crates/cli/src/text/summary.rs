@@ -1,0 +1,59 @@
+//! What is shown at draws: the modes, and the registers written since the draw before.
+
+use super::{CffText, Pair};
+use unwedge_base::Generation;
+use unwedge_pm4::{Draw, DrawKind, State};
+
+impl CffText<'_, '_, '_> {
+    /// A draw, dispatch, blit or working event: its registers.
+    pub(super) fn draw(&mut self, state: &State, draw: &Draw<'_>) {
+        let level = self.level() + 1;
+        if draw.kind == DrawKind::Event {
+            self.modes(level);
+        }
+        if draw.summary {
+            self.registers_at_draw(state, draw, level);
+        }
+    }
+
+    /// The render mode, the thread, and whether IB2s are skipped (a5xx on).
+    pub(super) fn modes(&mut self, level: usize) {
+        if self.gpu.generation() < Generation::A5xx {
+            return;
+        }
+        self.text.level(level).str("mode: ").str(self.mode.render.as_deref().unwrap_or("(null)"));
+        if let Some(thread) = self.mode.thread {
+            self.text.byte(b':').str(thread);
+        }
+        self.text.end();
+        self.text.level(level).str("skip_ib2: g=").dec(self.mode.skip_ib2_global.into());
+        self.text.str(", l=").dec(self.mode.skip_ib2_local.into()).end();
+    }
+
+    fn registers_at_draw(&mut self, state: &State, draw: &Draw<'_>, level: usize) {
+        self.text.level(level).str("draw[").dec(u64::from(draw.number)).str("] register values").end();
+        if self.options.allregs {
+            self.registers(state, state.regs.iter_written(), level);
+        } else {
+            self.registers(state, state.regs.iter_rewritten(), level);
+        }
+    }
+
+    fn registers(&mut self, state: &State, registers: impl Iterator<Item = u32>, level: usize) {
+        let space = self.space();
+        let mut pair = Pair::default();
+        let (mut changed, mut written) = (false, false);
+        for reg in registers {
+            let value = state.regs.raw(reg);
+            changed |= value != state.regs.previous(reg);
+            written |= state.regs.rewritten(reg);
+            if !pair.push(space, reg, value, self.text) {
+                continue;
+            }
+            self.text.byte(if changed { b'!' } else { b' ' }).byte(if written { b'+' } else { b' ' });
+            self.text.byte(b'\t').hex(pair.value, 8);
+            self.register(state, pair, level, true, true);
+            (changed, written) = (false, false);
+        }
+    }
+}
