@@ -18,6 +18,8 @@ pub struct Style {
 /// Columns of the screen, and lines that findings may take of it.
 const WIDTH: usize = 118;
 const FINDING_LINES: usize = 32;
+/// Lines of the heading: a command line can be long.
+const HEAD_LINES: usize = 2;
 /// Findings beside the first that are shown in full.
 const MAX_ALSO: usize = 8;
 const INDENT: &str = "      ";
@@ -41,10 +43,32 @@ impl Style {
     }
 }
 
+/// Puts the name of the dump's file into the commands that a report advises.
+pub fn name_file(report: &mut Report, file: &str) {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@".contains(c);
+    let quoted = if !file.is_empty() && file.chars().all(plain) {
+        file.to_owned()
+    } else {
+        format!("'{}'", file.replace('\'', r"'\''"))
+    };
+    for advice in &mut report.advice {
+        if let Some((before, after)) = advice.action.split_once(" FILE") {
+            advice.action = format!("{before} {quoted}{after}");
+        }
+    }
+}
+
 /// Writes a report as one screen of text.
 pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let head = [&report.gpu, &report.kernel, &report.process].map(|s| clean(s)).join(" · ");
-    for (i, line) in wrap(&head, WIDTH, 3).into_iter().enumerate() {
+    let mut head = wrap(&head, WIDTH, 3);
+    if head.len() > HEAD_LINES {
+        head.truncate(HEAD_LINES);
+        if let Some(last) = head.last_mut() {
+            last.push_str(" …");
+        }
+    }
+    for (i, line) in head.into_iter().enumerate() {
         let line = if i == 0 { style.paint("1", &line) } else { line };
         writeln!(out, "{line}")?;
     }
@@ -377,8 +401,21 @@ mod tests {
         report.findings = std::iter::repeat_n(report.findings[1].clone(), 100).collect();
         report.process = "x".repeat(1000);
         let shown = screen(&report, true);
-        assert!(shown.lines().count() <= 60, "{shown}");
+        assert!(shown.lines().count() <= 45, "{shown}");
         assert!(shown.contains("more: --json shows all"));
+    }
+
+    #[test]
+    fn advised_commands_name_the_file() {
+        let named = |file| {
+            let action = "unwedge decode FILE --around hang".to_owned();
+            let mut report =
+                Report { advice: vec![Advice { action, reason: String::new() }], ..Report::default() };
+            name_file(&mut report, file);
+            report.advice.remove(0).action
+        };
+        assert_eq!(named("a/crash.devcore.gz"), "unwedge decode a/crash.devcore.gz --around hang");
+        assert_eq!(named("it's here"), r"unwedge decode 'it'\''s here' --around hang");
     }
 
     #[test]

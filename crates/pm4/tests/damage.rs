@@ -42,9 +42,10 @@ fn constants_that_look_like_register_writes_do_not_stop_the_search() {
 #[test]
 fn before_a5xx_a_chain_of_headers_tells_packets_from_noise() {
     let good = cs(Generation::A3xx).op("NOP", &[0]).regs(0x2010, &[1]).draw(3).op("NOP", &[0]);
-    let ring = cs(Generation::A3xx).raw(&[0x4000_0000, 0xffff_ffff, 0x9000_0001]).raw(&good.dwords);
+    let lone = cs(Generation::A3xx).op("NOP", &[0x9000_0001]).raw(&[0x9000_0001]);
+    let ring = cs(Generation::A3xx).raw(&[0x4000_0000]).raw(&lone.dwords).raw(&good.dwords);
     let (log, _) = walk(&ring, &Memory::default(), Options::default());
-    assert_eq!(log.troubles, [TroubleKind::BadHeader { raw: 0x4000_0000, skipped: 3, resynced: true }]);
+    assert_eq!(log.troubles, [TroubleKind::BadHeader { raw: 0x4000_0000, skipped: 4, resynced: true }]);
     assert_eq!(log.draws.len(), 1);
     // Listing tools read type 4 everywhere, and give up at a dword of no type.
     let ring = cs(Generation::A3xx).raw(&[0xffff_ffff]).raw(&good.dwords);

@@ -5,7 +5,7 @@
 
 use unwedge_base::{ChipId, Generation, Memory};
 use unwedge_capture::devcore::{Devcore, Indexed, RegisterValue};
-use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
+use unwedge_hw::{Db, Gpu, Registers, Space, Value, Variants};
 
 use crate::report::Evidence;
 use crate::sqe::SqeStat;
@@ -59,12 +59,18 @@ impl<'a> Values<'a> {
 
     /// The names of the single-bit fields that are set.
     pub fn flags(&self, name: &str) -> Option<Vec<&'a str>> {
-        let reg = self.space.offset_of(name)?;
-        let value = u64::from(self.at(reg)?);
-        let Some(ty) = self.space.at(reg)?.ty() else { return Some(Vec::new()) };
-        let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return Some(Vec::new()) };
+        Some(self.flags_of(name, self.get(name)?))
+    }
+
+    /// The names of the single-bit fields that are set in a value of this register.
+    pub fn flags_of(&self, name: &str, value: u32) -> Vec<&'a str> {
+        let ty = self.space.offset_of(name).and_then(|reg| self.space.at(reg)).and_then(|reg| reg.ty());
+        let Some(Value::Fields(fields)) = ty.map(|ty| ty.decode(u64::from(value), &mut Variants::default()))
+        else {
+            return Vec::new();
+        };
         let set = fields.iter().filter(|f| f.low == f.high && f.raw != 0 && !f.name.is_empty());
-        Some(set.map(|f| f.name).collect())
+        set.map(|f| f.name).collect()
     }
 
     /// What a register says, as evidence. `None` if the dump does not have it.
@@ -130,7 +136,8 @@ impl<'a> Case<'a> {
     /// The dwords of an indexed-registers block, whatever the kernel called it.
     pub fn indexed(&self, name: &str) -> Option<(Vec<u32>, Evidence)> {
         let (words, block) = indexed(self.dump, name)?;
-        let mut evidence = Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
+        let mut evidence =
+            Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
         evidence.span = Some(block.span);
         Some((words, evidence))
     }
@@ -149,11 +156,13 @@ fn indexed<'d>(dump: &'d Devcore<'_>, name: &str) -> Option<(Vec<u32>, &'d Index
     (!words.is_empty()).then_some((words, block))
 }
 
-/// The generation a dump's GPU belongs to, from the chip id or, on kernels that give none, the GPU id.
-pub fn generation(gpu_id: u32, chip: ChipId) -> Option<Generation> {
+/// The generation a dump's GPU belongs to: the device table's, else what its ids say.
+pub fn generation(db: &Db, gpu_id: u32, chip: ChipId) -> Option<Generation> {
+    if let Some(device) = db.device(gpu_id, chip) {
+        return Some(device.generation());
+    }
     let core = u32::from(chip.parts()[0]);
-    Generation::from_number(core).or_else(|| Generation::from_number(gpu_id / 100)).or_else(|| {
-        // Chip ids of a740 and later carry the marketing series in the low byte of the core: 0x43 is the a7xx family.
-        (core == 0x43 || core == 0x44).then_some(Generation::A7xx)
-    })
+    // From a740 on the core number of the chip id has another meaning: 0x43 and 0x44 are a7xx.
+    let late = (core == 0x43 || core == 0x44).then_some(Generation::A7xx);
+    Generation::from_number(core).or_else(|| Generation::from_number(gpu_id / 100)).or(late)
 }

@@ -5,7 +5,11 @@
 //! with the headers the SQE itself remembers. Facts: freedreno's documentation and crash decoder, and CP_SQE_STAT of
 //! dumps whose stop is known.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use unwedge_base::{Dwords, Generation};
+use unwedge_pm4::header::Header;
 use unwedge_pm4::{DrawKind, Exec, Options, Walker};
 
 use crate::case::Case;
@@ -14,13 +18,15 @@ use crate::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_
 use crate::wait::Wait;
 
 /// Dwords of a walk before giving up; real submits have far fewer.
-const BUDGET: u64 = 8 << 20;
+const BUDGET: u64 = 16 << 20;
 /// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
 const LOOKBACK: u64 = 20;
 /// Largest window of the ring that is copied when it wraps around.
 const MAX_WINDOW: u64 = 1 << 20;
 /// Buffers the fetcher reads ahead at most: the current one and three more, and as many at the level above.
 const MAX_AHEAD: usize = 16;
+/// Places whose headers are compared with the SQE's.
+const MAX_COMPARED: usize = 32;
 
 /// Where and in what state the CP stopped.
 #[derive(Clone, Debug)]
@@ -79,7 +85,7 @@ struct Candidate {
 struct Window<'m> {
     /// Ring dword of its first dword.
     start: u64,
-    words: std::borrow::Cow<'m, [u32]>,
+    words: Cow<'m, [u32]>,
     len: u64,
     iova: Option<u64>,
 }
@@ -187,13 +193,9 @@ fn window<'m>(
     for i in (0..span).rev() {
         let header = at(i).filter(|&raw| raw != 0).and_then(|raw| header_of(raw, case.gpu.generation()));
         let next = header.map_or(i, |h| i.saturating_add(1).saturating_add(u64::from(h.count())));
+        let furthest = reach.get(next as usize).copied().filter(|_| next > i).unwrap_or(next);
         if let Some(entry) = reach.get_mut(i as usize) {
-            *entry = next;
-        }
-        if let Some(&further) = reach.get(next as usize).filter(|_| next > i) {
-            if let Some(entry) = reach.get_mut(i as usize) {
-                *entry = further;
-            }
+            *entry = furthest;
         }
     }
     let leads = reach.iter().position(|&end| end >= goal && end > 0);
@@ -203,11 +205,11 @@ fn window<'m>(
     if start + len <= ring_dwords {
         let part = contents.skip(start as usize).take(len as usize);
         let iova = iova.checked_add(start * 4);
-        return Window { start, words: std::borrow::Cow::Borrowed(part.stored()), len, iova };
+        return Window { start, words: Cow::Borrowed(part.stored()), len, iova };
     }
     let words: Vec<u32> =
         (0..len).map(|i| contents.get(((start + i) % ring_dwords) as usize).unwrap_or(0)).collect();
-    Window { start, words: std::borrow::Cow::Owned(words), len, iova: None }
+    Window { start, words: Cow::Owned(words), len, iova: None }
 }
 
 fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> Stop {
@@ -265,6 +267,8 @@ fn level_candidates(
     let made: Vec<usize> =
         (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
     let mut out = Vec::new();
+    // Calls of one buffer over and over (once for each bin) lead to the same dword: read its headers once.
+    let mut compared: HashMap<(u64, u64), (Option<bool>, i32, u64)> = HashMap::new();
     for (order, &fetched) in made.iter().enumerate() {
         let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
         let same_size = fetch.dwords.is_none_or(|d| d == call.size);
@@ -297,8 +301,14 @@ fn level_candidates(
         if let Some(outer) = outer {
             c.score += fits_outer(call, outer);
         }
-        if let Some(stream) = case.memory.dwords(call.iova) {
+        let key = (call.iova, c.last_read);
+        if let Some(&(agrees, score, last_read)) = compared.get(&key) {
+            (c.agrees, c.last_read) = (agrees, last_read);
+            c.score += score;
+        } else if let Some(stream) = case.memory.dwords(call.iova).filter(|_| compared.len() < MAX_COMPARED) {
+            let before = c.score;
             compare_headers(case, stream.take(call.size as usize), &mut c);
+            compared.insert(key, (c.agrees, c.score - before, c.last_read));
         }
         out.push(c);
     }
@@ -320,9 +330,16 @@ fn roq_depth(generation: Generation) -> u64 {
 }
 
 fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
-    let Some(sqe) = &case.sqe else { return };
-    let Some((_, raw, before)) = packet_at(stream, c.last_read, case.gpu.generation()) else { return };
-    if raw != sqe.header() {
+    // In a draw state, the SQE's headers are those of the draw state.
+    let Some(sqe) = case.sqe.as_ref().filter(|_| draw_state_position(case).is_none()) else { return };
+    let Some((index, raw, mut before)) = packet_at(stream, c.last_read, case.gpu.generation()) else {
+        return;
+    };
+    if raw != sqe.header() && index > 0 && before.first() == Some(&sqe.header()) {
+        // The first dwords of the next packet can leave the queue before the SQE is done with this one.
+        c.last_read = index - 1;
+        before.remove(0);
+    } else if raw != sqe.header() {
         c.agrees = Some(false);
         c.score -= 5;
         return;
@@ -331,10 +348,7 @@ fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
     c.score += 10;
     // The SQE remembers operations; register writes in between do not count.
     let mut operations = before.iter().filter(|&&h| {
-        !matches!(
-            header_of(h, case.gpu.generation()),
-            Some(unwedge_pm4::header::Header::Registers { .. } | unwedge_pm4::header::Header::Padding)
-        )
+        !matches!(header_of(h, case.gpu.generation()), Some(Header::Registers { .. } | Header::Padding))
     });
     c.score += 3 * sqe.previous.iter().take_while(|&h| operations.next() == Some(h)).count() as i32;
 }
@@ -364,7 +378,8 @@ fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &m
                 "CP_WAIT_MEM_GTE" => unwedge_pm4::Op::WaitMemGte,
                 _ => unwedge_pm4::Op::Other,
             };
-            let payload: Vec<u32> = stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();
+            let payload: Vec<u32> =
+                stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();
             let unmet = Wait::parse(op, &payload, case.gpu.generation())
                 .is_some_and(|w| w.now(case).is_some_and(|now| !w.accepts(now)));
             if unmet {
@@ -398,7 +413,11 @@ const KEY_REGISTERS: &[(DrawKind, &[&str])] = &[
 fn key_registers(case: &Case<'_>) -> Vec<(DrawKind, u32)> {
     let with_kind = |(kind, names): &(DrawKind, &[&str])| {
         let kind = *kind;
-        names.iter().filter_map(|name| case.gpu.reg_offset(name)).map(move |reg| (kind, reg)).collect::<Vec<_>>()
+        names
+            .iter()
+            .filter_map(|name| case.gpu.reg_offset(name))
+            .map(move |reg| (kind, reg))
+            .collect::<Vec<_>>()
     };
     KEY_REGISTERS.iter().flat_map(with_kind).collect()
 }
@@ -413,8 +432,12 @@ fn describe(
     fetches: &[Option<Fetch>; 2],
     best: Candidate,
     ring_read: u64,
-    scene: Scene,
+    mut scene: Scene,
 ) -> Stop {
+    if !scene.reached {
+        // What the walk met then is all of the stream, not what lies before the stop.
+        scene = Scene::default();
+    }
     let mut levels = Vec::new();
     let (mut call, mut start, mut end) = (best.call, best.last_read, best.last_read);
     if let Some(packet) = &scene.packet {
@@ -424,7 +447,8 @@ fn describe(
     while let Some(c) = call.and_then(|i| calls.get(i)) {
         levels.push(LevelPosition { level: c.level, base: c.iova, size: Some(c.size), range: (start, end) });
         (start, end) = (c.at, c.at.saturating_add(3));
-        if let Some(fetch) = c.level.checked_sub(2).and_then(|l| fetches.get(usize::from(l))).and_then(Option::as_ref)
+        if let Some(fetch) =
+            c.level.checked_sub(2).and_then(|l| fetches.get(usize::from(l))).and_then(Option::as_ref)
         {
             // The level above is fetched ahead of the call in work.
             let parent = c.parent.and_then(|i| calls.get(i));
@@ -445,33 +469,36 @@ fn describe(
         range: ((window.start + start) % ring_dwords, (window.start + end) % ring_dwords),
     });
     levels.reverse();
-    let sds = draw_state_position(case, scene.packet.as_ref().map(|p| p.raw));
-    let trust = trust_of(case, &best, &scene);
+    let sds = draw_state_position(case);
+    let (trust, headers_agree) = match &sds {
+        Some(_) if case.sqe.is_some() => (Trust::Certain, Some(true)),
+        _ => (trust_of(case, &best, &scene), best.agrees),
+    };
     let (packet, iova) = match (&sds, &scene.packet, &scene.garbage) {
         (Some((_, name, iova)), ..) => (Some(name.clone()), Some(*iova)),
         (None, Some(step), _) => (Some(step.name.clone()), step.iova),
         (None, None, Some((raw, iova))) => (Some(format!("{raw:#010x} (no packet)")), *iova),
-        _ => (None, None),
+        (None, None, None) => {
+            let header = case.sqe.as_ref().and_then(|s| header_of(s.header(), case.gpu.generation()));
+            (header.map(|h| packet_name(case.gpu, h)), None)
+        }
     };
     levels.extend(sds.map(|(position, ..)| position));
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
     let reached = scene.reached;
-    let point = HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
+    let point =
+        HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
     let walked = (window.start, window.len);
-    Stop { ring, walked, point, evidence: evidence(case, ring), headers_agree: best.agrees, scene, reached }
+    Stop { ring, walked, point, evidence: evidence(case, ring), headers_agree, scene, reached }
 }
 
-/// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is not that of
-/// the packet in the IB.
-fn draw_state_position(case: &Case<'_>, ib_packet: Option<u32>) -> Option<(LevelPosition, String, u64)> {
+/// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is the SQE's.
+fn draw_state_position(case: &Case<'_>) -> Option<(LevelPosition, String, u64)> {
     let fetch = fetch(case, "SDS")?;
     let size = fetch.dwords?;
     let header = case.sqe.as_ref().map(|s| s.header());
-    if header.is_some() && header == ib_packet {
-        return None;
-    }
     let unread = fetch.unread();
-    if unread == 0 && header.is_none() {
+    if unread == 0 {
         return None;
     }
     let last = size.checked_sub(unread)?.checked_sub(1)?;
@@ -486,10 +513,10 @@ fn draw_state_position(case: &Case<'_>, ib_packet: Option<u32>) -> Option<(Level
 }
 
 fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
-    if !scene.reached {
-        return Trust::Guess;
-    }
     let in_ib = best.call.is_some();
+    if !scene.reached {
+        return if in_ib && best.counted { Trust::Possible } else { Trust::Guess };
+    }
     match (best.agrees, best.counted, best.slack) {
         (Some(true), true, _) => Trust::Certain,
         (Some(true), false, _) => Trust::Likely,
@@ -505,7 +532,7 @@ fn evidence(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
     if let Some(sqe) = &case.sqe {
         let name = header_of(sqe.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
         let name = name.unwrap_or_else(|| "no packet".to_owned());
-        let what = format!("PC {:#x}, $01 = {:#010x} ({name})", sqe.pc, sqe.header());
+        let what = format!("CP_SQE_STAT PC {:#x}, $01 = {:#010x} ({name})", sqe.pc, sqe.header());
         out.push(Evidence::new("indexed-registers CP_SQE_STAT", what));
     }
     for level in ["IB2", "IB1"] {

@@ -44,8 +44,9 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
         ..Report::default()
     };
     let revision = dump.revision.map(|r| (r.gpu_id, r.chip_id));
-    let known = revision.and_then(|(gpu_id, chip)| generation(gpu_id, chip));
-    report.gpu = gpu_name(revision, known);
+    let known = revision.and_then(|(gpu_id, chip)| generation(db, gpu_id, chip));
+    let device = revision.and_then(|(gpu_id, chip)| db.device(gpu_id, chip)).map(|d| d.name());
+    report.gpu = gpu_name(revision, device, known);
     let Some(generation) = known else {
         report.findings.push(Finding {
             kind: FindingKind::NotCaptured,
@@ -70,6 +71,7 @@ fn judge(case: &Case<'_>, report: &mut Report) {
     findings.extend(gmu::findings(case));
     findings.extend(busy::findings(case));
     findings.extend(pool.as_ref().and_then(|(pool, source)| inflight::queued(case, pool, source)));
+    findings.extend(inflight::bv_thread(case));
     let mut open = 0;
     if let Some(stop) = &stop {
         let open_work = inflight::open_work(stop, queues, case);
@@ -124,7 +126,10 @@ fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
     let causes = causes.take(2).map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ");
     let why = match (causes.is_empty(), stop.headers_agree) {
         (false, _) => causes,
-        (true, Some(false)) => "the SQE's current packet is another than the registers point to: take the place with care".to_owned(),
+        (true, Some(false)) => {
+            "the SQE's current packet is another than the registers point to: take the place with care"
+                .to_owned()
+        }
         (true, _) => String::new(),
     };
     Finding {
@@ -149,13 +154,18 @@ fn is_cause(kind: FindingKind) -> bool {
     )
 }
 
-fn gpu_name(revision: Option<(u32, ChipId)>, generation: Option<Generation>) -> String {
+fn gpu_name(revision: Option<(u32, ChipId)>, device: Option<&str>, generation: Option<Generation>) -> String {
     let Some((gpu_id, chip)) = revision else { return "unknown GPU".to_owned() };
     let family = generation.map_or("unknown generation", Generation::name);
-    match gpu_id {
-        0 => format!("Adreno ({family}, {chip})"),
-        id => format!("Adreno {id} ({family}, {chip})"),
-    }
+    let name = match (gpu_id, device) {
+        (0, Some(device)) => match device.strip_prefix("FD") {
+            Some(number) => format!("Adreno {number}"),
+            None => device.to_owned(),
+        },
+        (0, None) => "Adreno".to_owned(),
+        (id, _) => format!("Adreno {id}"),
+    };
+    format!("{name} ({family}, {chip})")
 }
 
 fn kernel(dump: &Devcore<'_>) -> String {

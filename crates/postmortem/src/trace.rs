@@ -226,7 +226,12 @@ pub struct Stopper<'s> {
 
 impl<'s> Stopper<'s> {
     /// Stops at the packet that holds dword `last_read` of call number `target` (`None`: of the ring).
-    pub fn new(gpu: Gpu<'s>, target: Option<usize>, last_read: u64, keys: &'s [(DrawKind, u32)]) -> Stopper<'s> {
+    pub fn new(
+        gpu: Gpu<'s>,
+        target: Option<usize>,
+        last_read: u64,
+        keys: &'s [(DrawKind, u32)],
+    ) -> Stopper<'s> {
         let scene = Scene::default();
         Stopper { gpu, target, last_read, keys, nest: Nest::default(), in_hit: false, scene }
     }
@@ -382,7 +387,9 @@ impl Sink for Stopper<'_> {
                         self.scene.reached = true;
                         self.scene.garbage = Some((raw, trouble.place.iova));
                         self.snapshot(state);
-                    } else if self.nest.current().is_some_and(|call| call.is_some() || self.target.is_none()) && self.scene.earlier_garbage.len() < RECENT {
+                    } else if self.nest.current().is_some_and(|call| call.is_some() || self.target.is_none())
+                        && self.scene.earlier_garbage.len() < RECENT
+                    {
                         self.scene.earlier_garbage.push((trouble.place.iova, raw));
                     }
                 }

@@ -1,0 +1,633 @@
+//! Dumps built in code, one per way to hang: what goes in, what the post-mortem must say, with which trust and evidence.
+
+use unwedge_base::Generation;
+use unwedge_capture::devcore::Devcore;
+use unwedge_hw::Db;
+use unwedge_postmortem::{Finding, FindingKind, Report, Trust, explain_msm};
+use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::mutate::mutate;
+use unwedge_testkit::pm4::{
+    CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer,
+    pkt3, pkt4, pkt7,
+};
+
+const RING: u64 = 0x0001_0000_0000_1000;
+const IB1: u64 = 0x1_0000_0000;
+const IB2: u64 = 0x1_0000_2000;
+const FENCE: u64 = 0x1_0000_4000;
+const CP_SET_MARKER: u32 = 0x65;
+
+fn explain(builder: DevcoreBuilder) -> Report {
+    let text = builder.text();
+    let dump = Devcore::read(&text).expect("a dump");
+    explain_msm(&dump, &Db::builtin())
+}
+
+fn find(report: &Report, kind: FindingKind) -> &Finding {
+    report.findings.iter().find(|f| f.kind == kind).unwrap_or_else(|| panic!("no {kind:?} in {report:#?}"))
+}
+
+fn all_evidence(finding: &Finding) -> String {
+    finding.evidence.iter().map(|e| format!("{}: {}\n", e.section, e.what)).collect()
+}
+
+/// Sets registers by name.
+trait Named {
+    fn named(self, name: &str, value: u32) -> Self;
+    fn named64(self, name: &str, value: u64) -> Self;
+}
+
+fn offset(generation: Generation, name: &str) -> u32 {
+    Db::builtin().gpu(generation).reg_offset(name).unwrap_or_else(|| panic!("{name} on {generation}"))
+}
+
+impl Named for (Generation, DevcoreBuilder) {
+    fn named(self, name: &str, value: u32) -> Self {
+        (self.0, self.1.register(offset(self.0, name), value))
+    }
+    fn named64(self, name: &str, value: u64) -> Self {
+        (self.0, self.1.register64(offset(self.0, name), value))
+    }
+}
+
+/// Where an a6xx or a7xx stopped: dwords left unread at each level, and the SQE's current and previous headers.
+struct At<'a> {
+    ib1: (&'a [u32], usize),
+    ib2: Option<(&'a [u32], usize)>,
+    headers: [u32; 3],
+}
+
+/// A dump of an a6xx that stopped there. IB1 is called from the ring, IB2 (if any) from IB1 already.
+fn stopped(at: At<'_>) -> (Generation, DevcoreBuilder) {
+    let generation = Generation::A6xx;
+    let ring = [pkt7(CP_NOP, &[1]), indirect_buffer(IB1, at.ib1.0.len() as u32), pkt7(CP_NOP, &[2])].concat();
+    let mut sqe = vec![0u32; 51];
+    sqe[0] = 0x123;
+    sqe[1] = at.headers[0];
+    sqe[36..39].copy_from_slice(&at.headers);
+    let (unread, total) = (at.ib1.1 as u32, at.ib1.0.len() as u32);
+    let builder = DevcoreBuilder::a6xx()
+        .ring(RING, &ring)
+        .with_ring(|r| r.rptr = Some(6))
+        .bo(IB1, 4096, "ib1", at.ib1.0)
+        .indexed("CP_SQE_STAT", &sqe);
+    let mut dump = (generation, builder)
+        .named64("CP_RB_BASE", RING)
+        .named("CP_RB_RPTR", ring.len() as u32)
+        .named("CP_RB_WPTR", ring.len() as u32)
+        .named("CP_ROQ_AVAIL_RB", 3 << 16)
+        .named64("CP_IB1_BASE", IB1)
+        .named("CP_IB1_REM_SIZE", 0)
+        .named("CP_IB1_DWORDS", total)
+        .named("CP_ROQ_AVAIL_IB1", (unread + 1) << 16);
+    if let Some((ib2, unread)) = at.ib2 {
+        dump.1 = dump.1.bo(IB2, 4096, "ib2", ib2);
+        dump = dump
+            .named64("CP_IB2_BASE", IB2)
+            .named("CP_IB2_REM_SIZE", 0)
+            .named("CP_IB2_DWORDS", ib2.len() as u32)
+            .named("CP_ROQ_AVAIL_IB2", (unread as u32 + 1) << 16);
+    }
+    dump
+}
+
+/// The CP is busy, nothing else is.
+const ONLY_CP: u32 = 1 << 23 | 1 << 2;
+
+fn wait_for_fence() -> Vec<u32> {
+    pkt7(CP_WAIT_REG_MEM, &[3 | 1 << 4, FENCE as u32, (FENCE >> 32) as u32, 5, u32::MAX, 16])
+}
+
+fn draw() -> Vec<u32> {
+    pkt7(CP_DRAW_INDX_OFFSET, &[0x0d84, 1, 6])
+}
+
+/// IB1: marker (sysmem), a draw, then a wait for a fence.
+fn waiting() -> (Generation, DevcoreBuilder) {
+    let ib1 = [pkt7(CP_SET_MARKER, &[1]), draw(), wait_for_fence(), pkt7(CP_NOP, &[0]), pkt7(CP_NOP, &[0])]
+        .concat();
+    let headers = [wait_for_fence()[0], draw()[0], pkt7(CP_SET_MARKER, &[1])[0]];
+    stopped(At { ib1: (&ib1, 4), ib2: None, headers }).named("RBBM_STATUS", ONLY_CP)
+}
+
+#[test]
+fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {
+    let report = explain(waiting().1.bo(FENCE, 4096, "fences", &[3]));
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"));
+    assert_eq!((hang.iova, hang.trust), (Some(IB1 + 6 * 4), Trust::Certain));
+    assert_eq!(hang.levels.iter().map(|l| (l.level, l.base)).collect::<Vec<_>>(), [(0, RING), (1, IB1)]);
+    assert_eq!(hang.innermost().unwrap().range, (6, 12));
+    assert_eq!(hang.draw, Some(0));
+    assert_eq!(hang.place(), "ring 0 › IB1 0x100000000+0x18");
+
+    let wait = find(&report, FindingKind::CpWait);
+    assert_eq!(wait.trust, Trust::Certain);
+    assert!(wait.title.contains("[0x100004000] == 0x5: has 0x3"), "{}", wait.title);
+    assert!(all_evidence(wait).contains("[0x100004000] = 0x3"));
+    assert!(wait.why.contains("blocks behind the CP are idle"), "{}", wait.why);
+
+    let busy = find(&report, FindingKind::Busy);
+    assert!(busy.title.contains("only the CP is busy"), "{}", busy.title);
+    assert_eq!(report.findings[0].kind, FindingKind::HangPoint);
+    assert!(report.findings[0].title.contains("in sysmem"), "{}", report.findings[0].title);
+    assert!(report.findings[0].why.contains("the CP waits in CP_WAIT_REG_MEM"));
+}
+
+#[test]
+fn memory_that_the_dump_lacks_is_unknown_not_zero() {
+    let wait_for_zero =
+        pkt7(CP_WAIT_REG_MEM, &[3 | 1 << 4, FENCE as u32, (FENCE >> 32) as u32, 0, u32::MAX, 16]);
+    let report = explain(
+        stopped(At { ib1: (&wait_for_zero, 0), ib2: None, headers: [wait_for_zero[0], 0, 0] })
+            .1
+            .bo_absent(FENCE, 4096, ""),
+    );
+    let wait = find(&report, FindingKind::CpWait);
+    assert!(wait.title.ends_with("value not in the dump"), "{}", wait.title);
+    assert_eq!(wait.trust, Trust::Likely);
+}
+
+#[test]
+fn a_wait_whose_value_is_there_is_not_the_certain_cause() {
+    let report = explain(waiting().1.bo(FENCE, 4096, "fences", &[5]));
+    assert_eq!(find(&report, FindingKind::CpWait).trust, Trust::Possible);
+}
+
+#[test]
+fn garbage_in_the_stream_and_in_the_sqe() {
+    let nop = pkt7(CP_NOP, &[]);
+    let ib1 = [nop.clone(), nop.clone(), vec![0xdead_d00d], nop.clone(), nop.clone()].concat();
+    let report = explain(stopped(At { ib1: (&ib1, 2), ib2: None, headers: [0xdead_d00d, nop[0], nop[0]] }).1);
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.iova, hang.trust), (Some(IB1 + 8), Trust::Certain));
+    let corrupt = find(&report, FindingKind::CorruptStream);
+    assert_eq!(corrupt.trust, Trust::Certain);
+    assert!(corrupt.title.contains("deliberately broken command stream stalled the CP"), "{}", corrupt.title);
+    assert!(all_evidence(corrupt).contains("CP_SQE_STAT: $01 = 0xdeadd00d"));
+    assert_eq!(corrupt.evidence[0].iova, Some(IB1 + 8));
+
+    let other = [nop.clone(), vec![0x1234_5678], nop.clone()].concat();
+    let report = explain(stopped(At { ib1: (&other, 1), ib2: None, headers: [0x1234_5678, nop[0], 0] }).1);
+    let title = &find(&report, FindingKind::CorruptStream).title;
+    assert!(title.contains("corrupt") && !title.contains("deliberate"), "{title}");
+}
+
+#[test]
+fn a_stop_in_a_buffer_that_is_behind_the_one_fetched() {
+    // IB2 at IB2 (stopped in), then another IB2 fetched ahead of it.
+    let ahead = IB2 + 0x1000;
+    let first = [pkt7(CP_NOP, &[7]), draw()].concat();
+    let second = pkt7(CP_NOP, &[1, 2, 3]);
+    let ib1 = [
+        indirect_buffer(IB2, first.len() as u32),
+        indirect_buffer(ahead, second.len() as u32),
+        pkt7(CP_NOP, &[]),
+    ]
+    .concat();
+    let headers = [draw()[0], pkt7(CP_NOP, &[7])[0], 0];
+    let (generation, builder) = stopped(At { ib1: (&ib1, 1), ib2: None, headers });
+    let builder = builder.bo(IB2, 4096, "", &first).bo(ahead, 4096, "", &second);
+    // Two payload dwords of the draw and the whole second buffer are unread.
+    let unread = 2 + second.len() as u32;
+    let dump = (generation, builder)
+        .named64("CP_IB2_BASE", ahead)
+        .named("CP_IB2_REM_SIZE", 0)
+        .named("CP_IB2_DWORDS", second.len() as u32)
+        .named("CP_ROQ_AVAIL_IB2", (unread + 1) << 16);
+    let report = explain(dump.1);
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.iova, hang.trust), (Some(IB2 + 8), Trust::Certain));
+    assert_eq!(hang.levels.len(), 3);
+    assert_eq!(hang.levels[1].range, (0, ib1.len() as u64 - 2), "IB1 is read ahead of its call");
+    assert_eq!(hang.draw, Some(0));
+    assert!(
+        report.findings[0].title.contains("CP_DRAW_INDX_OFFSET of draw 0"),
+        "{}",
+        report.findings[0].title
+    );
+}
+
+#[test]
+fn the_same_buffer_called_for_every_bin() {
+    let body = [pkt7(CP_NOP, &[7]), draw()].concat();
+    let bin = [indirect_buffer(IB2, body.len() as u32), pkt7(CP_WAIT_FOR_IDLE, &[])].concat();
+    let ib1 = [bin.clone(), bin.clone(), bin.clone(), bin].concat();
+    // In the third bin: IB1 is consumed up to and including the third call.
+    let unread = ib1.len() - 14;
+    let headers = [draw()[0], pkt7(CP_NOP, &[7])[0], 0];
+    let report = explain(stopped(At { ib1: (&ib1, unread), ib2: Some((&body, 1)), headers }).1);
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!(hang.iova, Some(IB2 + 8));
+    assert_eq!(hang.levels[1].range.0, 10, "the third of four calls");
+    assert_eq!(hang.draw, Some(2));
+}
+
+#[test]
+fn without_the_sqe_the_place_is_less_sure() {
+    let (_, mut dump) = (0, waiting().1.bo(FENCE, 4096, "", &[3]).build());
+    dump.indexed.clear();
+    let report = explain_msm(&dump, &Db::builtin());
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.packet.as_deref(), hang.trust), (Some("CP_WAIT_REG_MEM"), Trust::Likely));
+    let absent: Vec<_> = report.findings.iter().filter(|f| f.kind == FindingKind::NotCaptured).collect();
+    assert!(absent.iter().any(|f| f.title.contains("CP_SQE_STAT")), "{absent:?}");
+}
+
+#[test]
+fn an_a5xx_counts_only_what_is_not_fetched() {
+    let generation = Generation::A5xx;
+    let ib1 = [pkt7(CP_NOP, &[7]), wait_for_fence(), pkt7(CP_NOP, &[0; 20])].concat();
+    let ring = [pkt7(CP_NOP, &[1]), indirect_buffer(IB1, ib1.len() as u32), pkt7(CP_NOP, &[2])].concat();
+    let builder = DevcoreBuilder::a5xx()
+        .ring(RING, &ring)
+        .with_ring(|r| r.rptr = Some(6))
+        .bo(IB1, 4096, "", &ib1)
+        .bo(FENCE, 4096, "", &[3]);
+    let dump = (generation, builder)
+        .named("CP_RB_RPTR", 8)
+        .named64("CP_RB_BASE", RING)
+        .named64("CP_IB1_BASE", IB1)
+        .named("CP_IB1_BUFSZ", 3);
+    let report = explain(dump.1);
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"), "it waits for a value that is not there");
+    assert!(hang.trust < Trust::Certain);
+    assert_eq!(find(&report, FindingKind::CpWait).evidence[1].iova, Some(FENCE));
+}
+
+#[test]
+fn an_a3xx_with_type_3_packets() {
+    let generation = Generation::A3xx;
+    let (ring_at, ib1_at, fence) = (0x1000_0000u64, 0x2000_0000u64, 0x3000_0000u32);
+    let ib1 = [
+        pkt3(CP_NOP, &[7]),
+        pkt3(CP_WAIT_REG_MEM, &[3 | 1 << 4, fence, 5, u32::MAX, 16]),
+        pkt3(CP_NOP, &[0; 8]),
+    ]
+    .concat();
+    let ring = [
+        pkt3(CP_NOP, &[1]),
+        pkt3(CP_INDIRECT_BUFFER_PFE, &[ib1_at as u32, ib1.len() as u32]),
+        pkt3(CP_NOP, &[2]),
+    ]
+    .concat();
+    let builder = DevcoreBuilder::a3xx()
+        .ring(ring_at, &ring)
+        .with_ring(|r| r.rptr = Some(5))
+        .bo(ib1_at, 4096, "", &ib1)
+        .bo(u64::from(fence), 4096, "", &[1]);
+    let dump = (generation, builder)
+        .named("CP_RB_BASE", ring_at as u32)
+        .named("CP_RB_RPTR", 7)
+        .named("CP_IB1_BASE", ib1_at as u32)
+        .named("CP_IB1_BUFSZ", 2);
+    let report = explain(dump.1);
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!(hang.levels.last().map(|l| l.base), Some(ib1_at));
+    assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"), "{report:#?}");
+}
+
+/// A draw with a render target at 0x100100000, stopped at, with a fault.
+fn faulting(iova: u64) -> Report {
+    let target = 0x1_0010_0000u64;
+    let base = offset(Generation::A6xx, "RB_MRT[0].BASE");
+    let ib1 = [pkt4(base, &[target as u32, (target >> 32) as u32]), draw()].concat();
+    let dump = stopped(At { ib1: (&ib1, 1), ib2: None, headers: [draw()[0], 0, 0] });
+    explain(dump.1.bo_absent(target, 0x1_0000, "target").bo_absent(0x1_0100_0000, 0x1000, "far").fault(
+        iova,
+        "WRITE",
+        "TRANSLATION",
+        "CCU",
+    ))
+}
+
+#[test]
+fn faults_inside_behind_below_and_far_from_buffers() {
+    let cases: &[(u64, &str, Trust)] = &[
+        (0x1_0010_0040, "0x40 into buffer 0x100100000…0x100110000 \"target\"", Trust::Likely),
+        (0x1_0011_0010, "0x10 past the end of buffer 0x100100000", Trust::Possible),
+        (0x1_000f_fff0, "0x10 below buffer 0x100100000", Trust::Possible),
+        (0x1_0080_0000, "between the buffers", Trust::Possible),
+        (0x8_0000_0000, "outside of all buffers", Trust::Possible),
+        (0x18, "in the null page", Trust::Likely),
+        (0xdead_beef_0000_0000, "no GPU address", Trust::Likely),
+    ];
+    for &(iova, says, trust) in cases {
+        let report = faulting(iova);
+        let fault = find(&report, FindingKind::Fault);
+        assert!(fault.title.contains(says), "{iova:#x}: {}", fault.title);
+        assert!(fault.title.contains("write by CCU (render target)"), "{}", fault.title);
+        assert_eq!(fault.trust, trust, "{iova:#x}");
+        assert_eq!(fault.evidence[0].section, "fault-info");
+        assert_eq!(fault.evidence[0].iova, Some(iova));
+    }
+    let inside = faulting(0x1_0010_0040);
+    let fault = find(&inside, FindingKind::Fault);
+    assert!(fault.why.contains("RB_MRT[0].BASE points 0x40 below it"), "{}", fault.why);
+    assert!(inside.advice.iter().any(|a| a.action.contains("rd_full")), "{:?}", inside.advice);
+}
+
+#[test]
+fn a_freed_buffer_by_the_vm_log() {
+    let (generation, builder) = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
+    assert_eq!(generation, Generation::A6xx);
+    let builder = builder
+        .era(unwedge_testkit::devcore::Era::V6_17)
+        .bo_absent(0x1_0010_0000, 0x1_0000, "")
+        .vm_log("map:1: 0x0000000200000000-0x0000000200010000")
+        .vm_log("unmap:1: 0x0000000200000000-0x0000000200010000")
+        .fault(0x2_0000_0100, "READ", "TRANSLATION", "TP|VFD");
+    let report = explain(builder);
+    let fault = find(&report, FindingKind::Fault);
+    assert!(fault.why.contains("use after free"), "{fault:?}");
+    assert_eq!(fault.trust, Trust::Likely);
+    assert!(all_evidence(fault).contains("vm-log: "));
+}
+
+#[test]
+fn a_fault_that_says_nothing_is_no_fault() {
+    let (_, mut dump) = (0, waiting().1.build());
+    dump.fault = Some(unwedge_capture::devcore::Fault { iova: Some(0), ..Default::default() });
+    let report = explain_msm(&dump, &Db::builtin());
+    assert!(report.findings.iter().all(|f| f.kind != FindingKind::Fault));
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|f| f.kind == FindingKind::NotCaptured && f.title.contains("names no fault"))
+    );
+}
+
+#[test]
+fn busy_blocks_and_their_meaning() {
+    let bit = |name: &str| match name {
+        "CP" => 1 << 2,
+        "SP" => 1 << 18,
+        "TP" => 1 << 19,
+        "UCHE" => 1 << 17,
+        "VBIF" => 1 << 4,
+        "VFD" => 1 << 15,
+        "PC" => 1 << 12,
+        "RB" => 1 << 7,
+        "CCU" => 1 << 8,
+        "HLSQ" => 1 << 21,
+        "AHB" => 1 << 1,
+        _ => 0,
+    };
+    let cases: &[(&[&str], &str, Trust)] = &[
+        (&["CP", "SP", "HLSQ", "PC"], "shader processors are stuck", Trust::Likely),
+        (&["CP", "SP", "TP", "UCHE"], "shaders wait for textures", Trust::Possible),
+        (&["CP", "SP", "UCHE", "VBIF"], "shaders wait for memory", Trust::Possible),
+        (&["CP", "PC", "VFD"], "front end is stuck", Trust::Likely),
+        (&["CP", "PC", "VFD", "UCHE"], "front end waits for memory", Trust::Likely),
+        (&["CP", "PC", "RB", "CCU", "UCHE"], "back end does not drain", Trust::Likely),
+        (&["CP", "RB", "CCU"], "render backends are stuck", Trust::Likely),
+        (&["CP", "UCHE"], "UCHE waits for memory", Trust::Likely),
+        (&["CP", "VBIF"], "the CP waits for memory", Trust::Likely),
+        (&["CP", "AHB"], "the CP waits for a register", Trust::Likely),
+        (&["CP"], "only the CP is busy", Trust::Certain),
+        (&[], "no block is busy", Trust::Likely),
+    ];
+    for &(blocks, says, trust) in cases {
+        let status = blocks.iter().map(|b| bit(b)).fold(0, |a, b| a | b);
+        let dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
+        let report = explain(dump.named("RBBM_STATUS", status).1);
+        let busy = find(&report, FindingKind::Busy);
+        assert!(busy.title.contains(says), "{blocks:?}: {}", busy.title);
+        assert_eq!(busy.trust, trust, "{blocks:?}");
+        assert!(busy.evidence[0].what.starts_with("RBBM_STATUS = "));
+    }
+}
+
+#[test]
+fn old_generations_name_their_blocks_differently() {
+    for (generation, status) in
+        [(Generation::A3xx, 1 << 24 | 1 << 31), (Generation::A4xx, 1 << 24), (Generation::A5xx, 1 << 26)]
+    {
+        let builder = DevcoreBuilder::of(generation).ring(0x1000_0000, &[]);
+        let report = explain((generation, builder).named("RBBM_STATUS", status).1);
+        assert!(
+            find(&report, FindingKind::Busy).title.contains("shader processors are stuck"),
+            "{generation}"
+        );
+    }
+}
+
+#[test]
+fn other_rings_wait_too() {
+    let dump = waiting().1.ring(RING + 0x1_0000, &pkt7(CP_NOP, &[1])).with_ring(|r| {
+        (r.last_fence, r.retired_fence) = (Some(9), Some(6));
+    });
+    let report = explain(dump);
+    let titles: Vec<_> = report
+        .findings
+        .iter()
+        .filter(|f| f.kind == FindingKind::Progress)
+        .map(|f| f.title.as_str())
+        .collect();
+    assert!(titles.contains(&"ring 0: 1 submit is open, the oldest is fence 1"), "{titles:?}");
+    assert!(titles.contains(&"ring 1 waits too: 3 submits are open"), "{titles:?}");
+}
+
+#[test]
+fn fences_wrap_around() {
+    let dump = waiting().1.with_ring(|r| (r.last_fence, r.retired_fence) = (Some(1), Some(u32::MAX)));
+    let report = explain(dump);
+    assert!(find(&report, FindingKind::Progress).title.contains("2 submits are open, the oldest is fence 0"));
+}
+
+#[test]
+fn the_gmu_and_a_gpu_that_never_came_up() {
+    let gpu = Db::builtin();
+    let space = gpu.gpu(Generation::A6xx).space(unwedge_hw::Space::Gmu);
+    let status = space.offset_of("GMU_AO_HOST_INTERRUPT_STATUS").unwrap();
+    let report =
+        explain(DevcoreBuilder::a6xx().gpu_initialized(false).ring(RING, &[]).gmu_register(status, 1));
+    let gmu: Vec<_> = report.findings.iter().filter(|f| f.kind == FindingKind::Gmu).collect();
+    assert!(gmu.iter().any(|f| f.title.contains("not initialized") && f.trust == Trust::Certain), "{gmu:?}");
+    assert!(gmu.iter().any(|f| f.title.contains("watchdog")), "{gmu:?}");
+    assert!(
+        gmu.iter().any(|f| all_evidence(f).contains("registers-gmu: GMU_AO_HOST_INTERRUPT_STATUS")),
+        "{gmu:?}"
+    );
+}
+
+#[test]
+fn an_error_among_the_hfi_messages() {
+    // Queue 1: one acknowledgement of message 3 with error 2.
+    let mut hfi = vec![0u32; 0x900];
+    let queue = 6 + 12;
+    hfi[queue + 1] = 0x6000_5000 + 0x400;
+    hfi[queue + 3] = 64;
+    hfi[0x100] = 126 | 4 << 8;
+    hfi[0x101..0x104].copy_from_slice(&[3, 2, 0]);
+    let history = [[-1; 8], [-1, -1, -1, -1, -1, -1, -1, 0]];
+    let report = explain(waiting().1.gmu_hfi(&hfi, &history));
+    let gmu = find(&report, FindingKind::Gmu);
+    assert!(gmu.title.contains("refused message 3 with error 0x2"), "{}", gmu.title);
+    assert_eq!(gmu.evidence[0].section, "gmu-hfi");
+}
+
+#[test]
+fn writes_stuck_in_the_mempool() {
+    let gpu = Db::builtin();
+    let end_2d = gpu.gpu(Generation::A6xx).reg_offset("CP_2D_EVENT_END").unwrap();
+    let mut pool = vec![0u32; 0x2060];
+    // PS (queue 5): chunk 0 of block 1 holds one write.
+    pool[0x1800 + 40 + 5] = 1 << 3;
+    pool[0x1800 + 56 + 5] = 1;
+    pool[0x1800 + 8 + 5] = 1 << 3 | 1;
+    pool[0x1800 + 24 + 5] = 1;
+    pool[0x2018 + 5] = 1;
+    let chunk = 1u128 | 0x24 << 2 | u128::from(end_2d) << 66;
+    for i in 0..4 {
+        pool[32 + i] = (chunk >> (32 * i)) as u32;
+    }
+    let blit = pkt7(0x2c, &[3]);
+    let ib1 = [blit.clone(), draw()].concat();
+    let dump = stopped(At { ib1: (&ib1, 1), ib2: None, headers: [draw()[0], blit[0], 0] });
+    let report = explain(dump.1.indexed("CP_MEMPOOL", &pool));
+    let queued = find(&report, FindingKind::QueuedWrites);
+    assert!(
+        queued.title.contains("CLUSTER_PS is furthest behind (1), next for it: CP_2D_EVENT_END"),
+        "{}",
+        queued.title
+    );
+    assert_eq!(queued.trust, Trust::Likely);
+    assert!(all_evidence(queued).contains("indexed-registers CP_MEMPOOL"));
+    let suspect = find(&report, FindingKind::Suspect);
+    assert!(suspect.title.contains("blit 0 (CP_BLIT) before it has not finished"), "{}", suspect.title);
+}
+
+#[test]
+fn advice_names_the_driver_s_own_variable() {
+    let gles = explain(waiting().1.process("deqp-gles31", "./deqp-gles31"));
+    assert!(gles.advice.iter().all(|a| !a.action.contains("TU_DEBUG")), "{:?}", gles.advice);
+    let dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
+    let vulkan = explain(dump.1.process("deqp-vk", "./deqp-vk"));
+    assert!(vulkan.advice.iter().any(|a| a.action == "TU_DEBUG=flushall,syncdraw"), "{:?}", vulkan.advice);
+}
+
+#[test]
+fn every_generation_s_complete_dump_is_explained() {
+    for generation in Generation::ALL {
+        let report = explain(DevcoreBuilder::complete(generation));
+        assert!(report.hang.is_some(), "{generation}: {report:#?}");
+        assert!(report.gpu.contains(generation.name()), "{}", report.gpu);
+    }
+}
+
+#[test]
+fn broken_dumps_get_a_report_in_bounded_time() {
+    let seeds: Vec<Vec<u8>> = Generation::ALL
+        .iter()
+        .map(|&g| DevcoreBuilder::complete(g).text())
+        .chain([waiting().1.text()])
+        .collect();
+    let db = Db::builtin();
+    let start = std::time::Instant::now();
+    let mut explained = 0u32;
+    for seed in 0..2000u64 {
+        let text = mutate(&seeds[(seed % seeds.len() as u64) as usize], seed);
+        let one = std::time::Instant::now();
+        if let Ok(dump) = Devcore::read(&text) {
+            explain_msm(&dump, &db);
+            explained += 1;
+        }
+        assert!(one.elapsed().as_secs() < 5, "mutation {seed}");
+        if start.elapsed().as_secs() > 20 {
+            break;
+        }
+    }
+    assert!(explained > 100);
+}
+
+#[test]
+fn a_truncated_dump_explains_what_is_there() {
+    let text = waiting().1.bo(FENCE, 4096, "", &[3]).text();
+    let cut = text.windows(18).position(|w| w == b"indexed-registers:").unwrap();
+    let dump = Devcore::read(&text[..cut]).unwrap();
+    let report = explain_msm(&dump, &Db::builtin());
+    assert_eq!(report.hang.unwrap().packet.as_deref(), Some("CP_WAIT_REG_MEM"));
+    for end in (0..text.len()).step_by(97) {
+        if let Ok(dump) = Devcore::read(&text[..end]) {
+            explain_msm(&dump, &Db::builtin());
+        }
+    }
+}
+
+#[test]
+fn buffers_that_call_each_other_without_end_are_bounded() {
+    let call = indirect_buffer(IB2, 0x3_ffff);
+    let calls: Vec<u32> = call.iter().copied().cycle().take(0x1_0000).collect();
+    let dump = stopped(At { ib1: (&calls, 1), ib2: None, headers: [call[0]; 3] });
+    let dump = (dump.0, dump.1.bo(IB2, 0x10_0000, "", &calls))
+        .named64("CP_IB2_BASE", IB2)
+        .named("CP_IB2_REM_SIZE", 0xffff)
+        .named("CP_ROQ_AVAIL_IB2", 0xffff << 16);
+    let start = std::time::Instant::now();
+    let report = explain(dump.1);
+    assert!(report.hang.is_some());
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn an_ib_whose_contents_are_not_in_the_dump() {
+    let (_, mut dump) = (0, waiting().1.build());
+    dump.bos.clear();
+    let report = explain_msm(&dump, &Db::builtin());
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!(
+        hang.levels.last().map(|l| (l.level, l.base)),
+        Some((1, IB1)),
+        "the registers still tell the place"
+    );
+    assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"), "from the SQE");
+    assert_eq!((hang.iova, hang.trust, hang.draw), (None, Trust::Possible, None));
+    let absent = report.findings.iter().filter(|f| f.kind == FindingKind::NotCaptured);
+    assert!(absent.map(|f| &f.title).any(|t| t == "the contents of IB1 at 0x100000000"));
+}
+
+#[test]
+fn both_threads_of_an_a7xx() {
+    let mut sqe = [0u32; 51];
+    sqe[1] = pkt7(CP_WAIT_FOR_IDLE, &[])[0];
+    let builder = DevcoreBuilder::a7xx().ring(RING, &pkt7(CP_NOP, &[])).indexed("CP_BV_SQE_STAT_ADDR", &sqe);
+    let report = explain(builder);
+    let bv = find(&report, FindingKind::InFlight);
+    assert!(bv.title.contains("BV thread has CP_WAIT_FOR_IDLE in work"), "{}", bv.title);
+    assert!(bv.evidence[0].section.contains("CP_BV_SQE_STAT"));
+}
+
+#[test]
+fn a_stop_inside_a_draw_state() {
+    let state_at = IB2 + 0x800;
+    let group = [pkt4(0x8600, &[1]), pkt7(CP_NOP, &[9])].concat();
+    let set = pkt7(0x43, &[group.len() as u32 | 7 << 20, state_at as u32, (state_at >> 32) as u32]);
+    let ib1 = [set.clone(), draw()].concat();
+    let headers = [pkt7(CP_NOP, &[9])[0], draw()[0], set[0]];
+    let (generation, builder) = stopped(At { ib1: (&ib1, 0), ib2: None, headers });
+    let dump = (generation, builder.bo(state_at, 64, "", &group))
+        .named64("CP_SDS_BASE", state_at)
+        .named("CP_SDS_REM_SIZE", 0)
+        .named("CP_SDS_DWORDS", group.len() as u32)
+        .named("CP_ROQ_AVAIL_SDS", 2 << 16);
+    let report = explain(dump.1);
+    let hang = report.hang.as_ref().unwrap();
+    let last = hang.innermost().unwrap();
+    assert_eq!((last.level, last.base, last.range.0), (3, state_at, 2));
+    assert_eq!((hang.packet.as_deref(), hang.iova), (Some("CP_NOP"), Some(state_at + 8)));
+    assert_eq!(hang.trust, Trust::Certain);
+    assert_eq!(hang.draw, Some(0));
+}
+
+#[test]
+fn a_queue_that_is_a_few_dwords_ahead_of_the_sqe() {
+    let ib1 = [pkt7(CP_NOP, &[1]), draw(), pkt7(CP_SET_MARKER, &[1])].concat();
+    // The marker's header has left the queue, and the SQE is still in the draw.
+    let headers = [draw()[0], pkt7(CP_NOP, &[1])[0], 0];
+    let report = explain(stopped(At { ib1: (&ib1, 1), ib2: None, headers }).1);
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.iova, hang.trust, hang.draw), (Some(IB1 + 8), Trust::Certain, Some(0)));
+}
