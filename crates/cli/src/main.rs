@@ -1,30 +1,43 @@
-//! `unwedge`.
+//! `unwedge`: why did the GPU hang?
+
 mod crashdec;
 mod text;
 
-use std::io::{Read, Write};
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::process::ExitCode;
 
-fn main() {
-    let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let args = match crashdec::parse_args(args) {
-        Ok(args) => args,
+fn main() -> ExitCode {
+    let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if args.first().is_some_and(|a| a == "crashdec") {
+        args.remove(0);
+    }
+    match drop_in(args) {
+        Ok(status) => ExitCode::from(status),
         Err(e) => {
-            eprint!("{e}\n{}", crashdec::USAGE);
-            std::process::exit(2);
+            eprintln!("unwedge: {e}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn drop_in(args: Vec<OsString>) -> io::Result<u8> {
+    let arguments = match crashdec::parse_args(args) {
+        Ok(arguments) => arguments,
+        Err(usage) => {
+            eprint!("{usage}\n{}", crashdec::USAGE);
+            return Ok(2);
         }
     };
     let mut dump = Vec::new();
-    match &args.file {
-        Some(f) => dump = std::fs::read(f).unwrap(),
-        None => drop(std::io::stdin().read_to_end(&mut dump)),
+    match &arguments.file {
+        Some(file) => dump = std::fs::read(file)?,
+        None => drop(io::stdin().lock().read_to_end(&mut dump)?),
     }
     let db = unwedge_hw::Db::builtin();
-    let lost =
-        crashdec::run(&dump, &args.options, &db, &mut std::io::stdout().lock(), &mut std::io::stderr());
-    let _ = std::io::stdout().flush();
-    std::process::exit(match lost {
-        Ok(false) => 0,
-        Ok(true) => 3,
-        Err(_) => 1,
-    });
+    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+    match crashdec::run(&dump, &arguments.options, &db, &mut out, &mut err) {
+        Ok(lost) => Ok(if lost { 3 } else { 0 }),
+        Err(e) => Err(io::Error::other(e)),
+    }
 }
