@@ -93,6 +93,9 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(&input, Kind::sniff(&input.bytes)))?;
     let mut report = unwedge_postmortem::explain_msm(&dump, &db);
     report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
+    if args.file.as_os_str() != "-" {
+        explain::name_file(&mut report, &args.file.to_string_lossy());
+    }
     let mut out = Output::open(global, false);
     print_report(&report, args.json, &mut out);
     out.finish()?;

@@ -204,7 +204,7 @@ fn show_write(walk: &mut Walk<'_, '_, '_>, write: Write) {
         let void = registers.at(write.reg).and_then(|r| r.ty()).is_some_and(|ty| ty.name() == "void");
         if !void {
             walk.text.str("\t\t\t");
-            printer.plain(registers, pair, &mut walk.variants, walk.text);
+            printer.plain(registers, pair, &mut walk.carry.variants, walk.text);
             walk.text.end();
         }
     } else {
@@ -213,7 +213,7 @@ fn show_write(walk: &mut Walk<'_, '_, '_>, write: Write) {
             walk.text.str(" context ").dec(u64::from(write.context));
         }
         walk.text.end();
-        printer.line(pair, 2, |reg| walk.registers.raw(reg), &mut walk.variants, walk.text);
+        printer.line(pair, 2, |reg| walk.registers.raw(reg), &mut walk.carry.variants, walk.text);
     }
 }
 

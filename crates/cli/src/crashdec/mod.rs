@@ -12,6 +12,8 @@ mod mempool;
 mod prefetch;
 mod ring;
 mod sections;
+#[cfg(test)]
+mod tests;
 
 pub use args::{USAGE, parse_args};
 

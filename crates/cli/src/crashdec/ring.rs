@@ -125,9 +125,11 @@ fn list(
     let walking = unwedge_pm4::Options { linear: true, ..unwedge_pm4::Options::default() };
     let mut walker = Walker::new(chip.gpu, &walk.memory, walking);
     walker.state.regs = registers;
-    let mut listing = CffText::new(walk.text, chip.gpu, &walk.memory, options, Marker::new(targets));
+    let carry = std::mem::take(&mut walk.carry);
+    let mut listing = CffText::new(walk.text, chip.gpu, &walk.memory, options, Marker::new(targets), carry);
     walker.walk(stream, iova, &mut listing);
-    let lost = listing.into_lost();
+    let (carry, lost) = listing.finish();
+    walk.carry = carry;
     for (iova, dwords) in lost.missing {
         walk.diagnostics
             .push(unwedge_base::Diagnostic::note(None, format!("could not find: {iova:016x} ({dwords})")));

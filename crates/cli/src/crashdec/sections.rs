@@ -2,10 +2,10 @@
 
 use super::ring::{self, Ring};
 use super::{Options, hfi, indexed};
-use crate::text::{COLORS, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
+use crate::text::{COLORS, Carry, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
-use unwedge_hw::{Db, Device, Gpu, Palette, Space, Variants};
+use unwedge_hw::{Db, Device, Gpu, Palette, Space};
 use unwedge_pm4::Registers;
 
 /// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
@@ -24,7 +24,8 @@ pub struct Walk<'r, 'o, 'd> {
     pub(super) rings: Vec<Ring>,
     /// Values of `registers:`; nothing counts as written by a packet.
     pub(super) registers: Registers,
-    pub(super) variants: Variants,
+    /// What listings of command streams leave behind; also what selector fields have chosen.
+    pub(super) carry: Carry<'d>,
     fault: Option<u64>,
     entry: Entry,
     zeros_left: u64,
@@ -69,7 +70,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             memory: Memory::default(),
             rings: Vec::new(),
             registers: Registers::new(0),
-            variants: Variants::default(),
+            carry: Carry::default(),
             fault: None,
             entry: Entry::default(),
             zeros_left: ZEROS_SHOWN,
@@ -361,10 +362,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let printer = RegisterPrinter { gpu: chip.gpu, memory: &self.memory, palette: &self.palette };
         self.text.byte(b'\t').hex(pair.value, 8);
         if space == Space::Gpu {
-            printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.variants, self.text);
+            printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.carry.variants, self.text);
         } else {
             self.text.byte(b'\t');
-            printer.plain(registers, pair, &mut self.variants, self.text);
+            printer.plain(registers, pair, &mut self.carry.variants, self.text);
             self.text.end();
         }
     }
@@ -381,8 +382,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match &line.kind {
             LineKind::ListItem { key: "regs-name", value, .. } => {
                 let written = String::from_utf8_lossy(value);
-                self.entry.name = indexed::listed_name(&written);
-                self.text.str("  - regs-name: ").str(&self.entry.name).end();
+                let listed = indexed::listed_name(written.trim_end());
+                if listed == written.trim_end() {
+                    self.echo(line);
+                } else {
+                    self.text.str("  - regs-name: ").str(listed).end();
+                }
+                self.entry.name = listed.to_owned();
             }
             LineKind::Field { key, value, .. } => {
                 if *key == "dwords" {

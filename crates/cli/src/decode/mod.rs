@@ -59,10 +59,8 @@ pub fn listing(
     db: &Db,
     out: &mut Output,
 ) -> Result<Outcome, Failure> {
-    let lost = match crashdec::run(&input.bytes, options, db, out, &mut io::stderr()) {
-        Ok(lost) => lost,
-        Err(_) => return Err(Failure::wrong_kind(input, Kind::sniff(&input.bytes))),
-    };
+    let lost = crashdec::run(&input.bytes, options, db, out, &mut io::stderr())
+        .map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
     let unpacking = Outcome::of(&input.name, &input.diagnostics);
     Ok(if lost { Outcome::Lost } else { unpacking })
 }

@@ -66,6 +66,8 @@ fn address(text: &mut Text<'_>, iova: u64, level: usize, wide: bool, highlight: 
     }
 }
 
+const ROW_OF_ZEROS: &str = "00000000 00000000 00000000 00000000\t|................|";
+
 /// A heading with the size in bytes, then rows of four dwords with their 16 characters.
 pub fn hex_ascii(text: &mut Text<'_>, dwords: Dwords<'_>, bytes: u64, level: usize) {
     text.tabs(level).str("-----------------------------------------------").end();
@@ -77,6 +79,10 @@ pub fn hex_ascii(text: &mut Text<'_>, dwords: Dwords<'_>, bytes: u64, level: usi
         }
         text.tabs(level).hex(4 * at as u64, 6).str(": ");
         let row = dwords.skip(at).take(4);
+        if row.stored().is_empty() && row.len() == 4 {
+            text.str(ROW_OF_ZEROS).end();
+            continue;
+        }
         for (i, dword) in row.iter().enumerate() {
             if i > 0 {
                 text.byte(b' ');

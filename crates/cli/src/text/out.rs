@@ -165,16 +165,27 @@ mod tests {
     #[test]
     fn numbers() {
         assert_eq!(
-            written(|t| drop(t.hex(0, 1).byte(b' ').hex(0x1f, 4).byte(b' ').hex(0x1_0000_0000, 8))),
+            written(|t| {
+                t.hex(0, 1).byte(b' ').hex(0x1f, 4).byte(b' ').hex(0x1_0000_0000, 8);
+            }),
             "0 001f 100000000"
         );
         assert_eq!(
-            written(|t| drop(t.hex(0xdead, 16).byte(b' ').hex(0xdeadd00d, 8))),
+            written(|t| {
+                t.hex(0xdead, 16).byte(b' ').hex(0xdeadd00d, 8);
+            }),
             "000000000000dead deadd00d"
         );
-        assert_eq!(written(|t| drop(t.prefixed_hex(0).byte(b' ').prefixed_hex(16))), "0 0x10");
         assert_eq!(
-            written(|t| drop(t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7))),
+            written(|t| {
+                t.prefixed_hex(0).byte(b' ').prefixed_hex(16);
+            }),
+            "0 0x10"
+        );
+        assert_eq!(
+            written(|t| {
+                t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7);
+            }),
             "0 18446744073709551615 -7"
         );
     }
@@ -182,17 +193,26 @@ mod tests {
     #[test]
     fn floats_are_at_least_eight_wide() {
         assert_eq!(
-            written(|t| drop(t.float(1.0_f32.to_bits()).byte(b'|').float((-20000.5_f32).to_bits()))),
+            written(|t| {
+                t.float(1.0_f32.to_bits()).byte(b'|').float((-20000.5_f32).to_bits());
+            }),
             "1.000000|-20000.500000"
         );
         assert_eq!(
-            written(|t| drop(t.float(f32::INFINITY.to_bits()).byte(b'|').float(0xffc0_0000))),
+            written(|t| {
+                t.float(f32::INFINITY.to_bits()).byte(b'|').float(0xffc0_0000);
+            }),
             "     inf|    -nan"
         );
     }
 
     #[test]
     fn levels_end_in_an_x() {
-        assert_eq!(written(|t| drop(t.level(1).level(9))), "\t\tx");
+        assert_eq!(
+            written(|t| {
+                t.level(1).level(9);
+            }),
+            "\t\tx"
+        );
     }
 }
