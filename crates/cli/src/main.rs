@@ -29,11 +29,14 @@ fn drop_in(args: Vec<OsString>) -> io::Result<u8> {
             return Ok(2);
         }
     };
-    let mut dump = Vec::new();
-    match &arguments.file {
-        Some(file) => dump = std::fs::read(file)?,
-        None => drop(io::stdin().lock().read_to_end(&mut dump)?),
-    }
+    let dump = match &arguments.file {
+        Some(file) => std::fs::read(file)?,
+        None => {
+            let mut dump = Vec::new();
+            io::stdin().lock().read_to_end(&mut dump)?;
+            dump
+        }
+    };
     let db = unwedge_hw::Db::builtin();
     let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
     match crashdec::run(&dump, &arguments.options, &db, &mut out, &mut err) {

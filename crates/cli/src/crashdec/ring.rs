@@ -130,22 +130,19 @@ fn list(
     walker.walk(stream, iova, &mut listing);
     let (carry, lost) = listing.finish();
     walk.carry = carry;
+    let registers = std::mem::replace(&mut walker.state.regs, Registers::new(0));
     for (iova, dwords) in lost.missing {
-        walk.diagnostics
-            .push(unwedge_base::Diagnostic::note(None, format!("could not find: {iova:016x} ({dwords})")));
+        walk.note(format!("could not find: {iova:016x} ({dwords})"));
     }
     if lost.too_deep > 0 {
-        walk.diagnostics.push(unwedge_base::Diagnostic::loss(
-            None,
-            format!("{} buffers inside too many others are not shown", lost.too_deep),
-        ));
+        walk.loss(None, format!("{} buffers inside too many others are not shown", lost.too_deep));
     }
     if lost.budget_spent {
         let message =
             "the command stream is too long, or its buffers call each other too often: the rest is not shown";
-        walk.diagnostics.push(unwedge_base::Diagnostic::loss(None, message));
+        walk.loss(None, message);
     }
-    std::mem::replace(&mut walker.state.regs, Registers::new(0))
+    registers
 }
 
 #[cfg(test)]
