@@ -413,12 +413,17 @@ fn push_hex(out: &mut Vec<u8>, colour: &str, value: u64, p: &Palette) {
     out.extend_from_slice(p.reset.as_bytes());
 }
 
-/// A register's name with the colours rnn gives its parts: `name[number].name+error`. `_HI` of an address stays plain.
-pub(crate) fn write_name(name: &str, p: &Palette, out: &mut Vec<u8>) {
+/// A register's name with the colours rnn gives its parts: `name[number].name+error`. `_HI` of an address (`high`) stays
+/// plain.
+pub(crate) fn write_name(name: &str, high: bool, p: &Palette, out: &mut Vec<u8>) {
     if p.reset.is_empty() && p.name.is_empty() {
         out.extend_from_slice(name.as_bytes());
         return;
     }
+    let (name, suffix) = match name.strip_suffix("_HI").filter(|_| high) {
+        Some(name) => (name, "_HI"),
+        None => (name, ""),
+    };
     let (name, offset) = match name.rsplit_once('+') {
         Some((name, offset)) => (name, Some(offset)),
         None => (name, None),
@@ -438,6 +443,7 @@ pub(crate) fn write_name(name: &str, p: &Palette, out: &mut Vec<u8>) {
         }
         out.extend_from_slice(rest.as_bytes());
     }
+    out.extend_from_slice(suffix.as_bytes());
     if let Some(offset) = offset {
         out.push(b'+');
         push(out, p.error, offset, p);
