@@ -395,7 +395,8 @@ pub enum TroubleKind {
         /// A plausible packet was found after them.
         resynced: bool,
     },
-    /// A header of a packet type that this generation does not have. Linear walks, which read it all the same, say so.
+    /// A header that this generation does not take: another generation's type, or a reserved bit set. Linear walks,
+    /// which read it all the same, say so.
     ForeignType {
         /// The dword.
         raw: u32,

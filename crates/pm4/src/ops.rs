@@ -154,7 +154,7 @@ impl<'w> Walker<'w> {
     /// The payload from dword `from` on is registers and values by turns.
     fn write_pairs(&mut self, cx: &Current<'_>, from: usize, sink: &mut dyn Sink) {
         let len = cx.packet.payload.len();
-        if len < from || (len - from) % 2 != 0 {
+        if len < from || !(len - from).is_multiple_of(2) {
             let needed = u32::try_from(len.max(from).saturating_add(len % 2)).unwrap_or(u32::MAX);
             self.trouble(cx.packet.place, TroubleKind::ShortPacket { needed }, sink);
         }
@@ -294,10 +294,8 @@ impl<'w> Walker<'w> {
                 _ => {}
             }
         }
-        if matches!(cx.packet.header.count(), 1 | 5) {
-            return;
-        }
-        if self.has(cx, 8, sink) {
+        let mode_only = matches!(cx.packet.header.count(), 0 | 1 | 5);
+        if !mode_only && self.has(cx, 8, sink) {
             self.mode_commands(frame, cx.arg64(6), cx.arg(5), cx, sink);
         }
     }

@@ -4,76 +4,50 @@
 
 use crate::GroupState;
 
-/// A set of small numbers that finds its members by words, so that an almost empty set is walked in no time.
+/// Registers per page.
+const PAGE: usize = 256;
+/// Words of a bit set over a page.
+const WORDS: usize = PAGE / 64;
+
+/// A run of registers, allocated when the first of them is written.
 #[derive(Clone, Debug)]
-struct BitSet {
-    words: Vec<u64>,
-    /// One bit per word that may hold a member.
-    occupied: Vec<u64>,
+struct Page {
+    values: [u32; PAGE],
+    /// Values at the draw before.
+    last: [u32; PAGE],
+    written: [u64; WORDS],
+    rewritten: [u64; WORDS],
 }
 
-impl BitSet {
-    fn new(len: usize) -> BitSet {
-        BitSet { words: vec![0; len.div_ceil(64)], occupied: vec![0; len.div_ceil(64 * 64)] }
-    }
+impl Page {
+    const EMPTY: Page =
+        Page { values: [0; PAGE], last: [0; PAGE], written: [0; WORDS], rewritten: [0; WORDS] };
+}
 
-    fn contains(&self, i: usize) -> bool {
-        self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
-    }
+/// Word and bit of a register in its page's bit sets.
+fn position(reg: u32) -> (usize, u64) {
+    let i = reg as usize % PAGE;
+    (i / 64, 1 << (i % 64))
+}
 
-    fn insert(&mut self, i: usize) {
-        if let (Some(word), Some(above)) = (self.words.get_mut(i / 64), self.occupied.get_mut(i / 4096)) {
-            *word |= 1 << (i % 64);
-            *above |= 1 << (i / 64 % 64);
-        }
-    }
-
-    fn remove(&mut self, i: usize) {
-        if let Some(word) = self.words.get_mut(i / 64) {
-            *word &= !(1 << (i % 64));
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        ones(&self.occupied).flat_map(|w| {
-            let word = self.words.get(w).copied().unwrap_or(0);
-            bits(word).map(move |b| w * 64 + b)
+/// Positions of the set bits of some words.
+fn ones<'a>(words: impl IntoIterator<Item = &'a u64>) -> impl Iterator<Item = usize> {
+    words.into_iter().enumerate().flat_map(|(i, &word)| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let at = rest.trailing_zeros() as usize;
+            rest &= rest.checked_sub(1)?;
+            Some(i * 64 + at)
         })
-    }
-
-    /// Empties the set, handing out each member on the way.
-    fn drain(&mut self, mut each: impl FnMut(usize)) {
-        for (o, above) in self.occupied.iter_mut().enumerate() {
-            for w in bits(std::mem::take(above)).map(|b| o * 64 + b) {
-                if let Some(word) = self.words.get_mut(w) {
-                    bits(std::mem::take(word)).for_each(|b| each(w * 64 + b));
-                }
-            }
-        }
-    }
-}
-
-/// Positions of the set bits of a word.
-fn bits(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let at = word.trailing_zeros();
-        word &= word.checked_sub(1)?;
-        Some(at as usize)
     })
-}
-
-/// Positions of the set bits of many words.
-fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(i, &w)| bits(w).map(move |b| i * 64 + b))
 }
 
 /// Registers of the GPU space, with what was written and when. Unwritten registers are unknown.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    values: Vec<u32>,
-    last: Vec<u32>,
-    written: BitSet,
-    rewritten: BitSet,
+    pages: Vec<Option<Box<Page>>>,
+    /// One bit per page that may hold rewritten registers.
+    touched: Vec<u64>,
 }
 
 impl Default for Registers {
@@ -84,98 +58,93 @@ impl Default for Registers {
 }
 
 impl Registers {
-    /// Nothing written; offsets from `len` on do not exist. Memory is touched as registers are.
+    /// Nothing written; offsets from `len` (rounded up to 256) on do not exist. Memory is used as registers are.
     pub fn new(len: usize) -> Registers {
-        Registers {
-            values: vec![0; len],
-            last: vec![0; len],
-            written: BitSet::new(len),
-            rewritten: BitSet::new(len),
-        }
+        let pages = len.div_ceil(PAGE);
+        Registers { pages: vec![None; pages], touched: vec![0; pages.div_ceil(64)] }
+    }
+
+    fn page(&self, reg: u32) -> Option<&Page> {
+        self.pages.get(reg as usize / PAGE)?.as_deref()
     }
 
     /// Writes a register. Offsets outside the register space are ignored.
     pub fn set(&mut self, reg: u32, value: u32) {
-        let i = reg as usize;
-        if let Some(slot) = self.values.get_mut(i) {
-            *slot = value;
-            self.written.insert(i);
-            self.rewritten.insert(i);
-        }
+        let index = reg as usize / PAGE;
+        let Some(slot) = self.pages.get_mut(index) else { return };
+        let page = slot.get_or_insert_with(|| Box::new(Page::EMPTY));
+        let (word, bit) = position(reg);
+        page.values[reg as usize % PAGE] = value;
+        page.written[word] |= bit;
+        page.rewritten[word] |= bit;
+        self.touched[index / 64] |= 1 << (index % 64);
     }
 
     /// Makes a register unknown: something wrote it, but what is not known.
     pub fn forget(&mut self, reg: u32) {
-        self.written.remove(reg as usize);
-        self.rewritten.remove(reg as usize);
+        if let Some(Some(page)) = self.pages.get_mut(reg as usize / PAGE) {
+            let (word, bit) = position(reg);
+            page.written[word] &= !bit;
+            page.rewritten[word] &= !bit;
+        }
     }
 
     /// Makes every register unknown, as before the first packet; [`raw`](Registers::raw) keeps its values.
     pub fn reset(&mut self) {
-        let Registers { last, written, rewritten, .. } = self;
-        rewritten.drain(|_| {});
-        written.drain(|i| {
-            if let Some(slot) = last.get_mut(i) {
-                *slot = 0;
-            }
-        });
+        for page in self.pages.iter_mut().flatten() {
+            **page = Page { values: page.values, ..Page::EMPTY };
+        }
+        self.touched.fill(0);
     }
 
     /// The value last written, if any packet wrote the register.
     pub fn get(&self, reg: u32) -> Option<u32> {
-        self.written.contains(reg as usize).then(|| self.raw(reg))
+        let page = self.page(reg)?;
+        let (word, bit) = position(reg);
+        (page.written[word] & bit != 0).then(|| page.values[reg as usize % PAGE])
     }
 
     /// The value last written, 0 when none was: for listings that print it so.
     pub fn raw(&self, reg: u32) -> u32 {
-        self.values.get(reg as usize).copied().unwrap_or(0)
+        self.page(reg).map_or(0, |page| page.values[reg as usize % PAGE])
     }
 
     /// The value it had at the draw before, 0 when it had none: for listings that mark changes.
     pub fn previous(&self, reg: u32) -> u32 {
-        self.last.get(reg as usize).copied().unwrap_or(0)
+        self.page(reg).map_or(0, |page| page.last[reg as usize % PAGE])
     }
 
     /// Written since the last draw.
     pub fn rewritten(&self, reg: u32) -> bool {
-        self.rewritten.contains(reg as usize)
+        let (word, bit) = position(reg);
+        self.page(reg).is_some_and(|page| page.rewritten[word] & bit != 0)
     }
 
     /// Registers written since the last draw, by offset.
     pub fn iter_rewritten(&self) -> impl Iterator<Item = u32> {
-        self.rewritten.iter().map(|i| i as u32)
+        ones(&self.touched).flat_map(|p| {
+            let page = self.pages.get(p).and_then(Option::as_deref).unwrap_or(&Page::EMPTY);
+            ones(&page.rewritten).map(move |i| (p * PAGE + i) as u32)
+        })
     }
 
     /// Every register written so far, by offset.
     pub fn iter_written(&self) -> impl Iterator<Item = u32> {
-        self.written.iter().map(|i| i as u32)
+        let pages = self.pages.iter().enumerate().filter_map(|(p, page)| Some((p, page.as_deref()?)));
+        pages.flat_map(|(p, page)| ones(&page.written).map(move |i| (p * PAGE + i) as u32))
     }
 
     /// A draw has been reported: its values become the [`previous`](Registers::previous) ones, and nothing counts as
     /// rewritten. The walker does this after each [`Draw`](crate::Draw) event that asks for it.
     pub fn mark_draw(&mut self) {
-        let Registers { values, last, rewritten, .. } = self;
-        rewritten.drain(|i| {
-            if let (Some(slot), Some(value)) = (last.get_mut(i), values.get(i)) {
-                *slot = *value;
-            }
-        });
-    }
-
-    /// The same registers, without copying what was never touched.
-    fn fork(&self) -> Registers {
-        let mut copy = Registers::new(self.values.len());
-        for reg in self.iter_written() {
-            copy.set(reg, self.raw(reg));
-            if let (Some(slot), Some(value)) = (copy.last.get_mut(reg as usize), self.last.get(reg as usize))
-            {
-                *slot = *value;
-            }
-            if !self.rewritten(reg) {
-                copy.rewritten.remove(reg as usize);
+        for p in ones(&self.touched) {
+            if let Some(Some(page)) = self.pages.get_mut(p) {
+                for i in ones(&std::mem::take(&mut page.rewritten)) {
+                    page.last[i] = page.values[i];
+                }
             }
         }
-        copy
+        self.touched.fill(0);
     }
 }
 
@@ -309,7 +278,7 @@ impl State {
     /// Gives BV registers of its own from here on.
     pub(crate) fn separate_threads(&mut self) {
         if self.bv.is_none() {
-            self.bv = Some(Box::new(self.regs.fork()));
+            self.bv = Some(Box::new(self.regs.clone()));
         }
     }
 
