@@ -155,7 +155,7 @@ fn what_is_not_a_dump_is_refused() {
 
 #[test]
 fn blocks_of_a7xx_have_pipes_and_locations() {
-    let text = DevcoreBuilder::complete(Generation::A7xx).text();
+    let text = DevcoreBuilder::complete(Generation::A7xx).era(Era::V6_17).text();
     let dump = Devcore::read(&text).unwrap();
     let block = &dump.shader_blocks[0];
     assert_eq!((block.pipe.as_deref(), block.location), (Some("A7XX_PIPE_BR"), Some(2)));

@@ -20,9 +20,9 @@ pub enum Era {
     V5_19,
     /// Flags of buffers, a7xx with pipes.
     V6_6,
-    /// Locations of shader blocks and clusters.
+    /// As 6.6, and what most distributions run.
     V6_12,
-    /// Page tables, VM log.
+    /// Page tables (since 6.14), VM log, locations of shader blocks and clusters, no more `_DATA` at the end of names.
     V6_17,
 }
 
@@ -106,6 +106,20 @@ impl Quirk {
 
 /// Builds a dump. Start with a generation, add what the test needs, end with [`DevcoreBuilder::text`] or
 /// [`DevcoreBuilder::build`].
+///
+/// ```
+/// use unwedge_testkit::{devcore::DevcoreBuilder, pm4};
+///
+/// let ib1 = pm4::pkt7(pm4::CP_WAIT_FOR_IDLE, &[]);
+/// let text = DevcoreBuilder::a6xx()
+///     .ring(0x1000, &pm4::indirect_buffer(0x10_0000, ib1.len() as u32))
+///     .with_ring(|ring| ring.rptr = Some(4))
+///     .bo(0x10_0000, 4096, "ib1", &ib1)
+///     .register64(0x928, 0x10_0000)
+///     .indexed("CP_SQE_STAT", &[0x12, 0x7026_8000])
+///     .text();
+/// assert!(text.starts_with(b"---\nkernel: 6.12.0\n"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct DevcoreBuilder {
     dump: Devcore<'static>,
@@ -389,13 +403,16 @@ impl DevcoreBuilder {
             bo.name = bo.name.take().filter(|_| self.era >= Era::V5_19);
             bo.flags = bo.flags.filter(|_| self.era >= Era::V6_6);
         }
-        if self.era < Era::V6_12 {
+        if self.era < Era::V6_17 {
             dump.shader_blocks.iter_mut().for_each(|b| b.location = None);
             dump.clusters.iter_mut().for_each(|c| c.location = None);
-        }
-        if self.era < Era::V6_17 {
             dump.page_tables = None;
             dump.vm_log.clear();
+        } else {
+            let shorter = |name: &str| name.strip_suffix("_DATA").map(|n| Cow::Owned(n.to_owned()));
+            for indexed in &mut dump.indexed {
+                indexed.name = shorter(&indexed.name).unwrap_or(std::mem::take(&mut indexed.name));
+            }
         }
         let mut headings = vec![Section::Ringbuffer];
         if a6xx {

@@ -15,12 +15,11 @@ pub fn dumps() -> Vec<(String, Vec<u8>)> {
         eprintln!("skipped: no {}", folder.join("index.csv").display());
         return Vec::new();
     };
-    let mut files: Vec<&str> = index
-        .lines()
-        .flat_map(|row| row.split(','))
-        .map(|cell| cell.trim_matches('"'))
-        .filter(|cell| cell.contains(".devcore"))
-        .collect();
+    let mut rows =
+        index.lines().map(|row| row.split(',').map(|cell| cell.trim_matches('"')).collect::<Vec<_>>());
+    let column = rows.next().and_then(|header| header.iter().position(|&name| name == "dump"));
+    let column = column.expect("the index has a column of dumps");
+    let mut files: Vec<&str> = rows.filter_map(|row| row.get(column).copied()).collect();
     files.sort_unstable();
     files.dedup();
     let read = |file: &str| {
