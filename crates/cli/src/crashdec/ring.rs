@@ -101,9 +101,14 @@ fn unread(ring: Dwords<'_>, pointers: &Ring, lookback: u32, generation: Generati
     (0..len).map(|i| ring.get(add(start, i) as usize).unwrap_or(0)).collect()
 }
 
-/// A header with parity; before a5xx everything may be one.
+/// A header; before a5xx everything may be one.
 pub fn is_header(raw: u32, generation: Generation) -> bool {
-    !generation.is_64bit() || (matches!(raw >> 28, 4 | 7) && Header::decode_lenient(raw).is_some())
+    !generation.is_64bit() || has_parity(raw)
+}
+
+/// A header of type 4 or 7.
+pub fn has_parity(raw: u32) -> bool {
+    matches!(raw >> 28, 4 | 7) && Header::decode_lenient(raw).is_some()
 }
 
 fn list(
