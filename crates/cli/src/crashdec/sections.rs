@@ -65,7 +65,7 @@ struct Entry {
 }
 
 impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
-    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db) -> Walk<'r, 'o, 'd> {
+    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db, said: Said) -> Walk<'r, 'o, 'd> {
         Walk {
             text,
             options: *options,
@@ -81,7 +81,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             zeros_left: ZEROS_SHOWN,
             streams_left: STREAMS,
             stream_due: false,
-            said: Said::default(),
+            said,
         }
     }
 
@@ -153,22 +153,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.said.say(Diagnostic::note(None, message));
     }
 
-    /// A line that does not fit into its section is shown as it is.
-    fn misfit(&mut self, line: &Line<'_>) {
-        if !line.text().is_empty() {
-            let section = line.section.map_or("", Section::name);
-            self.loss(Some(line.span), format!("malformed line in section {section}"));
-        }
-        self.echo(line);
-    }
-
     /// `630 (6.3.0.2)`
     fn revision(&mut self, span: Span, value: &[u8]) {
         let mut numbers = value.split(|c| !c.is_ascii_digit()).filter(|n| !n.is_empty());
         let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
         let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
         let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
-            return self.loss(Some(span), "malformed revision");
+            return;
         };
         let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
         let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
@@ -205,16 +196,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     fn ringbuffer(&mut self, line: &Line<'_>) {
         if let LineKind::ListItem { key: "id", value, .. } = line.kind {
-            let id = Number::decimal(value).map_or(0, |n| n.to_u32().0);
+            let id = decimal(value);
             self.rings.push(Ring { id, ..Ring::default() });
             return self.echo(line);
         }
-        let Some(ring) = self.rings.last_mut() else { return self.misfit(line) };
-        let decimal = |value: &[u8]| Number::decimal(value).map_or(0, |n| n.to_u32().0);
+        let Some(ring) = self.rings.last_mut() else { return self.echo(line) };
         match &line.kind {
-            LineKind::Field { key: "iova", value, .. } => {
-                ring.iova = Number::hex(value).map_or(0, |n| n.to_u64().0)
-            }
+            LineKind::Field { key: "iova", value, .. } => ring.iova = hex(value),
             LineKind::Field { key: "rptr", value, .. } => ring.rptr = decimal(value),
             LineKind::Field { key: "wptr", value, .. } => ring.wptr = decimal(value),
             LineKind::Field { key: "size", value, .. } => ring.size = decimal(value),
@@ -228,13 +216,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     contents: Some(contents),
                     name: String::new(),
                 };
-                if buffer.size > u64::from(ring.size) {
-                    self.loss(Some(line.span), "a ring holds more than its size says");
-                }
                 self.memory.add(buffer);
                 return;
             }
-            _ => return self.misfit(line),
+            _ => return self.echo(line),
         }
         self.echo(line);
     }
@@ -242,10 +227,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     fn bo(&mut self, line: &Line<'_>) {
         match &line.kind {
             LineKind::ListItem { key: "iova", value, .. } => {
-                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+                self.entry.iova = hex(value);
             }
             LineKind::Field { key: "size", value, .. } => {
-                let size = u64::from(Number::decimal(value).map_or(0, |n| n.to_u32().0));
+                let size = u64::from(decimal(value));
                 self.entry.size = size;
                 let iova = self.entry.iova;
                 let end = iova.wrapping_add(size);
@@ -270,13 +255,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.dump(&contents, size, 1);
                 }
                 let stored = 4 * contents.len() as u64;
-                if stored > size.next_multiple_of(4) {
-                    self.loss(Some(line.span), "a buffer holds more than its size says");
-                }
                 let size = size.max(stored);
                 self.memory.add(Buffer { iova, size, contents: Some(contents), name: String::new() });
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -299,11 +281,11 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     fn gmu_buffer(&mut self, line: &Line<'_>) -> Option<Vec<u32>> {
         match &line.kind {
             LineKind::Field { key: "iova", value, .. } => {
-                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+                self.entry.iova = hex(value);
                 self.echo(line);
             }
             LineKind::Field { key: "size", value, .. } => {
-                self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                self.entry.size = u64::from(decimal(value));
                 self.echo(line);
             }
             LineKind::Field { key, value, .. } => {
@@ -314,7 +296,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::DataHeader => {}
             LineKind::Data(blob) => return Some(blob.decode()),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
         None
     }
@@ -359,7 +341,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     /// A line of `registers:`, `registers-gmu:` or a cluster.
     fn register(&mut self, line: &Line<'_>, space: Space) {
-        let LineKind::Register { offset, value, .. } = line.kind else { return self.misfit(line) };
+        let LineKind::Register { offset, value, .. } = line.kind else { return self.echo(line) };
         let reg = offset / 4;
         if line.section == Some(Section::Registers) {
             self.registers.set(reg, value);
@@ -385,7 +367,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match line.kind {
             LineKind::Register { .. } => self.register(line, Space::Gpu),
             LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -403,7 +385,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::Field { key, value, .. } => {
                 if *key == "dwords" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -417,7 +399,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 self.entry.name = name;
             }
             LineKind::ListItem { .. } => self.echo(line),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -431,7 +413,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::Field { key, value, .. } => {
                 if *key == "size" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -449,7 +431,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
                 self.dump(&contents, 4 * self.entry.size, 1);
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -457,7 +439,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match &line.kind {
             LineKind::Field { key, value, .. } => {
                 if *key == "count" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -469,7 +451,17 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.dump(&contents, 4 * self.entry.size, 1);
                 }
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
+}
+
+/// A number; what is none counts as 0, as the dump's reader reports it.
+fn decimal(text: &[u8]) -> u32 {
+    Number::decimal(text).map_or(0, |n| n.to_u32().0)
+}
+
+/// An address.
+fn hex(text: &[u8]) -> u64 {
+    Number::hex(text).map_or(0, |n| n.to_u64().0)
 }
