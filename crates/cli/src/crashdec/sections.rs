@@ -12,6 +12,9 @@ use unwedge_pm4::Registers;
 /// that nothing but a claimed size says how many there are.
 const ZEROS_SHOWN: u64 = 16 << 20;
 
+/// First number of the revision of a7xx chips that have no GPU id.
+const CORE_A7XX: u32 = 67;
+
 /// Command streams that one listing may show.
 const STREAMS: u32 = 4;
 
@@ -171,7 +174,11 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             None => {
                 self.text.str("Unsupported device").end();
-                let family = if gpu_id >= 100 { gpu_id / 100 } else { core & 0xff };
+                let family = match core {
+                    _ if gpu_id >= 100 => gpu_id / 100,
+                    CORE_A7XX => 7,
+                    core => core,
+                };
                 Generation::from_number(family)
             }
         };

@@ -297,6 +297,8 @@ fn an_unknown_device_of_a_known_generation_is_decoded() {
     assert!(text.contains("\nUnsupported device\n"));
     assert!(text.contains("found ring!"));
     assert!(err.contains("decoded as a6xx") && !lost, "{err}");
+    let (_, err, _) = shown(&DevcoreBuilder::a7xx().revision(0, [67, 9, 9, 9]).text(), SUMMARY);
+    assert!(err.contains("decoded as a7xx"), "{err}");
 }
 
 #[test]
