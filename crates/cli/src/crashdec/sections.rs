@@ -91,11 +91,8 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     /// Lists the whole dump; returns what was wrong with it.
     pub fn run(mut self, dump: &[u8]) -> Said {
         for line in Lines::new(dump) {
-            if let Some(end) = self.text.ended() {
-                if end == End::TooLong {
-                    self.loss(Some(line.span), "the listing is too long: the rest is not shown");
-                }
-                return self.said;
+            if self.text.ended().is_some() {
+                break;
             }
             if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
                 self.leave_section();
@@ -104,6 +101,9 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             self.line(&line);
         }
         self.leave_section();
+        if self.text.ended() == Some(End::TooLong) {
+            self.loss(None, "the listing is too long: the rest is not shown");
+        }
         if self.chip.is_none() {
             self.loss(None, "no revision: registers, packets and queues are not decoded");
         }
