@@ -7,7 +7,7 @@
 
 use super::sections::Walk;
 use crate::text::{Pair, RegisterPrinter, hex_ascii};
-use unwedge_base::{Diagnostic, Dwords, Generation};
+use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Space;
 
 /// The pool as read out.
@@ -148,8 +148,7 @@ impl<'m> MemPool<'m> {
                 walk.text.str("\tblock ").hex(u64::from(block), 1).end();
             }
             if block >= BLOCKS {
-                walk.diagnostics
-                    .push(Diagnostic::loss(None, format!("CP_MEMPOOL: block {block:x} too large")));
+                walk.loss(None, format!("CP_MEMPOOL: block {block:x} too large"));
             }
             block < BLOCKS
         };
@@ -158,8 +157,7 @@ impl<'m> MemPool<'m> {
         }
         while (block, chunk) != last {
             if seen >= BLOCKS * CHUNKS_PER_BLOCK {
-                let message = "CP_MEMPOOL: a queue has no end";
-                walk.diagnostics.push(Diagnostic::loss(None, message));
+                walk.loss(None, "CP_MEMPOOL: a queue has no end");
                 return;
             }
             seen += 1;

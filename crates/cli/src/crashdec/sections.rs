@@ -1,8 +1,8 @@
 //! The walk over a dump's lines, section by section.
 
 use super::ring::{self, Ring};
-use super::{Options, hfi, indexed};
-use crate::text::{COLORS, Carry, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
+use super::{Options, Said, hfi, indexed};
+use crate::text::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
 use unwedge_hw::{Db, Device, Gpu, Palette, Space};
@@ -11,6 +11,9 @@ use unwedge_pm4::Registers;
 /// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
 /// that nothing but a claimed size says how many there are.
 const ZEROS_SHOWN: u64 = 16 << 20;
+
+/// Command streams that one listing may show.
+const STREAMS: u32 = 4;
 
 /// A dump being listed.
 pub struct Walk<'r, 'o, 'd> {
@@ -29,8 +32,10 @@ pub struct Walk<'r, 'o, 'd> {
     fault: Option<u64>,
     entry: Entry,
     zeros_left: u64,
-    ring_shown: bool,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    /// Command streams that may still be shown: one per revision, as dumps may be put together.
+    streams_left: u32,
+    stream_due: bool,
+    said: Said,
 }
 
 /// The GPU, as far as the dump says.
@@ -74,16 +79,20 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             fault: None,
             entry: Entry::default(),
             zeros_left: ZEROS_SHOWN,
-            ring_shown: false,
-            diagnostics: Vec::new(),
+            streams_left: STREAMS,
+            stream_due: false,
+            said: Said::default(),
         }
     }
 
     /// Lists the whole dump; returns what was wrong with it.
-    pub fn run(mut self, dump: &[u8]) -> Vec<Diagnostic> {
+    pub fn run(mut self, dump: &[u8]) -> Said {
         for line in Lines::new(dump) {
-            if self.text.is_broken() {
-                break;
+            if let Some(end) = self.text.ended() {
+                if end == End::TooLong {
+                    self.loss(Some(line.span), "the listing is too long: the rest is not shown");
+                }
+                return self.said;
             }
             if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
                 self.leave_section();
@@ -93,15 +102,15 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
         self.leave_section();
         if self.chip.is_none() {
-            self.loss(None, "no revision: registers, packets and queues are not decoded".to_owned());
+            self.loss(None, "no revision: registers, packets and queues are not decoded");
         }
-        self.diagnostics
+        self.said
     }
 
     /// The command stream follows the registers that say where the hardware was in it.
     fn leave_section(&mut self) {
-        if self.entry.section == Some(Section::Registers) && !self.ring_shown {
-            self.ring_shown = true;
+        if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {
+            self.streams_left = self.streams_left.saturating_sub(1);
             ring::show(self);
         }
     }
@@ -136,12 +145,12 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.text.bytes(line.raw);
     }
 
-    pub(super) fn loss(&mut self, span: Option<Span>, message: String) {
-        self.diagnostics.push(Diagnostic::loss(span, message));
+    pub(super) fn loss(&mut self, span: Option<Span>, message: impl Into<String>) {
+        self.said.say(Diagnostic::loss(span, message));
     }
 
     pub(super) fn note(&mut self, message: String) {
-        self.diagnostics.push(Diagnostic::note(None, message));
+        self.said.say(Diagnostic::note(None, message));
     }
 
     /// A line that does not fit into its section is shown as it is.
@@ -159,7 +168,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
         let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
         let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
-            return self.loss(Some(span), "malformed revision".to_owned());
+            return self.loss(Some(span), "malformed revision");
         };
         let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
         let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
@@ -183,6 +192,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             self.note(format!("device {gpu_id} ({chip_id}) is not known; decoded as {generation}"));
         }
         self.chip = Some(Chip { gpu: self.db.gpu(generation), device, gpu_id });
+        self.stream_due = self.streams_left > 0;
         self.registers = Registers::new(if generation.is_64bit() { 0x4_0000 } else { 0x8000 });
     }
 
@@ -219,7 +229,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     name: String::new(),
                 };
                 if buffer.size > u64::from(ring.size) {
-                    self.loss(Some(line.span), "a ring holds more than its size says".to_owned());
+                    self.loss(Some(line.span), "a ring holds more than its size says");
                 }
                 self.memory.add(buffer);
                 return;
@@ -240,12 +250,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 let iova = self.entry.iova;
                 let end = iova.wrapping_add(size);
                 self.text.str("  - iova: 0x").hex(iova, 16).str("-0x").hex(end, 16);
-                match self.fault {
-                    Some(fault) if iova <= fault && fault < end => drop(self.text.str("\t==")),
-                    Some(fault) if iova <= fault && fault < end.wrapping_add(size) => {
-                        drop(self.text.str("\t>="))
+                if let Some(fault) = self.fault {
+                    let near = end.wrapping_add(size);
+                    if (iova..end).contains(&fault) {
+                        self.text.str("\t==");
+                    } else if (iova..near).contains(&fault) {
+                        self.text.str("\t>=");
                     }
-                    _ => {}
                 }
                 self.text.end();
                 self.text.str("    size: ").dec(size).str(" (0x").hex(size, 1).str(")").end();
@@ -260,7 +271,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
                 let stored = 4 * contents.len() as u64;
                 if stored > size.next_multiple_of(4) {
-                    self.loss(Some(line.span), "a buffer holds more than its size says".to_owned());
+                    self.loss(Some(line.span), "a buffer holds more than its size says");
                 }
                 let size = size.max(stored);
                 self.memory.add(Buffer { iova, size, contents: Some(contents), name: String::new() });

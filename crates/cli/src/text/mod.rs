@@ -16,7 +16,7 @@ mod summary;
 pub use disasm::{Shader, disassemble};
 pub use hex::hex_ascii;
 pub use marker::{Marker, Target};
-pub use out::Text;
+pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
 use crate::text::registers::Special;
@@ -419,6 +419,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
 impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        if self.text.ended().is_some() {
+            return Flow::Skip;
+        }
         match event {
             Event::Packet(packet) => self.packet(state, packet),
             Event::PacketEnd(packet) => self.packet_end(packet),

@@ -10,13 +10,25 @@ const PIECE: usize = 64 << 10;
 pub struct Text<'o> {
     buffer: Vec<u8>,
     out: &'o mut dyn Write,
-    broken: bool,
+    /// Bytes that may still be handed on.
+    left: u64,
+    end: Option<End>,
+}
+
+/// Why text is not written any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The receiver does not take it.
+    Refused,
+    /// There is more of it than allowed.
+    TooLong,
 }
 
 impl<'o> Text<'o> {
-    /// Text that goes to `out`.
-    pub fn new(out: &'o mut dyn Write) -> Text<'o> {
-        Text { buffer: Vec::with_capacity(PIECE + (PIECE >> 2)), out, broken: false }
+    /// Text that goes to `out`, at most about `limit` bytes of it: a few lines of a hostile dump may stand for more
+    /// than anybody can read.
+    pub fn new(out: &'o mut dyn Write, limit: u64) -> Text<'o> {
+        Text { buffer: Vec::with_capacity(PIECE + (PIECE >> 2)), out, left: limit, end: None }
     }
 
     /// The collected bytes, for writers that append by themselves.
@@ -132,17 +144,27 @@ impl<'o> Text<'o> {
     /// Hands everything on.
     pub fn finish(&mut self) {
         self.hand_on(1);
-        self.broken |= self.out.flush().is_err();
+        if self.out.flush().is_err() {
+            self.end = Some(End::Refused);
+        }
     }
 
-    /// Whether the receiver is gone, so that writing more is pointless.
-    pub fn is_broken(&self) -> bool {
-        self.broken
+    /// Whether writing more is pointless, and why.
+    pub fn ended(&self) -> Option<End> {
+        self.end
     }
 
     fn hand_on(&mut self, from: usize) {
         if self.buffer.len() >= from {
-            self.broken = self.broken || self.out.write_all(&self.buffer).is_err();
+            if self.end.is_none() {
+                match self.left.checked_sub(self.buffer.len() as u64) {
+                    None => self.end = Some(End::TooLong),
+                    Some(left) => self.left = left,
+                }
+                if self.out.write_all(&self.buffer).is_err() {
+                    self.end = Some(End::Refused);
+                }
+            }
             self.buffer.clear();
         }
     }
@@ -156,7 +178,7 @@ mod tests {
 
     fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out);
+        let mut text = Text::new(&mut out, u64::MAX);
         write(&mut text);
         text.finish();
         String::from_utf8(out).unwrap()
@@ -204,6 +226,18 @@ mod tests {
             }),
             "     inf|    -nan"
         );
+    }
+
+    #[test]
+    fn a_limit_ends_the_text() {
+        let mut out = Vec::new();
+        let mut text = Text::new(&mut out, 3 * PIECE as u64);
+        while text.ended().is_none() {
+            text.str("line").end();
+        }
+        assert_eq!(text.ended(), Some(End::TooLong));
+        let before = out.len();
+        assert!((3 * PIECE..=5 * PIECE).contains(&before));
     }
 
     #[test]

@@ -111,7 +111,9 @@ impl<'d> CffText<'_, '_, 'd> {
     fn nop(&mut self, p: Dwords<'_>) {
         let mut text = p;
         match p.get(0) {
-            Some(NOP_MESSAGE) => drop(self.text.str("### ")),
+            Some(NOP_MESSAGE) => {
+                self.text.str("### ");
+            }
             Some(NOP_BEGIN) => {
                 self.carry.scopes = self.carry.scopes.saturating_add(1);
                 self.text.str(">>> #").int(self.carry.scopes).str(": ");
@@ -161,9 +163,9 @@ impl<'d> CffText<'_, '_, 'd> {
         let shown = [(!self.options.summary, None), (self.carry.needs_wfi, Some("NEEDS WFI: "))];
         for (_, front) in shown.into_iter().filter(|(shown, _)| *shown) {
             match front {
-                None => drop(self.text.level(level)),
-                Some(front) => drop(self.text.str(front)),
-            }
+                None => self.text.level(level),
+                Some(front) => self.text.str(front),
+            };
             self.text.str("rmw (");
             names::write_at(self.space(), reg & 0xffff, &palette, self.text);
             self.text.str(" & 0x").hex(u64::from(and), 8).str(") | 0x").hex(u64::from(or), 8).str(")").end();

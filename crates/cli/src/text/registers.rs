@@ -76,7 +76,9 @@ impl RegisterPrinter<'_, '_> {
         text.str(": ");
         match space.at(pair.reg).and_then(|e| e.ty()) {
             Some(ty) => ty.write(pair.value, variants, self.palette, text.buffer()),
-            None => drop(text.hex(pair.value, 8)),
+            None => {
+                text.hex(pair.value, 8);
+            }
         }
     }
 

@@ -140,7 +140,8 @@ impl<'m> Naive<'m> {
                 let units = u64::from(reg.width / 32);
                 let stride = if reg.length == 1 { reg.stride } else { reg.stride.max(units) };
                 let from = offset.checked_sub(reg.offset)?;
-                let (i, unit) = if stride == 0 { (0, from) } else { (from / stride, from % stride) };
+                let i = from.checked_div(stride).unwrap_or(0);
+                let unit = from - i * stride;
                 if unit >= units || i >= reg.length {
                     return None;
                 }
