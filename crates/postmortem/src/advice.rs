@@ -65,7 +65,7 @@ impl Knob {
             (Driver::Turnip, "", _) | (Driver::Freedreno, _, "") | (_, "", "") => return None,
             (Driver::Turnip, ..) | (Driver::Unknown, _, "") => turnip,
             (Driver::Freedreno, ..) | (Driver::Unknown, "", _) => freedreno,
-            (Driver::Unknown, ..) => format!("{turnip} (Turnip) or {freedreno} (freedreno)"),
+            (Driver::Unknown, ..) => format!("{turnip} {freedreno}"),
         };
         Some(Advice { action, reason: self.reason.to_owned() })
     }
@@ -118,15 +118,16 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
         });
         return out;
     }
-    if !sure(FindingKind::CpWait) || open > 0 {
+    let waits_for_itself = sure(FindingKind::CpWait) && open == 0;
+    if !waits_for_itself {
         let range = match open {
             0 | 1 => "serializes the work, so that the stop is at the culprit".to_owned(),
             n => format!("serializes the work: narrows the range from {n} pieces of work to 1"),
         };
         let knob = Knob { turnip: "flushall,syncdraw", freedreno: "flush", reason: "" };
         out.extend(knob.advice(driver).map(|a| Advice { reason: range, ..a }));
+        out.extend(by_scene(stop).into_iter().filter_map(|knob| knob.advice(driver)));
     }
-    out.extend(by_scene(stop).into_iter().filter_map(|knob| knob.advice(driver)));
     if findings.iter().any(|f| f.kind == FindingKind::Busy && f.title.contains("shader processors are")) {
         out.push(Advice {
             action: "IR3_SHADER_DEBUG=nouboopt,nopreamble,nofp16".to_owned(),

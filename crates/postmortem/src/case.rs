@@ -25,7 +25,7 @@ impl<'a> Values<'a> {
         Values { section, space, wide, sorted }
     }
 
-    /// The dump has this section.
+    /// The dump does not have this section.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
@@ -140,13 +140,6 @@ impl<'a> Case<'a> {
             Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
         evidence.span = Some(block.span);
         Some((words, evidence))
-    }
-
-    /// The name of the buffer that holds an address, for people: `buffer 0x1000…`, `ring 0`.
-    pub fn place_name(&self, iova: u64) -> Option<String> {
-        let buffer = self.memory.find(iova)?;
-        let name = if buffer.name.is_empty() { String::new() } else { format!(" \"{}\"", buffer.name) };
-        Some(format!("{:#x}{name}+{:#x}", buffer.iova, iova.saturating_sub(buffer.iova)))
     }
 }
 

@@ -57,7 +57,9 @@ fn garbage_at_stop(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
     let trust = match (agree, in_stream.is_some()) {
         (true, _) => Trust::Certain,
         (false, true) => Trust::Possible,
-        (false, false) => Trust::Likely,
+        // Firmware may use $01 for something else while it works on a packet.
+        (false, false) if case.sqe.as_ref().is_some_and(|s| s.confirmed) => Trust::Likely,
+        (false, false) => Trust::Possible,
     };
     let deliberate = POISON.contains(&raw);
     let title = if deliberate {

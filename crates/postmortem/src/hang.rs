@@ -450,10 +450,10 @@ fn describe(
         if let Some(fetch) =
             c.level.checked_sub(2).and_then(|l| fetches.get(usize::from(l))).and_then(Option::as_ref)
         {
-            // The level above is fetched ahead of the call in work.
-            let parent = c.parent.and_then(|i| calls.get(i));
-            if let Some(parent) = parent.filter(|p| p.iova == fetch.base) {
-                end = end.max(parent.size.saturating_sub(fetch.unread()).saturating_sub(1));
+            // The level above is fetched ahead of the call in work, maybe into another buffer.
+            if let Some(parent) = c.parent.and_then(|i| calls.get(i)) {
+                let left = if parent.iova == fetch.base { fetch.unread() } else { 0 };
+                end = end.max(parent.size.saturating_sub(left).saturating_sub(1));
             }
         }
         call = c.parent;
@@ -486,10 +486,21 @@ fn describe(
     levels.extend(sds.map(|(position, ..)| position));
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
     let reached = scene.reached;
+    let mut evidence = seen(case, ring);
+    evidence.insert(usize::from(case.sqe.is_some()), Evidence::new("position", range_words(&levels)));
     let point =
         HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
     let walked = (window.start, window.len);
-    Stop { ring, walked, point, evidence: evidence(case, ring), headers_agree, scene, reached }
+    Stop { ring, walked, point, evidence, headers_agree, scene, reached }
+}
+
+/// `dwords 53…65 of the ring, 191…220 of IB1, 93…94 of IB2`.
+fn range_words(levels: &[LevelPosition]) -> String {
+    let level = |l: &LevelPosition| {
+        let name = if l.level == 0 { "the ring" } else { l.name() };
+        format!("{}…{} of {name}", l.range.0, l.range.1)
+    };
+    format!("dwords {}", levels.iter().map(level).collect::<Vec<_>>().join(", "))
 }
 
 /// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is the SQE's.
@@ -527,7 +538,7 @@ fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
     }
 }
 
-fn evidence(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
+fn seen(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
     let mut out = Vec::new();
     if let Some(sqe) = &case.sqe {
         let name = header_of(sqe.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
@@ -552,7 +563,19 @@ fn evidence(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
         (e.iova, e.span) = (Some(r.iova), Some(r.span));
         out.push(e);
     }
+    if let Some(sqe) = &case.sqe {
+        let section = "indexed-registers CP_SQE_STAT";
+        out.push(Evidence::new(section, format!("from $01 on: {}", hex_words(&sqe.registers))));
+        out.push(Evidence::new(
+            section,
+            format!("behind the registers, meaning unknown: {}", hex_words(&sqe.rest)),
+        ));
+    }
     out
+}
+
+fn hex_words(words: &[u32]) -> String {
+    words.iter().map(|w| format!("{w:08x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// `rptr 40, wptr 56`.

@@ -67,14 +67,15 @@ pub fn work_words(case: &Case<'_>, work: &Work, packet: bool) -> String {
     }
 }
 
-/// In which pass, and which bin: `sysmem`, `gmem, bin 0,0…127,63`.
+/// In which pass, and which bin: `sysmem`, `gmem, bin 2 (256,0…511,255)`. Bins count from 0.
 pub fn pass_words(case: &Case<'_>, stop: &Stop) -> Option<String> {
     let pass = pass_name(case.gpu.generation(), stop.scene.marker?)?;
-    let bin = stop.scene.bin;
-    if pass.starts_with("gmem") && (bin.x2, bin.y2) != (0, 0) {
-        return Some(format!("{pass}, bin {},{}…{},{}", bin.x1, bin.y1, bin.x2, bin.y2));
-    }
-    Some(pass.to_owned())
+    let bin = stop.scene.bins.checked_sub(1).filter(|_| pass.starts_with("gmem"));
+    Some(match (bin, stop.scene.scissor) {
+        (Some(bin), Some([x1, y1, x2, y2])) => format!("{pass}, bin {bin} ({x1},{y1}…{x2},{y2})"),
+        (Some(bin), None) => format!("{pass}, bin {bin}"),
+        (None, _) => pass.to_owned(),
+    })
 }
 
 /// The CP waits in the packet at the stop.
@@ -146,11 +147,12 @@ pub struct Open<'s> {
     pub pending_waits: u32,
 }
 
-/// Work since the last CP_WAIT_FOR_IDLE that is known to be over.
+/// Work since the last CP_WAIT_FOR_IDLE that is known to be over; none if the hardware is idle.
 pub fn open_work<'s>(stop: &'s Stop, pool: Option<&Mempool>, case: &Case<'_>) -> Open<'s> {
     let pending = pool.map_or(0, |pool| pool.queues.iter().map(|q| waits_in(q, case)).max().unwrap_or(0));
     let since = stop.scene.waits.saturating_sub(pending);
-    let work = stop.scene.work.iter().rev().filter(|w| w.waits_before >= since).collect();
+    let idle = idle_behind_cp(case) == Some(true);
+    let work = stop.scene.work.iter().rev().filter(|w| !idle && w.waits_before >= since).collect();
     Open { work, pending_waits: pending }
 }
 
@@ -266,10 +268,10 @@ pub fn bv_thread(case: &Case<'_>) -> Option<Finding> {
 /// Writes that the clusters have not taken.
 pub fn queued(case: &Case<'_>, pool: &Mempool, source: &Evidence) -> Option<Finding> {
     let behind = pool.queues.iter().filter(|q| !q.writes.is_empty()).max_by_key(|q| q.writes.len())?;
-    let mut evidence = vec![source.clone()];
+    let mut evidence = Vec::new();
     for queue in pool.queues.iter().filter(|q| !q.writes.is_empty()) {
         let what = format!(
-            "CLUSTER_{}: {} writes, next {}",
+            "CLUSTER_{}: {} queued, next {}",
             queue.cluster,
             queue.writes.len(),
             next_write(queue, case)

@@ -132,6 +132,7 @@ fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {
     assert_eq!(report.findings[0].kind, FindingKind::HangPoint);
     assert!(report.findings[0].title.contains("in sysmem"), "{}", report.findings[0].title);
     assert!(report.findings[0].why.contains("the CP waits in CP_WAIT_REG_MEM"));
+    assert!(report.advice.iter().all(|a| !a.action.contains("flush")), "the work before it is done");
 }
 
 #[test]
@@ -211,16 +212,29 @@ fn a_stop_in_a_buffer_that_is_behind_the_one_fetched() {
 #[test]
 fn the_same_buffer_called_for_every_bin() {
     let body = [pkt7(CP_NOP, &[7]), draw()].concat();
-    let bin = [indirect_buffer(IB2, body.len() as u32), pkt7(CP_WAIT_FOR_IDLE, &[])].concat();
-    let ib1 = [bin.clone(), bin.clone(), bin.clone(), bin].concat();
+    let tile = |i: u32| {
+        [
+            pkt7(CP_SET_MARKER, &[4]),
+            pkt4(offset(Generation::A6xx, "GRAS_SC_WINDOW_SCISSOR_TL"), &[64 * i, (64 * i + 63) | 31 << 16]),
+            indirect_buffer(IB2, body.len() as u32),
+            pkt7(CP_WAIT_FOR_IDLE, &[]),
+        ]
+        .concat()
+    };
+    let ib1 = [tile(0), tile(1), tile(2), tile(3)].concat();
     // In the third bin: IB1 is consumed up to and including the third call.
-    let unread = ib1.len() - 14;
+    let unread = ib1.len() - (2 * tile(0).len() + 9);
     let headers = [draw()[0], pkt7(CP_NOP, &[7])[0], 0];
     let report = explain(stopped(At { ib1: (&ib1, unread), ib2: Some((&body, 1)), headers }).1);
     let hang = report.hang.as_ref().unwrap();
     assert_eq!(hang.iova, Some(IB2 + 8));
-    assert_eq!(hang.levels[1].range.0, 10, "the third of four calls");
+    assert_eq!(hang.levels[1].range.0, 2 * tile(0).len() as u64 + 5, "the third of four calls");
     assert_eq!(hang.draw, Some(2));
+    assert!(
+        report.findings[0].title.ends_with("in gmem, bin 2 (128,0…191,31)"),
+        "{}",
+        report.findings[0].title
+    );
 }
 
 #[test]
@@ -630,4 +644,39 @@ fn a_queue_that_is_a_few_dwords_ahead_of_the_sqe() {
     let report = explain(stopped(At { ib1: (&ib1, 1), ib2: None, headers }).1);
     let hang = report.hang.as_ref().unwrap();
     assert_eq!((hang.iova, hang.trust, hang.draw), (Some(IB1 + 8), Trust::Certain, Some(0)));
+}
+
+#[test]
+fn a_stop_in_the_ring_behind_a_finished_ib() {
+    let ib1 = pkt7(CP_NOP, &[1]);
+    let wait = wait_for_fence();
+    let ring = [pkt7(CP_NOP, &[2]), indirect_buffer(IB1, ib1.len() as u32), wait.clone(), pkt7(CP_NOP, &[3])]
+        .concat();
+    let mut dump =
+        stopped(At { ib1: (&ib1, 0), ib2: None, headers: [wait[0], indirect_buffer(0, 0)[0], 0] }).1.build();
+    dump.rings[0].data = Some(unwedge_capture::devcore::Blob::encode(&ring));
+    dump.rings[0].wptr = Some(ring.len() as u32);
+    dump.rings[0].rptr = Some(13);
+    for register in &mut dump.registers {
+        let rptr = offset(Generation::A6xx, "CP_RB_RPTR");
+        if register.reg == rptr {
+            register.value = 15;
+        }
+    }
+    // Two of the 15 dwords are still in the queue.
+    let report = explain_msm(&dump, &Db::builtin());
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.levels.len(), hang.packet.as_deref()), (1, Some("CP_WAIT_REG_MEM")));
+    assert_eq!((hang.iova, hang.trust), (Some(RING + 6 * 4), Trust::Certain));
+}
+
+#[test]
+fn an_unconfirmed_sqe_register_is_weak_evidence_of_corruption() {
+    let mut dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] }).1.build();
+    let mut sqe = [0u32; 51];
+    sqe[1] = 0x1234_5678;
+    dump.indexed[0].data = Some(unwedge_capture::devcore::Blob::encode(&sqe));
+    let report = explain_msm(&dump, &Db::builtin());
+    assert_eq!(find(&report, FindingKind::CorruptStream).trust, Trust::Possible);
+    assert_eq!(report.hang.as_ref().unwrap().trust, Trust::Possible);
 }

@@ -20,7 +20,7 @@ use unwedge_postmortem::hang::{self, Stop};
 const MAX_GAP: usize = 1 << 20;
 
 /// Walks every ring. Returns what was left out.
-pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+pub fn write(case: &Case<'_>, input_bytes: usize, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let gpu = case.gpu;
     let mut diagnostics = Vec::new();
     for stretch in stretches(case, hang::locate(case).as_ref()) {
@@ -31,7 +31,7 @@ pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
             iova: stretch.iova.map(Hex::wide),
             dwords: stretch.dwords.len(),
         });
-        let mut walker = Walker::new(gpu, &case.memory, Options::default());
+        let mut walker = Walker::new(gpu, &case.memory, options(input_bytes));
         let mut sink = JsonSink { gpu, lines, spent: false };
         walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut sink);
         if sink.spent {
@@ -41,6 +41,11 @@ pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
         }
     }
     diagnostics
+}
+
+/// Every dword walked makes a line at most; buffers that are called again and again must not make an endless listing.
+pub fn options(input_bytes: usize) -> Options {
+    Options { budget: (512 << 10) + input_bytes as u64, ..Options::default() }
 }
 
 /// What of a ring is walked.
@@ -418,6 +423,8 @@ impl JsonSink<'_, '_> {
             registers: state
                 .regs
                 .iter_rewritten()
+                // A draw that does not end the span of writes leaves them to the one that does.
+                .take_while(|_| d.summary)
                 .map(|offset| StateRegister {
                     offset: Hex::offset(offset),
                     name: gpu.reg(offset).map(|r| r.name()),
