@@ -423,10 +423,16 @@ fn broken_dumps_end_orderly() {
     let hung = std::fs::read(&file).unwrap();
     for seed in 0..150u64 {
         let broken = unwedge_testkit::mutate::mutate(if seed % 2 == 0 { &whole } else { &hung }, seed);
-        for reader in [&["decode", "--json", "-"][..], &["decode", "--around", "hang", "-"], &["info", "--json", "-"]] {
+        for reader in
+            [&["decode", "--json", "-"][..], &["decode", "--around", "hang", "-"], &["info", "--json", "-"]]
+        {
             let output = run_with_input(reader, &broken);
             let status = status(&output);
-            assert!([COMPLETE, UNUSABLE, LOST].contains(&status), "seed {seed}, {reader:?}: {}", stderr(&output));
+            assert!(
+                [COMPLETE, UNUSABLE, LOST].contains(&status),
+                "seed {seed}, {reader:?}: {}",
+                stderr(&output)
+            );
             assert_eq!(status == UNUSABLE, output.stdout.is_empty(), "seed {seed}, {reader:?}");
             if reader.contains(&"--json") {
                 lines(&output);
@@ -447,7 +453,8 @@ fn real_dumps() -> Vec<String> {
         return Vec::new();
     };
     let mut rows = index.lines().map(|row| row.split(',').collect::<Vec<_>>());
-    let column = rows.next().and_then(|head| head.iter().position(|c| *c == "dump")).expect("a column of dumps");
+    let column =
+        rows.next().and_then(|head| head.iter().position(|c| *c == "dump")).expect("a column of dumps");
     let mut files: Vec<String> =
         rows.filter_map(|row| Some(folder.join(row.get(column)?).to_str()?.to_owned())).collect();
     files.sort();

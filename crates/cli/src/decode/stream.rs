@@ -396,6 +396,7 @@ impl JsonSink<'_, '_> {
 
     fn draw(&mut self, state: &State, d: &Draw<'_>) {
         let gpu = self.gpu;
+        let regs = state.current_regs();
         let opcode = match d.packet.header {
             Header::Operation { opcode, .. } => Some(opcode),
             _ => None,
@@ -418,17 +419,16 @@ impl JsonSink<'_, '_> {
             instances: d.instances,
             indirect: d.indirect.map(Hex::wide),
             event: d.event.map(|e| Named::new(gpu, "vgt_event_type", e)),
-            modes: modes(state.enable_mask),
+            modes: modes(state.modes()),
             bin: [state.bin.x1, state.bin.y1, state.bin.x2, state.bin.y2],
-            registers: state
-                .regs
+            registers: regs
                 .iter_rewritten()
                 // A draw that does not end the span of writes leaves them to the one that does.
                 .take_while(|_| d.summary)
                 .map(|offset| StateRegister {
                     offset: Hex::offset(offset),
                     name: gpu.reg(offset).map(|r| r.name()),
-                    value: Hex::dword(state.regs.raw(offset)),
+                    value: Hex::dword(regs.raw(offset)),
                 })
                 .collect(),
         });
