@@ -1,17 +1,12 @@
 //! The full text of a dump, as `decode` and `crashdec` print it. Synthetic dumps, and those of `UNWEDGE_DATA`.
 
-#![allow(dead_code, unused_imports, reason = "the listing's modules, without the program around them")]
-
-#[path = "../src/crashdec/mod.rs"]
-mod crashdec;
 #[path = "../../capture/tests/data/mod.rs"]
 mod data;
-#[path = "../src/text/mod.rs"]
-mod text;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
 use unwedge_base::Generation;
+use unwedge_cli::crashdec;
 use unwedge_hw::Db;
 use unwedge_testkit::devcore::DevcoreBuilder;
 
