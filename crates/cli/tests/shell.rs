@@ -413,3 +413,70 @@ fn the_demo_explains_itself() {
     let text = stdout(&output);
     assert!(text.contains("HUNG") && text.contains("IB1") && text.contains("CP_WAIT_REG_MEM"), "{text}");
 }
+
+#[test]
+fn broken_dumps_end_orderly() {
+    let whole = dump();
+    let demo = Folder::new();
+    let file = demo.0.join("demo").to_str().unwrap().to_owned();
+    run(&["demo", "--save", &file]);
+    let hung = std::fs::read(&file).unwrap();
+    for seed in 0..150u64 {
+        let broken = unwedge_testkit::mutate::mutate(if seed % 2 == 0 { &whole } else { &hung }, seed);
+        for reader in
+            [&["decode", "--json", "-"][..], &["decode", "--around", "hang", "-"], &["info", "--json", "-"]]
+        {
+            let output = run_with_input(reader, &broken);
+            let status = status(&output);
+            assert!(
+                [COMPLETE, UNUSABLE, LOST].contains(&status),
+                "seed {seed}, {reader:?}: {}",
+                stderr(&output)
+            );
+            assert_eq!(status == UNUSABLE, output.stdout.is_empty(), "seed {seed}, {reader:?}");
+            if reader.contains(&"--json") {
+                lines(&output);
+            }
+        }
+    }
+}
+
+/// Every dump of `adreno/devcoredump/index.csv` in the folder `UNWEDGE_DATA`.
+fn real_dumps() -> Vec<String> {
+    let data = std::env::var_os("UNWEDGE_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let folder = data.join("adreno/devcoredump");
+    let Ok(index) = std::fs::read_to_string(folder.join("index.csv")) else {
+        eprintln!("skipped: no {}", folder.join("index.csv").display());
+        return Vec::new();
+    };
+    let mut rows = index.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let column =
+        rows.next().and_then(|head| head.iter().position(|c| *c == "dump")).expect("a column of dumps");
+    let mut files: Vec<String> =
+        rows.filter_map(|row| Some(folder.join(row.get(column)?).to_str()?.to_owned())).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+#[test]
+fn real_dumps_decode_whole() {
+    for file in real_dumps() {
+        for reader in READERS {
+            let output = run(&[reader, &[file.as_str()]].concat());
+            assert_eq!(status(&output), COMPLETE, "{file}, {reader:?}: {}", stderr(&output));
+        }
+        let decoded = lines(&run(&["decode", "--json", &file]));
+        let named = decoded.iter().filter(|l| l["type"] == "register" && l["name"].is_string()).count();
+        assert!(named > 100, "{file}: {named} registers have names");
+        let explained = run(&["explain", "--json", &file]);
+        let explained: serde_json::Value = serde_json::from_str(stdout(&explained)).unwrap();
+        if let Some(draw) = explained["hang"]["draw"].as_u64() {
+            let numbers = decoded.iter().filter(|l| l["type"] == "draw").filter_map(|l| l["number"].as_u64());
+            assert!(numbers.into_iter().any(|n| n == draw), "{file}: both count draws the same way");
+        }
+    }
+}

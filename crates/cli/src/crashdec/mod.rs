@@ -21,8 +21,7 @@ use crate::text::Text;
 use sections::Walk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::devcore::NotDevcore;
-use unwedge_capture::devcore::lines::{LineKind, Lines, TopKey};
+use unwedge_capture::devcore::{Devcore, NotDevcore};
 use unwedge_hw::Db;
 
 /// What to show.
@@ -57,11 +56,11 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<bool, NotDevcore> {
-    if !is_devcore(dump) {
-        return Err(NotDevcore);
-    }
+    // What is malformed about the dump is for its reader to say; the listing adds what it could not show.
+    let mut said = Said::default();
+    Devcore::read(dump)?.diagnostics.into_iter().for_each(|diagnostic| said.say(diagnostic));
     let mut text = Text::new(out, LENGTH + LENGTH_PER_BYTE * dump.len() as u64);
-    let said = Walk::new(&mut text, options, db).run(dump);
+    let said = Walk::new(&mut text, options, db, said).run(dump);
     text.finish();
     // Nobody is left to tell when standard error is gone.
     let _ = said.report(err);
@@ -72,15 +71,6 @@ pub fn run(
 /// options have some 50 bytes per byte.
 const LENGTH: u64 = 128 << 20;
 const LENGTH_PER_BYTE: u64 = 256;
-
-/// A heading, a revision or a register is somewhere in it.
-fn is_devcore(dump: &[u8]) -> bool {
-    Lines::new(dump).any(|line| match line.kind {
-        LineKind::Section(_) | LineKind::Register { .. } => true,
-        LineKind::Top { key, .. } => key == TopKey::Revision,
-        _ => false,
-    })
-}
 
 /// What is wrong with a dump.
 #[derive(Debug, Default)]

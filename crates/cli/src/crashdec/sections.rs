@@ -12,6 +12,9 @@ use unwedge_pm4::Registers;
 /// that nothing but a claimed size says how many there are.
 const ZEROS_SHOWN: u64 = 16 << 20;
 
+/// First number of the revision of a7xx chips that have no GPU id.
+const CORE_A7XX: u32 = 67;
+
 /// Command streams that one listing may show.
 const STREAMS: u32 = 4;
 
@@ -65,7 +68,7 @@ struct Entry {
 }
 
 impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
-    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db) -> Walk<'r, 'o, 'd> {
+    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db, said: Said) -> Walk<'r, 'o, 'd> {
         Walk {
             text,
             options: *options,
@@ -81,18 +84,15 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             zeros_left: ZEROS_SHOWN,
             streams_left: STREAMS,
             stream_due: false,
-            said: Said::default(),
+            said,
         }
     }
 
     /// Lists the whole dump; returns what was wrong with it.
     pub fn run(mut self, dump: &[u8]) -> Said {
         for line in Lines::new(dump) {
-            if let Some(end) = self.text.ended() {
-                if end == End::TooLong {
-                    self.loss(Some(line.span), "the listing is too long: the rest is not shown");
-                }
-                return self.said;
+            if self.text.ended().is_some() {
+                break;
             }
             if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
                 self.leave_section();
@@ -101,6 +101,9 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             self.line(&line);
         }
         self.leave_section();
+        if self.text.ended() == Some(End::TooLong) {
+            self.loss(None, "the listing is too long: the rest is not shown");
+        }
         if self.chip.is_none() {
             self.loss(None, "no revision: registers, packets and queues are not decoded");
         }
@@ -153,22 +156,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.said.say(Diagnostic::note(None, message));
     }
 
-    /// A line that does not fit into its section is shown as it is.
-    fn misfit(&mut self, line: &Line<'_>) {
-        if !line.text().is_empty() {
-            let section = line.section.map_or("", Section::name);
-            self.loss(Some(line.span), format!("malformed line in section {section}"));
-        }
-        self.echo(line);
-    }
-
     /// `630 (6.3.0.2)`
     fn revision(&mut self, span: Span, value: &[u8]) {
         let mut numbers = value.split(|c| !c.is_ascii_digit()).filter(|n| !n.is_empty());
         let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
         let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
         let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
-            return self.loss(Some(span), "malformed revision");
+            return;
         };
         let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
         let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
@@ -180,7 +174,11 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             None => {
                 self.text.str("Unsupported device").end();
-                let family = if gpu_id >= 100 { gpu_id / 100 } else { core & 0xff };
+                let family = match core {
+                    _ if gpu_id >= 100 => gpu_id / 100,
+                    CORE_A7XX => 7,
+                    core => core,
+                };
                 Generation::from_number(family)
             }
         };
@@ -205,16 +203,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     fn ringbuffer(&mut self, line: &Line<'_>) {
         if let LineKind::ListItem { key: "id", value, .. } = line.kind {
-            let id = Number::decimal(value).map_or(0, |n| n.to_u32().0);
+            let id = decimal(value);
             self.rings.push(Ring { id, ..Ring::default() });
             return self.echo(line);
         }
-        let Some(ring) = self.rings.last_mut() else { return self.misfit(line) };
-        let decimal = |value: &[u8]| Number::decimal(value).map_or(0, |n| n.to_u32().0);
+        let Some(ring) = self.rings.last_mut() else { return self.echo(line) };
         match &line.kind {
-            LineKind::Field { key: "iova", value, .. } => {
-                ring.iova = Number::hex(value).map_or(0, |n| n.to_u64().0)
-            }
+            LineKind::Field { key: "iova", value, .. } => ring.iova = hex(value),
             LineKind::Field { key: "rptr", value, .. } => ring.rptr = decimal(value),
             LineKind::Field { key: "wptr", value, .. } => ring.wptr = decimal(value),
             LineKind::Field { key: "size", value, .. } => ring.size = decimal(value),
@@ -228,13 +223,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     contents: Some(contents),
                     name: String::new(),
                 };
-                if buffer.size > u64::from(ring.size) {
-                    self.loss(Some(line.span), "a ring holds more than its size says");
-                }
                 self.memory.add(buffer);
                 return;
             }
-            _ => return self.misfit(line),
+            _ => return self.echo(line),
         }
         self.echo(line);
     }
@@ -242,10 +234,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     fn bo(&mut self, line: &Line<'_>) {
         match &line.kind {
             LineKind::ListItem { key: "iova", value, .. } => {
-                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+                self.entry.iova = hex(value);
             }
             LineKind::Field { key: "size", value, .. } => {
-                let size = u64::from(Number::decimal(value).map_or(0, |n| n.to_u32().0));
+                let size = u64::from(decimal(value));
                 self.entry.size = size;
                 let iova = self.entry.iova;
                 let end = iova.wrapping_add(size);
@@ -270,13 +262,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.dump(&contents, size, 1);
                 }
                 let stored = 4 * contents.len() as u64;
-                if stored > size.next_multiple_of(4) {
-                    self.loss(Some(line.span), "a buffer holds more than its size says");
-                }
                 let size = size.max(stored);
                 self.memory.add(Buffer { iova, size, contents: Some(contents), name: String::new() });
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -299,11 +288,11 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     fn gmu_buffer(&mut self, line: &Line<'_>) -> Option<Vec<u32>> {
         match &line.kind {
             LineKind::Field { key: "iova", value, .. } => {
-                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+                self.entry.iova = hex(value);
                 self.echo(line);
             }
             LineKind::Field { key: "size", value, .. } => {
-                self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                self.entry.size = u64::from(decimal(value));
                 self.echo(line);
             }
             LineKind::Field { key, value, .. } => {
@@ -314,7 +303,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::DataHeader => {}
             LineKind::Data(blob) => return Some(blob.decode()),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
         None
     }
@@ -359,7 +348,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     /// A line of `registers:`, `registers-gmu:` or a cluster.
     fn register(&mut self, line: &Line<'_>, space: Space) {
-        let LineKind::Register { offset, value, .. } = line.kind else { return self.misfit(line) };
+        let LineKind::Register { offset, value, .. } = line.kind else { return self.echo(line) };
         let reg = offset / 4;
         if line.section == Some(Section::Registers) {
             self.registers.set(reg, value);
@@ -385,7 +374,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match line.kind {
             LineKind::Register { .. } => self.register(line, Space::Gpu),
             LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -403,7 +392,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::Field { key, value, .. } => {
                 if *key == "dwords" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -417,7 +406,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 self.entry.name = name;
             }
             LineKind::ListItem { .. } => self.echo(line),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -431,7 +420,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::Field { key, value, .. } => {
                 if *key == "size" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -449,7 +438,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
                 self.dump(&contents, 4 * self.entry.size, 1);
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -457,7 +446,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match &line.kind {
             LineKind::Field { key, value, .. } => {
                 if *key == "count" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -469,7 +458,17 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.dump(&contents, 4 * self.entry.size, 1);
                 }
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
+}
+
+/// A number; what is none counts as 0, as the dump's reader reports it.
+fn decimal(text: &[u8]) -> u32 {
+    Number::decimal(text).map_or(0, |n| n.to_u32().0)
+}
+
+/// An address.
+fn hex(text: &[u8]) -> u64 {
+    Number::hex(text).map_or(0, |n| n.to_u64().0)
 }

@@ -271,42 +271,40 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     fn enter(&mut self, stream: &Stream<'_>) {
         let level = self.level();
-        let inner = level
-            + if matches!(stream.kind, StreamKind::Indirect) { 1 } else { self.enter_kind(stream, level) };
-        if matches!(stream.kind, StreamKind::Indirect) {
-            self.marker.descend();
-            self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
-        }
-        if let Some(draws) = self.draws.get_mut(self.marker.level()) {
-            *draws = 0;
-        }
-        self.streams.push(Open::at(inner));
-    }
-
-    /// What is printed in front of a nested stream that is not an IB; how much deeper its listing is.
-    fn enter_kind(&mut self, stream: &Stream<'_>, level: usize) -> usize {
-        let iterations = match stream.kind {
-            StreamKind::Bin { index } => Some(("bin ", index)),
-            StreamKind::DrawTable { index } => Some(("draw ", index)),
-            _ => None,
-        };
-        if let Some((what, index)) = iterations {
-            self.marker.descend();
-            self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
-            if !self.options.summary {
-                self.text.level(level + 1).str(what).dec(u64::from(index)).end();
-            }
-            return 1;
-        }
-        match stream.kind {
+        let deeper = match stream.kind {
+            StreamKind::Indirect => self.call(stream),
+            StreamKind::Bin { index } => self.iteration("bin ", index, stream, level),
+            StreamKind::DrawTable { index } => self.iteration("draw ", index, stream, level),
             StreamKind::Group { .. } => {
                 self.hex(stream.dwords, stream.iova, level + 2);
                 self.marker.descend();
+                2
             }
-            StreamKind::Mode => self.marker.descend(),
-            _ => {}
+            StreamKind::Mode => {
+                self.marker.descend();
+                2
+            }
+            StreamKind::Amble | StreamKind::Embedded => 2,
+        };
+        if let Some(draws) = self.draws.get_mut(self.marker.level()) {
+            *draws = 0;
         }
-        2
+        self.streams.push(Open::at(level + deeper));
+    }
+
+    /// A buffer that the hardware counts as an IB; returns how much deeper its listing is.
+    fn call(&mut self, stream: &Stream<'_>) -> usize {
+        self.marker.descend();
+        self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
+        1
+    }
+
+    /// One of several buffers that a packet runs in turn.
+    fn iteration(&mut self, what: &str, index: u32, stream: &Stream<'_>, level: usize) -> usize {
+        if !self.options.summary {
+            self.text.level(level + 1).str(what).dec(u64::from(index)).end();
+        }
+        self.call(stream)
     }
 
     fn leave(&mut self, stream: &Stream<'_>) {
