@@ -348,6 +348,16 @@ fn registers_by_name_offset_and_pattern() {
         let output = run(&["regs", chip, "RB_MRT[0].CONTROL"]);
         assert!(stdout(&output).contains("0x08820") && stdout(&output).contains("ROP_CODE"), "{chip}");
     }
+    let elsewhere = run(&["regs", "a740", "GMU_AO_HOST_INTERRUPT_STATUS", "5"]);
+    assert!(
+        stdout(&elsewhere).contains("offset 0x09305 (gmu)"),
+        "a name says its space: {}",
+        stdout(&elsewhere)
+    );
+    assert!(stdout(&elsewhere).contains("= 0x5: { WDOG_BITE | VDROOP }"), "{}", stdout(&elsewhere));
+    let too_wide = run(&["regs", "a630", "RBBM_STATUS", "0x100000000"]);
+    assert_eq!(too_wide.status.code(), Some(2), "{}", stderr(&too_wide));
+    assert!(stderr(&too_wide).contains("RBBM_STATUS has 32 bits"));
     let pattern = run(&["regs", "a630", "rb_mrt[1]*"]);
     assert!(stdout(&pattern).lines().count() > 4, "{}", stdout(&pattern));
     assert!(stdout(&run(&["regs", "a630", "CP_WAIT_REG_MEM"])).contains("DELAY_LOOP_CYCLES"));

@@ -1,8 +1,17 @@
 //! Rings and fences: what was submitted, what completed, what other rings did.
 
+use crate::busy::idle;
 use crate::case::Case;
 use crate::hang::{Stop, pointers};
 use crate::report::{Evidence, Finding, FindingKind, Trust};
+
+/// There is nothing left to do: the hung ring is read to its end, its fences are retired, and no block is known to be
+/// busy.
+pub fn finished(case: &Case<'_>, stop: &Stop) -> bool {
+    let Some(ring) = case.dump.rings.get(stop.ring) else { return false };
+    let retired = ring.last_fence.is_some() && ring.last_fence == ring.retired_fence;
+    retired && ring.rptr == ring.wptr && stop.read_to_end && idle(case) != Some(false)
+}
 
 /// One finding for the hung ring, one for each other ring with something to say.
 pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
@@ -14,7 +23,18 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
         let open = ring.last_fence.zip(ring.retired_fence).map(|(last, done)| last.wrapping_sub(done) as i32);
         let unread = ring.rptr.zip(ring.wptr).map(|(r, w)| r != w);
         let name = format!("ring {}", ring.id);
+        let idle = is_hung
+            && unread == Some(false)
+            && stop.is_some_and(|s| s.read_to_end)
+            && idle(case) == Some(true);
         let (title, trust) = match (is_hung, open, unread) {
+            (true, Some(1..), _) if idle => (
+                format!(
+                    "{name} is read to its end and no block is busy, but fence {} is not retired",
+                    next_fence(ring.retired_fence)
+                ),
+                Trust::Certain,
+            ),
             (_, Some(n @ 1..), _) if is_hung => (
                 format!(
                     "{name}: {}, the oldest is fence {}",
@@ -39,8 +59,9 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
             ..Evidence::new(format!("ringbuffer {}", ring.id), fences + &pointers(ring.rptr, ring.wptr))
         };
         let why = match (is_hung, open) {
-            (true, Some(0)) => {
-                "The hang is after the last fence, or the GPU finished before the dump was taken."
+            (true, Some(0)) => "The GPU finished before the dump was taken, or what hung is not a submit.",
+            (true, Some(1..)) if idle => {
+                "The write of the fence or its interrupt was lost, or the dump was taken just before them."
             }
             (true, None) => "",
             (false, _) => "It is not the ring the CP was reading: preempted, or not scheduled yet.",
@@ -54,7 +75,31 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
             evidence: vec![evidence],
         });
     }
+    out.extend(untold(case, stop));
     out
+}
+
+/// The CP was not told of all that the kernel wrote to the ring.
+fn untold(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
+    let ring = case.dump.rings.get(stop?.ring).filter(|r| case.regs.address("CP_RB_BASE") == Some(r.iova))?;
+    let (told, written) = (case.regs.get("CP_RB_WPTR")?, ring.wptr?);
+    if told == written {
+        return None;
+    }
+    let evidence = Evidence {
+        iova: Some(ring.iova),
+        span: Some(ring.span),
+        ..Evidence::new(format!("ringbuffer {}", ring.id), pointers(ring.rptr, ring.wptr))
+    };
+    Some(Finding {
+        kind: FindingKind::Progress,
+        trust: Trust::Likely,
+        title: format!("the CP was told to read ring {} up to {told}, the kernel wrote up to {written}", ring.id),
+        why: "The last submits did not reach the hardware: the GPU lost power or its state, or the ring was being \
+              switched."
+            .to_owned(),
+        evidence: case.regs.evidence("CP_RB_WPTR").into_iter().chain([evidence]).collect(),
+    })
 }
 
 fn open_submits(n: i32) -> String {

@@ -10,8 +10,7 @@ use unwedge_postmortem::{FindingKind, Report, Trust, explain_msm};
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::pm4::{
-    CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer,
-    pkt3, pkt4, pkt7,
+    CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4, pkt7,
 };
 
 #[test]

@@ -478,7 +478,18 @@ impl<'a> Reader<'a> {
         let writes_all =
             self.dump.gpu_initialized.is_some() || has(Section::GmuLog) || has(Section::RegistersGmu);
         let last = self.dump.layout.sections.last().and_then(|s| s.section);
-        if writes_all && !has(Section::Debugbus) && last != Some(Section::ShaderBlocks) {
+        // These headings are written for what follows them, or not at all.
+        let announced = match last {
+            Some(Section::FaultInfo) => self.dump.fault.is_none(),
+            Some(Section::PageTables) => self.dump.page_tables.is_none(),
+            Some(Section::Bos) => self.dump.bos.is_empty(),
+            Some(Section::Registers) => self.dump.registers.is_empty() && !writes_all,
+            Some(Section::RegistersHlsq) => self.dump.registers_hlsq.is_empty(),
+            _ => false,
+        };
+        if announced {
+            self.loss(end, || format!("the dump is cut in section `{}`", section.unwrap_or_default()));
+        } else if writes_all && !has(Section::Debugbus) && last != Some(Section::ShaderBlocks) {
             let place = section
                 .map_or_else(|| "before its first section".into(), |s| format!("in or after section `{s}`"));
             self.loss(end, || format!("the dump is cut {place}"));
