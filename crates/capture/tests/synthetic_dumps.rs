@@ -121,7 +121,7 @@ fn a_cut_dump_says_where_it_was_cut() {
     {
         let text = String::from_utf8(DevcoreBuilder::complete(generation).text()).unwrap();
         let end = text.find(heading).unwrap() + heading.len();
-        let said = losses(&Devcore::read(text[..end].as_bytes()).unwrap()).join("; ");
+        let said = losses(&Devcore::read(&text.as_bytes()[..end]).unwrap()).join("; ");
         assert!(said.contains("cut in section"), "{generation}, cut after {heading:?}: {said}");
     }
     let lines: Vec<_> = Lines::new(&text).collect();
