@@ -308,7 +308,9 @@ fn around_hang_marks_the_packet_that_explain_names() {
     assert_eq!(status(&output), COMPLETE, "{}", stderr(&output));
     let marked: Vec<&str> = stdout(&output).lines().filter(|l| l.starts_with('>')).collect();
     assert_eq!(marked.len(), 1, "{}", stdout(&output));
-    assert!(marked[0].ends_with("CP_WAIT_REG_MEM"), "{marked:?}");
+    assert!(marked[0].ends_with("IB1+0x0048  CP_WAIT_REG_MEM"), "{marked:?}");
+    let place = "IB1 0x100100000+0x48: CP_WAIT_REG_MEM";
+    assert!(stdout(&run(&["explain", &file])).contains(place), "the same offset");
     let json = run(&["decode", "--json", "--around", "hang", &file]);
     assert!(lines(&json).iter().any(|l| l["name"] == "CP_WAIT_REG_MEM"));
 }
@@ -336,6 +338,16 @@ fn colour_on_demand_only() {
     assert!(!coloured(&["decode", &file]));
     assert!(!coloured(&["decode", "--color=always", "--no-color", &file]));
     assert!(!coloured(&["decode", "--color=never", &file]));
+}
+
+#[test]
+fn decode_reads_what_crashdec_only_repeats() {
+    let folder = Folder::new();
+    let file = folder.file("a5xx", &DevcoreBuilder::complete(Generation::A5xx).text());
+    let decoded = run(&["decode", &file]);
+    assert!(stdout(&decoded).contains("\t00000001\tHLSQ_TIMEOUT_THRESHOLD_0: 0x1\n"), "{}", stdout(&decoded));
+    let listed = run(&["crashdec", "-f", &file]);
+    assert!(stdout(&listed).contains("registers-hlsq:\n  - { offset: 0x3800, value: 0x00000001 }\n"));
 }
 
 #[test]

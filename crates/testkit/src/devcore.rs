@@ -465,8 +465,12 @@ impl DevcoreBuilder {
 
     /// A dump of this generation with something in every section: the ring calls an IB1 that calls an IB2.
     pub fn complete(generation: Generation) -> DevcoreBuilder {
-        let (ring, ib1, ib2) = (0x0001_0000_0000_1000, 0x1_0000_0000, 0x1_0000_2000);
         let wide = generation.is_64bit();
+        let (ring, ib1, ib2) = if wide {
+            (0x0001_0000_0000_1000, 0x1_0000_0000, 0x1_0000_2000)
+        } else {
+            (0x1000_1000, 0x2000_0000, 0x2000_2000)
+        };
         let ib2_code = if wide {
             [pm4::pkt4(0x8600, &[0x20]), pm4::pkt7(pm4::CP_WAIT_FOR_IDLE, &[])].concat()
         } else {

@@ -37,13 +37,23 @@ pub struct Options {
     pub summary: bool,
     /// `-v`: contents of less interesting buffers, and the whole ring.
     pub verbose: bool,
+    /// Also decode sections that crashdec shows as they are (`registers-hlsq`).
+    pub more: bool,
     /// `-l`: dwords in front of the ring's read pointer to start at.
     pub lookback: u32,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { allregs: false, color: false, markers: false, summary: false, verbose: false, lookback: 12 }
+        Options {
+            allregs: false,
+            color: false,
+            markers: false,
+            summary: false,
+            verbose: false,
+            more: false,
+            lookback: 12,
+        }
     }
 }
 

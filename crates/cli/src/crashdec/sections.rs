@@ -134,6 +134,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 Some(Section::GmuHfi) => self.gmu_hfi(line),
                 Some(Section::Registers) => self.register(line, Space::Gpu),
                 Some(Section::RegistersGmu) => self.register(line, Space::Gmu),
+                Some(Section::RegistersHlsq) if self.options.more => self.register(line, Space::Gpu),
                 Some(Section::IndexedRegisters) => self.indexed(line),
                 Some(Section::ShaderBlocks) => self.shader_block(line),
                 Some(Section::Clusters) => self.cluster(line),

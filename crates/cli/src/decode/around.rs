@@ -29,7 +29,9 @@ pub fn json(case: &Case<'_>, stop: &Stop, lines: &mut Lines<'_>) {
 
 /// The window as text; `>` marks the packets the command processor may have stopped in.
 pub fn text(case: &Case<'_>, stop: &Stop, look: Look, out: &mut dyn Write) {
-    let mut sink = TextSink { gpu: case.gpu, look, place: Target::of(&stop.point), out, line: Vec::new() };
+    let ring = case.dump.rings.get(stop.ring).map(|r| r.iova);
+    let place = Target::of(&stop.point);
+    let mut sink = TextSink { gpu: case.gpu, look, place, ring, out, line: Vec::new() };
     if !show(case, stop, &mut sink) {
         // A failed write is remembered by the output.
         let _ = writeln!(out, "The dump does not hold the stream the command processor stopped in.");
@@ -163,18 +165,24 @@ struct TextSink<'s> {
     gpu: Gpu<'s>,
     look: Look,
     place: Option<Target>,
+    /// Address of the hung ring.
+    ring: Option<u64>,
     out: &'s mut dyn Write,
     line: Vec<u8>,
 }
 
 impl TextSink<'_> {
-    /// `> 0x0000000100000028  IB1+0x000a  `
+    /// `> 0x0000000100000028  IB1+0x0028  `: the offset is in bytes from the start of the buffer, as `explain` has it.
     fn start(&mut self, (place, dwords): (Place, usize)) {
         let here = self.place.is_some_and(|t| t.hits(place, dwords));
         let level = if place.level == 0 { "ring".to_owned() } else { format!("IB{}", place.level) };
         let iova = place.iova.map(|i| format!("{i:#018x}")).unwrap_or_default();
         let mark = if here { ">" } else { " " };
-        let _ = write!(self.out, "{mark} {iova:18} {level:>4}+{:#06x}  ", place.index);
+        // The walk over a ring starts somewhere in it.
+        let in_ring = place.iova.zip(self.ring).filter(|_| place.level == 0);
+        let offset = in_ring.and_then(|(at, ring)| at.checked_sub(ring));
+        let offset = offset.unwrap_or((place.index as u64).saturating_mul(4));
+        let _ = write!(self.out, "{mark} {iova:18} {level:>4}+{offset:#06x}  ");
     }
 
     fn packet(&mut self, p: &Packet<'_>) {

@@ -44,6 +44,7 @@ fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result
         markers: args.markers,
         summary: args.summary,
         verbose: args.verbose,
+        more: true,
         ..crashdec::Options::default()
     };
     let outcome = listing(input, &options, db, out)?;
