@@ -351,6 +351,23 @@ fn decode_reads_what_crashdec_only_repeats() {
 }
 
 #[test]
+fn a_gpu_of_the_future_is_3_and_shows_what_needs_no_register() {
+    let folder = Folder::new();
+    let dump = DevcoreBuilder::complete(Generation::A7xx).revision(0, [0x44, 5, 0, 1]).text();
+    let file = folder.file("a8xx", &dump);
+    for args in [
+        &["explain", &file][..],
+        &["explain", "--json", &file],
+        &["decode", "--json", &file],
+        &["decode", &file],
+    ] {
+        assert_eq!(status(&run(args)), LOST, "{args:?}");
+    }
+    let shown = run(&["explain", &file]);
+    assert!(stdout(&shown).contains("IOMMU fault: read by TP|VFD"), "{}", stdout(&shown));
+}
+
+#[test]
 fn registers_by_name_offset_and_pattern() {
     let output = run(&["regs", "a630", "0x8c17", "0x4b"]);
     assert_eq!(status(&output), COMPLETE, "{}", stderr(&output));

@@ -133,6 +133,20 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Lays out what of a dump can be read without knowing its GPU; `gpu` stands in and names nothing.
+    pub fn without_registers(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> Case<'a> {
+        let wide = gpu.generation().is_64bit();
+        let none = |section, space| Values::new(section, gpu.space(space), wide, &[]);
+        Case {
+            dump,
+            gpu,
+            regs: none("registers", Space::Gpu),
+            gmu: none("registers-gmu", Space::Gmu),
+            memory: dump.memory(),
+            sqe: None,
+        }
+    }
+
     /// The dwords of an indexed-registers block, whatever the kernel called it.
     pub fn indexed(&self, name: &str) -> Option<(Vec<u32>, Evidence)> {
         let (words, block) = indexed(self.dump, name)?;

@@ -23,7 +23,7 @@ pub use case::{Case, Values, generation};
 pub use fault::{Whereabouts, whereabouts};
 pub use report::*;
 
-use unwedge_base::{ChipId, Generation};
+use unwedge_base::{ChipId, Diagnostic, Generation};
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 
@@ -48,6 +48,12 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
     let device = revision.and_then(|(gpu_id, chip)| db.device(gpu_id, chip)).map(|d| d.name());
     report.gpu = gpu_name(revision, device, known);
     let Some(generation) = known else {
+        let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
+        report.findings.extend(fault::finding(&case, None));
+        report.findings.extend(gmu::findings(&case));
+        report.findings.extend(progress::findings(&case, None));
+        let message = "the GPU is not known: registers and command streams are not read";
+        report.diagnostics.push(Diagnostic::loss(None, message));
         report.findings.push(Finding {
             kind: FindingKind::NotCaptured,
             trust: Trust::Certain,

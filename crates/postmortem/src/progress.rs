@@ -18,7 +18,8 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
     let hung = stop.map(|s| s.ring);
     let mut out = Vec::new();
     for (i, ring) in case.dump.rings.iter().enumerate() {
-        let is_hung = hung == Some(i);
+        // Without a known stop, any ring may be the hung one.
+        let is_hung = hung.is_none_or(|hung| hung == i);
         // Fences are sequence numbers that wrap around.
         let open = ring.last_fence.zip(ring.retired_fence).map(|(last, done)| last.wrapping_sub(done) as i32);
         let unread = ring.rptr.zip(ring.wptr).map(|(r, w)| r != w);
@@ -43,6 +44,7 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
                 ),
                 Trust::Certain,
             ),
+            (true, Some(0), _) if hung.is_none() => continue,
             (true, Some(0), _) => (format!("{name}: all submits are complete"), Trust::Certain),
             (true, ..) => (format!("{name}: fences are not in the dump"), Trust::Certain),
             (false, Some(n @ 1..), _) => (format!("{name} waits too: {}", open_submits(n)), Trust::Certain),

@@ -285,10 +285,17 @@ fn old_generations_have_no_turnip() {
 }
 
 #[test]
-fn an_a8xx_is_not_read_as_an_a7xx() {
-    let report = explain(DevcoreBuilder::a7xx().revision(0, [0x44, 5, 0, 1]).ring(RING, &pkt7(CP_NOP, &[1])));
+fn an_unknown_gpu_is_not_read_as_another() {
+    let dump = DevcoreBuilder::a7xx().revision(0, [0x44, 5, 0, 1]).ring(RING, &pkt7(CP_NOP, &[1]));
+    let dump = dump.bo_absent(IB1, 4096, "target").fault(IB1 + 16, "WRITE", "PERMISSION", "CCU");
+    let report = explain(dump);
     assert!(report.gpu.contains("unknown generation"), "{}", report.gpu);
     assert_eq!(report.hang, None);
+    // What needs no register is still explained, and what is lost is said.
+    assert!(find(&report, FindingKind::Fault).title.contains("0x10 into buffer 0x100000000"));
+    let progress = find(&report, FindingKind::Progress);
+    assert_eq!(progress.title, "ring 0: 1 submit is open, the oldest is fence 1");
+    assert!(report.diagnostics.iter().any(|d| d.message.contains("the GPU is not known")));
 }
 
 #[test]

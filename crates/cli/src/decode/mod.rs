@@ -72,8 +72,14 @@ fn json(input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     sections::write(&dump, db, &mut lines);
-    if let Some(gpu) = database::gpu(&dump, db) {
-        diagnostics.extend(stream::write(&Case::new(&dump, gpu), input.bytes.len(), &mut lines));
+    match database::gpu(&dump, db) {
+        Some(gpu) => {
+            diagnostics.extend(stream::write(&Case::new(&dump, gpu), input.bytes.len(), &mut lines));
+        }
+        None => {
+            let message = "the GPU is not known: registers and command streams are not decoded";
+            diagnostics.push(Diagnostic::loss(None, message));
+        }
     }
     sections::end(&diagnostics, &mut lines);
     lines.end();
