@@ -54,19 +54,31 @@ impl Serialize for Hex {
 /// Dwords as one string: eight hex digits each, separated by blanks.
 pub struct Words<'a>(pub &'a [u32]);
 
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        /// A piece is small, however long the run: the whole text of it is never in memory.
+        const PIECE: usize = 64;
+        let mut text = String::with_capacity(PIECE.min(self.0.len()) * 9);
+        for (i, piece) in self.0.chunks(PIECE).enumerate() {
+            text.clear();
+            for (j, word) in piece.iter().enumerate() {
+                if i > 0 || j > 0 {
+                    text.push(' ');
+                }
+                for nibble in (0..8).rev() {
+                    text.push(char::from(DIGITS[(word >> (4 * nibble)) as usize & 15]));
+                }
+            }
+            f.write_str(&text)?;
+        }
+        Ok(())
+    }
+}
+
 impl Serialize for Words<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = String::with_capacity(self.0.len() * 9);
-        for (i, word) in self.0.iter().enumerate() {
-            if i > 0 {
-                text.push(' ');
-            }
-            for nibble in (0..8).rev() {
-                text.push(char::from(DIGITS[(word >> (4 * nibble)) as usize & 15]));
-            }
-        }
-        s.serialize_str(&text)
+        s.collect_str(self)
     }
 }
 

@@ -15,6 +15,9 @@ const ZEROS_SHOWN: u64 = 16 << 20;
 /// Command streams that one listing may show.
 const STREAMS: u32 = 4;
 
+/// Times that a listing goes on to other sections after buffers. Dumps have one section of rings and one of buffers.
+const BUFFER_RUNS: u32 = 32;
+
 /// A dump being listed.
 pub struct Walk<'r, 'o, 'd> {
     pub(super) text: &'r mut Text<'o>,
@@ -22,8 +25,13 @@ pub struct Walk<'r, 'o, 'd> {
     pub(super) palette: Palette,
     db: &'d Db,
     pub(super) chip: Option<Chip<'d>>,
-    /// Buffers with contents.
+    /// Buffers with contents, up to the current section.
     pub(super) memory: Memory,
+    /// Those of the current section.
+    buffers: Vec<Buffer>,
+    buffer_runs_left: u32,
+    /// Dwords that command streams may still have; `None` before the first.
+    pub(super) budget: Option<u64>,
     pub(super) rings: Vec<Ring>,
     /// Values of `registers:`; nothing counts as written by a packet.
     pub(super) registers: Registers,
@@ -73,6 +81,9 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             db,
             chip: None,
             memory: Memory::default(),
+            buffers: Vec::new(),
+            buffer_runs_left: BUFFER_RUNS,
+            budget: None,
             rings: Vec::new(),
             registers: Registers::new(0),
             carry: Carry::default(),
@@ -109,6 +120,17 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     /// The command stream follows the registers that say where the hardware was in it.
     fn leave_section(&mut self) {
+        if !self.buffers.is_empty() {
+            let buffers = std::mem::take(&mut self.buffers);
+            // Each time costs a look at all of them.
+            match self.buffer_runs_left.checked_sub(1) {
+                Some(left) => {
+                    self.buffer_runs_left = left;
+                    self.memory.extend(buffers);
+                }
+                None => self.loss(None, "buffers are scattered over too many sections: not all are looked up"),
+            }
+        }
         if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {
             self.streams_left = self.streams_left.saturating_sub(1);
             ring::show(self);
@@ -231,7 +253,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 if buffer.size > u64::from(ring.size) {
                     self.loss(Some(line.span), "a ring holds more than its size says");
                 }
-                self.memory.add(buffer);
+                self.buffers.push(buffer);
                 return;
             }
             _ => return self.misfit(line),
@@ -274,7 +296,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.loss(Some(line.span), "a buffer holds more than its size says");
                 }
                 let size = size.max(stored);
-                self.memory.add(Buffer { iova, size, contents: Some(contents), name: String::new() });
+                self.buffers.push(Buffer { iova, size, contents: Some(contents), name: String::new() });
             }
             _ => self.misfit(line),
         }
