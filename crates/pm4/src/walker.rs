@@ -35,6 +35,9 @@ const BUDGET: u64 = 1 << 20;
 /// be some dozens.
 const BUDGET_PER_DWORD: u64 = 64;
 
+/// What looking a nested stream up and entering it costs, in dwords.
+const STREAM: u64 = 16;
+
 /// Dwords after which to give up, for what this memory holds: buffers that call each other make a few of them walk
 /// forever.
 pub fn budget(memory: &Memory) -> u64 {
@@ -390,6 +393,9 @@ impl<'w> Walker<'w> {
         cx: &Current<'_>,
         sink: &mut dyn Sink,
     ) -> Option<Target<'w>> {
+        if !self.spend(STREAM, cx.packet.place, sink) {
+            return None;
+        }
         let Some(reach) = stream.iova.and_then(|iova| self.memory.dwords(iova)) else {
             sink.event(&self.state, &Event::Missing(stream));
             return None;
