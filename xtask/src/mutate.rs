@@ -5,6 +5,7 @@
 //! them above its bound makes the campaign fail. A seed gives the same dumps every time.
 
 use peak_alloc::PeakAlloc;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +15,7 @@ use unwedge_cli::input::Input;
 use unwedge_cli::view::{self, View};
 use unwedge_hw::Db;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
-use unwedge_testkit::hostile::hostile;
+use unwedge_testkit::hostile::{hostile, repetitive};
 use unwedge_testkit::mutate::mutate;
 
 #[global_allocator]
@@ -22,16 +23,18 @@ static HEAP: PeakAlloc = PeakAlloc;
 
 const DEFAULT: u64 = 100_000;
 const WORKERS: u64 = 2;
-/// Nothing takes longer.
+/// Nothing takes more CPU time, for each MiB of input or part of it.
 const SLOW: Duration = Duration::from_secs(1);
 /// The heap never holds more than so many bytes per byte of input, the input itself included.
 const HEAP_PER_BYTE: usize = 20;
 /// What inputs of any size may take: register state and buffers for output do not shrink with the input.
 const HEAP_FLOOR: usize = 4 << 20;
-/// Inputs above this are shown by a third of the views.
-const LARGE: usize = 256 << 10;
+/// Each input is shown by every so many-th view, the next one by others.
+const VIEWS_SHARE: usize = 4;
 /// One in so many inputs is a FILE's.
 const FILES_SHARE: u64 = 16;
+/// Bytes of texts that say one thing over and over.
+const REPETITIVE: usize = 650_000;
 const MAX_INPUT: u64 = 1 << 30;
 
 /// Runs the command.
@@ -117,8 +120,10 @@ impl Campaign {
         let files = self.files.iter().map(|f| read(f)).collect::<Result<Vec<_>, _>>()?;
         let (db, views) = (Db::builtin(), View::all());
         let mut worst = Worst::none();
-        let mut out = io::stdout().lock();
         std::panic::set_hook(Box::new(|info| println!("panic: {info}")));
+        for (i, text) in repetitive(REPETITIVE).iter().enumerate().skip(worker as usize).step_by(2) {
+            views.iter().for_each(|&view| judge(text, view, &db, &format!("repetition {i}"), &mut worst));
+        }
         for i in (worker..self.count).step_by(WORKERS as usize) {
             let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(i);
             let share = i / WORKERS;
@@ -128,26 +133,14 @@ impl Campaign {
                 _ if share % 4 == 2 => ("hostile", mutate(&hostile(seed), seed)),
                 _ => ("synthetic", pick(&synthetic, share).map_or_else(Vec::new, |s| mutate(s, seed))),
             };
-            let step = if text.len() > LARGE { 3 } else { 1 };
-            for &view in views.iter().skip(seed as usize % step).step_by(step) {
-                // Whoever reads this sees the failures; nobody reading is no reason to stop.
-                let mut say = |text: &str| drop(writeln!(out, "{text} (seed {seed}, {what}, {view:?})"));
-                match once(&text, view, &db) {
-                    Ok(once) => {
-                        for complaint in once.complaints(text.len(), view) {
-                            say(&complaint);
-                        }
-                        worst.iter_mut().for_each(|w| w.take(&once, seed, text.len(), view));
-                    }
-                    Err(()) => say("panicked"),
-                }
-            }
+            let shown = views.iter().skip((i / 32) as usize % VIEWS_SHARE).step_by(VIEWS_SHARE);
+            shown.for_each(|&view| judge(&text, view, &db, &format!("seed {seed}, {what}"), &mut worst));
             if share % 64 == 0 {
-                drop(writeln!(out, "at {seed}").and_then(|()| out.flush()));
+                println!("at {seed}");
             }
         }
         for w in &worst {
-            drop(writeln!(out, "worst {} {}", w.value, w.told));
+            println!("worst {w}");
         }
         Ok(())
     }
@@ -161,6 +154,25 @@ fn pick(from: &[Vec<u8>], i: u64) -> Option<&Vec<u8>> {
     from.get(i.checked_rem(from.len() as u64)? as usize)
 }
 
+/// Shows one view of an input, and says what is wrong with that.
+fn judge(text: &[u8], view: View, db: &Db, what: &str, worst: &mut [Worst]) {
+    match once(text, view, db) {
+        Ok(once) => {
+            for complaint in once.complaints(text.len(), view) {
+                println!("{complaint} ({what}, {view:?})");
+            }
+            worst.iter_mut().for_each(|w| w.take(&once, what, text.len(), view));
+        }
+        Err(()) => println!("panicked ({what}, {view:?})"),
+    }
+}
+
+/// CPU time of this process, which has one thread, so that other load of the machine does not count.
+fn cpu_time() -> Duration {
+    let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
+}
+
 /// One view of one input.
 struct Once {
     time: Duration,
@@ -171,7 +183,7 @@ struct Once {
 fn once(text: &[u8], view: View, db: &Db) -> Result<Once, ()> {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
-    let started = Instant::now();
+    let started = cpu_time();
     let mut counter = Counter(0);
     catch_unwind(AssertUnwindSafe(|| {
         let input = Input::read(text, "dump".to_owned(), text.len() as u64, MAX_INPUT);
@@ -180,13 +192,13 @@ fn once(text: &[u8], view: View, db: &Db) -> Result<Once, ()> {
     }))
     .map_err(drop)?;
     let heap = HEAP.peak_usage().saturating_sub(before);
-    Ok(Once { time: started.elapsed(), heap, output: counter.0 })
+    Ok(Once { time: cpu_time().saturating_sub(started), heap, output: counter.0 })
 }
 
 impl Once {
     fn complaints(&self, input: usize, view: View) -> Vec<String> {
         let mut out = Vec::new();
-        if self.time >= SLOW {
+        if self.time >= SLOW * (input >> 20).max(1) as u32 {
             out.push(format!("slow: {:?} for {input} bytes", self.time));
         }
         if self.heap > HEAP_FLOOR.max(HEAP_PER_BYTE * input) {
@@ -220,11 +232,11 @@ impl Worst {
         ]
     }
 
-    fn take(&mut self, once: &Once, seed: u64, input: usize, view: View) {
+    fn take(&mut self, once: &Once, what: &str, input: usize, view: View) {
         let value = (self.measure)(once, input);
         if value > self.value {
             self.value = value;
-            self.told = format!("{} (seed {seed}, {input} bytes, {view:?})", self.kind);
+            self.told = format!("{} ({what}, {input} bytes, {view:?})", self.kind);
         }
     }
 

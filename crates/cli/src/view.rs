@@ -40,9 +40,9 @@ impl View {
         let everything =
             crashdec::Options { allregs: true, color: true, markers: true, verbose: true, ..plain };
         let listings = [plain, summary, everything].map(View::Listing);
-        let others = [false, true].into_iter().flat_map(|json| {
-            [View::Explain { json }, View::Around { json }, View::Info { json }]
-        });
+        let others = [false, true]
+            .into_iter()
+            .flat_map(|json| [View::Explain { json }, View::Around { json }, View::Info { json }]);
         listings.into_iter().chain(others).chain([View::Json]).collect()
     }
 

@@ -213,7 +213,53 @@ pub fn hostile(seed: u64) -> Vec<u8> {
     let ib2 = buffers.last().copied().unwrap_or(0);
     let rest = maker.rng.below(64) as u32;
     // CP_RB_BASE, CP_IB1_BASE and its rest, CP_IB2_BASE of a6xx.
-    builder.register64(0x928, ib1).register(0x92a, rest).register64(0x92b, ib2).register(0x92d, rest / 2).text()
+    builder
+        .register64(0x928, ib1)
+        .register(0x92a, rest)
+        .register64(0x92b, ib2)
+        .register(0x92d, rest / 2)
+        .text()
+}
+
+/// Texts of about `size` bytes that say one thing over and over.
+pub fn repetitive(size: usize) -> Vec<Vec<u8>> {
+    let head = "---\nkernel: 6.6.0\nmodule: msm\nrevision: 630 (6.3.0.2)\n";
+    let ring = "  - id: 0\n    iova: 0\n    last-fence: 1\n    rptr: 9\n    wptr: 8\n    size: 4294967295\n    \
+                data: !!ascii85 |\n     zzzzz\n";
+    let bo = "  - iova: 0x1\n    size: 4294967295\n    data: !!ascii85 |\n     z\n";
+    let scattered = "bos:\n  - iova: 0x1\n    size: 64\n    data: !!ascii85 |\n     z\nregisters:\n  \
+                     - { offset: 0x0, value: 0x1000 }\n";
+    let block = |name: &str| {
+        format!("indexed-registers:\n  - regs-name: {name}\n    dwords: 100000\n    data: !!ascii85 |\n     ")
+    };
+    let (stat, pool) = (block("CP_SQE_STAT"), block("CP_MEMPOOL"));
+    let repeated = [
+        ("ringbuffer:\n", ring),
+        ("bos:\n", bo),
+        ("bos:\n", "- iova:1\n"),
+        ("bos:\n", " iova:1\n"),
+        ("", scattered),
+        ("registers:\n", "  - { offset: 0x2000, value: 0x1000 }\n"),
+        ("registers:\n", "- {offset:4 value:1\n"),
+        ("clusters:\n", "  - cluster-name: A\n    - context: 0\n"),
+        ("shader-blocks:\n", "  - type: A\n    - bank: 1\n"),
+        (
+            "indexed-registers:\n",
+            "  - regs-name: CP_MEMPOOL\n    dwords: 9\n    data: !!ascii85 |\n     zzzzz\n",
+        ),
+        ("gmu-hfi:\n", "    queue-history[1]: 1 2 3 4 5 6 7 8\n"),
+        ("", "future:\n"),
+        ("comm: ", "word "),
+        ("cmdline: ", "x"),
+        ("cmdline: ", "\u{feff}"),
+        ("fault-info:\n", "  - iova=0000000000000001\n"),
+        (&stat, "z"),
+        (&pool, "s8W-!"),
+        ("bos:\n  - iova: 0x1\n    size: 4294967295\n    data: !!ascii85 |\n     ", "z"),
+    ];
+    let repeat =
+        |(before, text): (&str, &str)| [head, before, &text.repeat(size / text.len())].concat().into_bytes();
+    repeated.into_iter().map(repeat).collect()
 }
 
 #[cfg(test)]

@@ -128,7 +128,9 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.buffer_runs_left = left;
                     self.memory.extend(buffers);
                 }
-                None => self.loss(None, "buffers are scattered over too many sections: not all are looked up"),
+                None => {
+                    self.loss(None, "buffers are scattered over too many sections: not all are looked up")
+                }
             }
         }
         if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {

@@ -50,20 +50,22 @@ fn show(case: &Case<'_>, stop: &Stop, inner: &mut dyn Sink) -> bool {
     for stretch in stretches(case, Some(stop)) {
         let walk = |budget: u64, sink: &mut dyn Sink| {
             let ring = Dwords::from(stretch.dwords.as_slice());
-            let mut walker =
-                Walker::new(case.gpu, &case.memory, Options { budget, ..Options::default() });
+            let mut walker = Walker::new(case.gpu, &case.memory, Options { budget, ..Options::default() });
             walker.walk(ring, stretch.iova, sink);
             walker.left()
         };
         let mut find = Find { target, ring_range, packets: 0, ring_iova: None, nearest: None, current: None };
         left = walk(left, &mut find);
         if let Some(visit) = find.nearest() {
-            walk(whole, &mut Window {
-                first: visit.first.saturating_sub(BEFORE),
-                last: visit.last.min(visit.first.saturating_add(MAX_RANGE)).saturating_add(AFTER),
-                packets: 0,
-                inner,
-            });
+            walk(
+                whole,
+                &mut Window {
+                    first: visit.first.saturating_sub(BEFORE),
+                    last: visit.last.min(visit.first.saturating_add(MAX_RANGE)).saturating_add(AFTER),
+                    packets: 0,
+                    inner,
+                },
+            );
             return true;
         }
     }

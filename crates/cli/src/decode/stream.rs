@@ -45,7 +45,8 @@ pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
         }
     }
     if let Some(ring) = case.dump.rings.get(MAX_RINGS) {
-        diagnostics.push(Diagnostic::loss(ring.span, format!("only the first {MAX_RINGS} rings were walked")));
+        diagnostics
+            .push(Diagnostic::loss(ring.span, format!("only the first {MAX_RINGS} rings were walked")));
     }
     diagnostics
 }
