@@ -2,11 +2,13 @@
 
 mod bench_dump;
 mod import;
+mod mutate;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]\n       \
-    cargo xtask bench-dump FILE [--binary PATH]";
+    cargo xtask bench-dump FILE [--binary PATH]\n       \
+    cargo xtask mutate [N] [--seed S] [FILE…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -14,6 +16,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("import-rnndb") => import::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
+        Some("mutate") => mutate::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {
