@@ -1,5 +1,5 @@
-//! GPU instruction sets.
+//! GPU instruction sets: tables that are compiled in, and the disassemblers and assemblers made from them.
 //!
-//! [`afuc`]: the microcode of the command processor. Never: a file format, I/O.
+//! Never: a file format, I/O.
 
 pub mod afuc;

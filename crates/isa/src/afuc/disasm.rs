@@ -112,6 +112,54 @@ pub fn sections(words: &[u32], firmware: Firmware, names: &dyn Names) -> Vec<Sec
     found
 }
 
+/// An instruction with its surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Offset from the start of the section, in words.
+    pub offset: u32,
+    /// The word.
+    pub word: u32,
+    /// Names of the packet handlers that begin here.
+    pub handlers: Vec<String>,
+    /// The instruction as text, with the comment behind it.
+    pub text: String,
+}
+
+/// The instructions of a section around an offset: up to `context` before it, itself, up to `context` after it. Nothing
+/// when the offset is not in the section's code.
+pub fn around(
+    words: &[u32],
+    section: &Section,
+    firmware: Firmware,
+    names: &dyn Names,
+    offset: u32,
+    context: u32,
+) -> Vec<Line> {
+    let code = section.code(words);
+    let len = u32::try_from(code.len()).unwrap_or(u32::MAX);
+    let listing = Listing { firmware, names, verbose: false, lossless: false };
+    let table_at = section.table_at.and_then(|at| u32::try_from(at).ok());
+    if offset >= len {
+        return Vec::new();
+    }
+    let shown = offset.saturating_sub(context)..offset.saturating_add(context).saturating_add(1).min(len);
+    let line = |offset: u32| {
+        let word = *code.get(offset as usize)?;
+        let mut text = String::new();
+        listing.push_word(&mut text, offset, word, len, table_at);
+        let begins = (0u8..).zip(&section.table).filter(|&(_, &entry)| entry == offset && offset != 0);
+        let handlers = begins
+            .map(|(opcode, _)| {
+                let mut name = String::new();
+                push_packet(&mut name, opcode, firmware, names);
+                name
+            })
+            .collect();
+        Some(Line { offset, word, handlers, text })
+    };
+    shown.filter_map(line).collect()
+}
+
 /// Instructions a bootstrap routine may run; those of real firmware take a few thousand.
 const BOOTSTRAP_STEPS: u64 = 200_000;
 
