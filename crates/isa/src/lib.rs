@@ -4,3 +4,4 @@
 
 pub mod ir3;
 pub mod table;
+pub mod tables;

@@ -2,9 +2,4 @@
 
 mod disasm;
 
-pub use disasm::{Listing, disassemble, write};
-
-use crate::table::Table;
-
-/// The table of ir3. Generations are GPU ids: 300, 420, 530, 630, 730.
-pub static TABLE: Table<'static> = Table { strings: "" };
+pub use disasm::{Listing, decode, disassemble, write};
