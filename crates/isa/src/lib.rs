@@ -3,3 +3,6 @@
 //! Never: a file format, I/O.
 
 pub mod afuc;
+pub mod ir3;
+pub mod table;
+pub mod tables;
