@@ -476,6 +476,43 @@ fn the_handler_of_an_offset_is_the_one_before_it() {
     assert_eq!(lines[0].handlers, ["CP_WAIT_REG_MEM"]);
 }
 
+#[test]
+fn what_a_processor_waits_for_is_read_from_its_code() {
+    use unwedge_isa::afuc::wait::{Wait, waits_for};
+    let db = Db::builtin();
+    let names = DbNames::new(&db);
+    let handlers = "CP_NOP:
+cread $02, [$00 + @THREAD_SYNC]
+breq $02, b0, #gone
+jump #CP_NOP
+nop
+gone:
+mov $addr, 0x80 << 24
+mov $03, $memdata
+mov $04, $regdata
+mov $05, $data
+nop
+nop
+waitin
+mov $01, $data
+";
+    let words = words(&firmware(A6XX, handlers), &names);
+    let section = &disasm::sections(&words, Firmware::A630, &names)[0];
+    let at = |offset| waits_for(&words, section, Firmware::A630, offset);
+    for offset in 19..=22 {
+        assert_eq!(at(offset), Some(Wait::Control(0x200)), "{offset}");
+    }
+    assert_eq!(at(23), Some(Wait::Pipe(0x80)));
+    assert_eq!(at(24), Some(Wait::Memory));
+    assert_eq!(at(25), Some(Wait::Registers));
+    assert_eq!([at(26), at(27)], [Some(Wait::PacketData); 2]);
+    assert_eq!(at(28), None);
+    assert_eq!([at(29), at(30)], [Some(Wait::Packet); 2]);
+    assert_eq!(at(5000), None);
+    let said = Wait::Control(0x200).describe(Firmware::A630, &names);
+    assert_eq!(said, "spins on control register @THREAD_SYNC");
+}
+
 /// A generator of the same numbers each time.
 struct Numbers(u64);
 

@@ -68,7 +68,7 @@ pub struct Section {
 
 impl Section {
     /// The words of the section that hold code.
-    fn code<'w>(&self, words: &'w [u32]) -> &'w [u32] {
+    pub(super) fn code<'w>(&self, words: &'w [u32]) -> &'w [u32] {
         let section = words.get(self.start..self.end).unwrap_or_default();
         section.get(..self.table_at.unwrap_or(section.len())).unwrap_or_default()
     }

@@ -11,6 +11,7 @@ mod firmware;
 pub mod insn;
 mod names;
 pub mod text;
+pub mod wait;
 
 pub use asm::assemble;
 pub use disasm::disassemble;

@@ -355,10 +355,13 @@ impl<'n> Emulator<'n> {
 
     /// Executes until something stops it, at most `steps` instructions. A breakpoint on the very first is passed.
     pub fn run(&mut self, steps: u64) -> Stop {
-        for done in 0..steps {
-            if done > 0 && self.breakpoints.contains(&self.pc) {
+        let mut last = self.pc;
+        for _ in 0..steps {
+            // Repetitions of the same instruction are one to whoever waits for it.
+            if self.pc != last && self.breakpoints.contains(&self.pc) {
                 return Stop::Breakpoint(self.pc);
             }
+            last = self.pc;
             if let Err(stop) = self.step() {
                 return stop;
             }
