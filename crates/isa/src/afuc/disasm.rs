@@ -160,6 +160,9 @@ pub fn around(
     shown.filter_map(line).collect()
 }
 
+/// Words of a blob that [`Form::Exact`] takes for instructions; real firmware has about 20,000.
+const LARGEST: usize = 1 << 20;
+
 /// Instructions a bootstrap routine may run; those of real firmware take a few thousand.
 const BOOTSTRAP_STEPS: u64 = 200_000;
 
@@ -178,7 +181,8 @@ pub fn disassemble(bytes: &[u8], options: &Options, names: &dyn Names) -> Result
         let version = blob.version().ok_or(DisasmError::TooShort(bytes.len()))?;
         return Ok(mesa(&blob, version, known?, options, names));
     }
-    if let (Ok(firmware), Some(version)) = (known, blob.version()) {
+    let is_plausible = blob.words.len() <= LARGEST;
+    if let (Ok(firmware), Some(version), true) = (known, blob.version(), is_plausible) {
         let restores = |text: &str| {
             let source = asm::Options { file: String::new(), firmware: options.firmware };
             asm::assemble(text, &source, names).is_ok_and(|assembled| assembled == bytes)
