@@ -2,7 +2,7 @@
 
 mod data;
 
-use data::{csv, cell};
+use data::{cell, csv};
 use unwedge_isa::ir3;
 
 fn text(word: u64, gpu_id: u32) -> String {
@@ -10,6 +10,9 @@ fn text(word: u64, gpu_id: u32) -> String {
     ir3::write(word, gpu_id, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
+
+/// Mesa's own test has this row switched off: the text says `u32` where the type bits say `f32`, as other rows show.
+const NOT_SO: &str = "c702026e0480025c";
 
 #[test]
 fn every_encoding_has_its_text() {
@@ -22,11 +25,16 @@ fn every_encoding_has_its_text() {
             let gpu_id: u32 = row[generation].parse::<u32>().unwrap() * 100;
             let word = u64::from_str_radix(&row[encoding], 16).unwrap();
             let got = text(word, gpu_id);
-            if got != row[expected] {
+            if got != row[expected] && row[encoding] != NOT_SO {
                 wrong.push(format!("{gpu_id} {word:016x}\n  want {}\n  have {got}", row[expected]));
             }
         }
         println!("{file}: {} of {count} equal", count - wrong.len());
-        assert!(wrong.is_empty(), "{file}: {} of {count} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{file}: {} of {count} differ:\n{}",
+            wrong.len(),
+            wrong[..wrong.len().min(40)].join("\n")
+        );
     }
 }

@@ -28,10 +28,11 @@ pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
 }
 
 /// Appends the text of one instruction, branches as distances, without end of line. What is odd about it follows after
-/// `\t; `. A word that is no instruction of this GPU is `raw 0x…`, 16 digits.
+/// `\t; `, except bits that mean nothing: hardware ignores them, and compilers set some. A word that is no instruction
+/// of this GPU is `raw 0x…`, 16 digits.
 pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
     match decode(word, gpu_id) {
-        Some(decoded) => print(&decoded, &mut (), out).write(64, out),
+        Some(decoded) => print(&decoded, &mut (), out).without_ignored().write(64, out),
         None => {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "raw 0x{word:016X}");
@@ -45,8 +46,15 @@ pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
 pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize {
     let (branches, calls) = targets(words, listing.gpu_id);
     let is_target = |set: &[usize], index| set.binary_search(&index).is_ok();
-    let mut shader =
-        Shader { count: words.len(), index: 0, cycles: 0, ended: false, nops: 0, stop: false, ..Shader::default() };
+    let mut shader = Shader {
+        count: words.len(),
+        index: 0,
+        cycles: 0,
+        ended: false,
+        nops: 0,
+        stop: false,
+        ..Shader::default()
+    };
     let mut faulty = 0;
     for (index, &word) in words.iter().enumerate() {
         if faulty > MAX_FAULTY {

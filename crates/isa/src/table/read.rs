@@ -107,6 +107,15 @@ impl<'t> Faults<'t> {
         self.list.iter().flatten().copied()
     }
 
+    /// Without bits that mean nothing.
+    pub fn without_ignored(&self) -> Faults<'t> {
+        let mut rest = Faults::default();
+        self.iter()
+            .filter(|fault| !matches!(fault, Fault::Ignored { .. }))
+            .for_each(|fault| rest.push(fault));
+        rest
+    }
+
     #[cold]
     fn push(&mut self, fault: Fault<'t>) {
         if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {
@@ -141,9 +150,8 @@ impl<'t> Decoded<'t> {
         let names = rows(table.names, table.scopes.get(self.scope as usize)?.names);
         let at = names.binary_search_by(|row| table.text(row.name).cmp(name)).ok()?;
         let cands = rows(table.cands, names.get(at)?.cands);
-        let cand = cands
-            .iter()
-            .find(|cand| table.holds(cand.when, self.word, self.generation, &mut |_, _, _| 0))?;
+        let cand =
+            cands.iter().find(|cand| table.holds(cand.when, self.word, self.generation, &mut |_, _, _| 0))?;
         table.fields.get(cand.field as usize)
     }
 
