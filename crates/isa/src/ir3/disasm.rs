@@ -150,6 +150,8 @@ struct Shader {
 }
 
 impl<'t> Printer<'t> for Shader {
+    const TEXT_ONLY: bool = true;
+
     #[inline]
     fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool {
         match *part {

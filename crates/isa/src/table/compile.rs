@@ -70,6 +70,7 @@ pub struct Rows {
     pub enums: Vec<EnumRow>,
     pub values: Vec<ValueRow>,
     pub code: Vec<Op>,
+    pub renders: Vec<Text>,
 }
 
 /// Compiles a description.
@@ -292,7 +293,14 @@ impl<'m> Compiler<'m> {
             );
             let name = self.text(&bitset.name);
             let leaves = Span { at, len: leaves.len() as u32 };
-            self.rows.roots.push(RootRow { name, width, node, leaves, scopes: 0 });
+            self.rows.roots.push(RootRow {
+                name,
+                width,
+                node,
+                leaves,
+                scopes: 0,
+                rendered: Span { at: 0, len: 0 },
+            });
         }
         Ok(())
     }
@@ -452,7 +460,55 @@ impl<'m> Compiler<'m> {
         if !rest.is_empty() {
             pieces.push(Piece::Literal(self.text(rest)));
         }
+        let pieces = self.gather(pieces);
         Ok(self.pool_pieces.add(&mut self.rows.pieces, pieces))
+    }
+
+    /// Shortens the way to fields that count always, and past runs of those that show nothing when their bits are 0.
+    fn gather(&self, pieces: Vec<Piece>) -> Vec<Piece> {
+        let mut out: Vec<Piece> = Vec::new();
+        // Where the run starts, and its bits.
+        let mut run: Option<(usize, u64)> = None;
+        for piece in pieces {
+            let (piece, silent) = self.shorten(piece);
+            if let (Some(mask), Some((_, bits))) = (silent, &mut run) {
+                *bits |= mask;
+            } else if let Some(mask) = silent {
+                run = Some((out.len(), mask));
+            } else {
+                close_run(&mut out, run.take());
+            }
+            out.push(piece);
+        }
+        close_run(&mut out, run);
+        out
+    }
+
+    /// The piece, and the bits that are 0 when it shows nothing, if there are any.
+    fn shorten(&self, piece: Piece) -> (Piece, Option<u64>) {
+        let Piece::Field { name, cands } = piece else { return (piece, None) };
+        let (1, Some(&Cand { when: NONE, field })) = (cands.len, self.rows.cands.get(cands.at as usize))
+        else {
+            return (piece, None);
+        };
+        let plain = Piece::Plain { name, field };
+        let Some(row) = self.rows.fields.get(field as usize).filter(|row| row.code == NONE) else {
+            return (plain, None);
+        };
+        let silent = match row.ty {
+            Type::Bool(Some(_)) | Type::Offset | Type::Uoffset => true,
+            Type::Enum(index) => self.rows.enums.get(index as usize).is_some_and(|e| {
+                let zero =
+                    self.rows.values.get(e.values.at as usize).filter(|v| e.values.len > 0 && v.value == 0);
+                zero.is_some_and(|v| self.rows.texts.get(v.text.0 as usize).is_some_and(String::is_empty))
+            }),
+            _ => false,
+        };
+        let mask = (silent && row.low + row.width < 64).then(|| ((1 << row.width) - 1) << row.low);
+        match row.ty {
+            Type::Bool(Some(text)) if row.width == 1 => (Piece::Flag { name, low: row.low, text }, mask),
+            _ => (plain, mask),
+        }
     }
 
     /// What a name may mean at a place, most particular first. True: the last one holds without condition.
@@ -595,7 +651,9 @@ impl<'m> Compiler<'m> {
             Expr::Not(inner) => {
                 let mut code = self.steps(place, inner, expr, depth, open)?;
                 match code[..] {
-                    [Op::Bits { low, width }] => code = vec![Op::Compare { low, width, op: Binary::Eq, with: 0 }],
+                    [Op::Bits { low, width }] => {
+                        code = vec![Op::Compare { low, width, op: Binary::Eq, with: 0 }]
+                    }
                     _ => code.push(Op::Not),
                 }
                 code
@@ -668,6 +726,15 @@ fn reference(
     }
 }
 
+fn close_run(out: &mut Vec<Piece>, run: Option<(usize, u64)>) {
+    if let Some((at, mask)) = run {
+        let count = (out.len() - at) as u32;
+        if count > 1 {
+            out.insert(at, Piece::Silent { mask, count });
+        }
+    }
+}
+
 fn unknown(bitset: &Bitset, name: &str) -> CompileError {
     CompileError::Unknown { owner: bitset.name.clone(), name: name.to_owned() }
 }
@@ -688,7 +755,9 @@ fn deepest(code: &[Op]) -> usize {
     let (mut now, mut most) = (0usize, 0);
     for op in code {
         match op {
-            Op::Push(_) | Op::Bits { .. } | Op::Compare { .. } | Op::Generation | Op::Absent { .. } => now += 1,
+            Op::Push(_) | Op::Bits { .. } | Op::Compare { .. } | Op::Generation | Op::Absent { .. } => {
+                now += 1
+            }
             Op::Binary(_) | Op::SkipUnless(_) => now = now.saturating_sub(1),
             // What follows is the other way to the same value.
             Op::Skip(_) => now = now.saturating_sub(1),

@@ -29,6 +29,8 @@ pub struct RootRow {
     pub leaves: Span,
     /// First of the scopes of its leaves, for words of this root that stand alone.
     pub scopes: u32,
+    /// The text of every word, when it is the same everywhere and the words are few.
+    pub rendered: Span,
 }
 
 /// A node of a decode tree.
@@ -93,6 +95,22 @@ pub enum Piece {
     Literal(Text),
     Name,
     Align(u32),
+    /// Who only wants text skips `count` pieces when no bit of `mask` is set: they would show nothing.
+    Silent {
+        mask: u64,
+        count: u32,
+    },
+    /// A bit that shows a text when set.
+    Flag {
+        name: Text,
+        low: u8,
+        text: Text,
+    },
+    /// A field that counts always.
+    Plain {
+        name: Text,
+        field: u32,
+    },
     /// The first of the candidates whose condition holds.
     Field {
         name: Text,

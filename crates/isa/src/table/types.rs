@@ -23,6 +23,7 @@ pub struct Table<'t> {
     pub(crate) enums: &'t [EnumRow],
     pub(crate) values: &'t [ValueRow],
     pub(crate) code: &'t [Op],
+    pub(crate) renders: &'t [Text],
 }
 
 /// A family of encodings of the same width with its own decode tree: `instruction`, or a source operand's forms.
