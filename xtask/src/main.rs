@@ -2,18 +2,28 @@
 
 mod bench_dump;
 mod import;
+mod mutate;
+mod import_isaspec;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]\n       \
-    cargo xtask bench-dump FILE [--binary PATH]";
+const USAGE: &str = "usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
+       \
+    cargo xtask import-isaspec DIR
+       \
+    cargo xtask bench-dump FILE [--binary PATH]
+       \
+    cargo xtask mutate [N] [--seed S] [FILE…]";
+    cargo xtask import-isaspec DIR\n       cargo xtask bench-dump FILE [--binary PATH]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let rest = args.get(1..).unwrap_or_default();
     let result = match args.first().map(String::as_str) {
         Some("import-rnndb") => import::run(rest).map_err(|e| e.to_string()),
+        Some("import-isaspec") => import_isaspec::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
+        Some("mutate") => mutate::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {

@@ -11,7 +11,7 @@ mod demo;
 pub mod explain;
 mod failure;
 mod info;
-mod input;
+pub mod input;
 mod json;
 mod kind;
 mod man;
@@ -19,13 +19,14 @@ mod output;
 mod pager;
 mod regs;
 mod text;
+pub mod view;
 
 use args::{Cli, Command, Global};
 use clap::Parser;
 use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
-use output::Output;
+use output::{Look, Output};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
@@ -99,17 +100,18 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         explain::name_file(&mut report, &args.file.to_string_lossy());
     }
     let mut out = Output::open(global, false);
-    print_report(&report, args.json, &mut out);
+    let look = out.look;
+    print_report(&report, args.json, look, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
-fn print_report(report: &unwedge_postmortem::Report, json: bool, out: &mut Output) {
+fn print_report(report: &unwedge_postmortem::Report, json: bool, look: Look, out: &mut dyn Write) {
     let _ = if json {
         explain::json(report, out)
     } else {
-        let style = explain::Style { colour: out.look.colour };
+        let style = explain::Style { colour: look.colour };
         explain::text(report, &style, out)
     };
 }

@@ -1,4 +1,8 @@
-//! GPU instruction sets.
+//! GPU instruction sets: tables that are compiled in, and the disassemblers and assemblers made from them.
 //!
-//! Empty so far: the tables of afuc, ir2, ir3 and amdgcn, and the disassemblers and assemblers made from them, belong
-//! here. Never: a file format, I/O.
+//! Never: a file format, I/O.
+
+pub mod afuc;
+pub mod ir3;
+pub mod table;
+pub mod tables;

@@ -17,12 +17,10 @@ use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
 use crate::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
 use crate::wait::Wait;
 
-/// Dwords of a walk before giving up; real submits have far fewer.
-const BUDGET: u64 = 16 << 20;
 /// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
 const LOOKBACK: u64 = 20;
-/// Largest window of the ring that is copied when it wraps around.
-const MAX_WINDOW: u64 = 1 << 20;
+/// Largest window of the ring that is looked at; kernels make rings of 8,192 dwords.
+const MAX_WINDOW: u64 = 1 << 16;
 /// Buffers the fetcher reads ahead at most: the current one and three more, and as many at the level above.
 const MAX_AHEAD: usize = 16;
 /// Places whose headers are compared with the SQE's.
@@ -222,7 +220,8 @@ fn window<'m>(
 }
 
 fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> Stop {
-    let options = Options { linear: false, budget: BUDGET };
+    // There may be four such walks.
+    let options = Options { linear: false, budget: unwedge_pm4::budget(&case.memory) / 4 };
     let mut list = CallList::default();
     Walker::new(case.gpu, &case.memory, options.clone()).walk(window.dwords(), window.iova, &mut list);
     let calls = list.calls;

@@ -17,6 +17,11 @@ use unwedge_base::{ChipId, Diagnostic, Severity, Span};
 const MAX_DIAGNOSTICS: usize = 100;
 /// So many sections are listed; the text of any others counts to the last.
 const MAX_SECTIONS: usize = 1000;
+/// Bytes of text that a list item takes at least, over the whole dump: kernels write more. Below that the items would
+/// take many times the memory of their text.
+const BYTES_PER_ITEM: usize = 24;
+/// List items that a dump of any size may have.
+const MIN_ITEMS: usize = 256;
 
 /// See [`Devcore::read`].
 pub(super) fn read(text: &[u8]) -> Result<Devcore<'_>, NotDevcore> {
@@ -80,6 +85,8 @@ struct Reader<'a> {
     sp: u32,
     /// Headings that were read, as bits by [`Section`].
     headings: u16,
+    /// List items that may still be read.
+    items_left: usize,
     /// Something of the grammar was found.
     recognized: bool,
     /// What follows is not read.
@@ -100,6 +107,7 @@ impl<'a> Reader<'a> {
             at: 0,
             sp: 0,
             headings: 0,
+            items_left: text.len() / BYTES_PER_ITEM + MIN_ITEMS,
             recognized: false,
             ended: false,
             notes: 0,
@@ -201,6 +209,13 @@ impl<'a> Reader<'a> {
             self.close();
             self.loss(line.span, || format!("the heading of section `{}` is missing", section.name()));
             self.list_section(Cow::Borrowed(section.name()), Some(section), Span::new(self.at, self.at));
+        }
+        // An address begins an entry even where it is no item.
+        if let LineKind::ListItem { .. } | LineKind::Field { key: "iova", .. } = line.kind {
+            match self.items_left.checked_sub(1) {
+                Some(left) => self.items_left = left,
+                None => return self.stray(line),
+            }
         }
         if let LineKind::DataHeader = line.kind {
             return self.data_header(line);

@@ -78,9 +78,10 @@ pub fn run(
 }
 
 /// Longest listing of a dump: so many bytes, and so many more per byte of the dump. Listings of real dumps with all
-/// options have some 50 bytes per byte.
-const LENGTH: u64 = 128 << 20;
-const LENGTH_PER_BYTE: u64 = 256;
+/// options have some 70 bytes per byte.
+pub const LENGTH: u64 = 16 << 20;
+/// See [`LENGTH`].
+pub const LENGTH_PER_BYTE: u64 = 192;
 
 /// What is wrong with a dump.
 #[derive(Debug, Default)]
