@@ -2,19 +2,16 @@
 
 mod bench_dump;
 mod import;
-mod mutate;
 mod import_isaspec;
+mod mutate;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
-       \
-    cargo xtask import-isaspec DIR
-       \
-    cargo xtask bench-dump FILE [--binary PATH]
-       \
-    cargo xtask mutate [N] [--seed S] [FILE…]";
-    cargo xtask import-isaspec DIR\n       cargo xtask bench-dump FILE [--binary PATH]";
+const USAGE: &str = "\
+usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
+       cargo xtask import-isaspec DIR
+       cargo xtask bench-dump FILE [--binary PATH]
+       cargo xtask mutate [N] [--seed S] [FILE…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
