@@ -128,14 +128,14 @@ impl Campaign {
             let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(i);
             let share = i / WORKERS;
             let (what, text) = match pick(&files, share / FILES_SHARE) {
-                Some(file) if share % FILES_SHARE == 0 => ("file", mutate(file, seed)),
+                Some(file) if share.is_multiple_of(FILES_SHARE) => ("file", mutate(file, seed)),
                 _ if share % 4 == 1 => ("hostile", hostile(seed)),
                 _ if share % 4 == 2 => ("hostile", mutate(&hostile(seed), seed)),
                 _ => ("synthetic", pick(&synthetic, share).map_or_else(Vec::new, |s| mutate(s, seed))),
             };
             let shown = views.iter().skip((i / 32) as usize % VIEWS_SHARE).step_by(VIEWS_SHARE);
             shown.for_each(|&view| judge(&text, view, &db, &format!("seed {seed}, {what}"), &mut worst));
-            if share % 64 == 0 {
+            if share.is_multiple_of(64) {
                 println!("at {seed}");
             }
         }
