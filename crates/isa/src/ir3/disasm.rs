@@ -32,7 +32,12 @@ pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
 /// of this GPU is `raw 0x…`, 16 digits.
 pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
     match decode(word, gpu_id) {
-        Some(decoded) => print(&decoded, &mut (), out).without_ignored().write(64, out),
+        Some(decoded) => {
+            let faults = print(&decoded, &mut (), out);
+            if !faults.is_empty() {
+                faults.without_ignored().write(64, out);
+            }
+        }
         None => {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "raw 0x{word:016X}");

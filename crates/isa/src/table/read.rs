@@ -6,7 +6,7 @@ use super::types::{Kind, Leaf, Table, bits, rows};
 /// A word whose encoding is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'t> {
-    pub(crate) table: Table<'t>,
+    pub(crate) table: &'t Table<'t>,
     pub(crate) leaf: Leaf,
     pub(crate) scope: u32,
     /// Lowest bit of a nested bitset in the word.
@@ -141,12 +141,12 @@ impl<'t> Decoded<'t> {
     }
 
     /// The table it was decoded with.
-    pub fn table(&self) -> Table<'t> {
+    pub fn table(&self) -> &'t Table<'t> {
         self.table
     }
 
     fn lookup(&self, name: &str) -> Option<&'t FieldRow> {
-        let table = &self.table;
+        let table = self.table;
         let names = rows(table.names, table.scopes.get(self.scope as usize)?.names);
         let at = names.binary_search_by(|row| table.text(row.name).cmp(name)).ok()?;
         let cands = rows(table.cands, names.get(at)?.cands);
@@ -213,7 +213,7 @@ impl<'t> Decoded<'t> {
 const MAX_OPEN: usize = 16;
 
 struct Walker<'t, 's, const TEXT_ONLY: bool, S> {
-    table: Table<'t>,
+    table: &'t Table<'t>,
     word: u128,
     generation: u32,
     sink: &'s mut S,
