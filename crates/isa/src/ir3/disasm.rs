@@ -61,6 +61,7 @@ pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize
         ..Shader::default()
     };
     let mut faulty = 0;
+    let mut pending = Faults::default();
     for (index, &word) in words.iter().enumerate() {
         if faulty > MAX_FAULTY {
             return index;
@@ -81,10 +82,15 @@ pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize
         prefix(word, &shader, listing, out);
         let Some(decoded) = decode(word, listing.gpu_id) else {
             let _ = writeln!(out, "no match: {word:016x}");
+            // Mesa says so after the next instruction.
+            IR3.conflict(IR3_INSTRUCTION, word.into(), listing.gpu_id)
+                .into_iter()
+                .for_each(|f| pending.push(f));
             faulty += 1;
             continue;
         };
-        let faults: Faults<'_> = print(&decoded, &mut shader, out);
+        let mut faults = std::mem::take(&mut pending);
+        print(&decoded, &mut shader, out).iter().for_each(|fault| faults.push(fault));
         faults.write(64, out);
         faulty = if faults.is_empty() { 0 } else { faulty + 1 };
         out.push(b'\n');

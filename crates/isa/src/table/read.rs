@@ -86,6 +86,13 @@ pub enum Fault<'t> {
     NoField(&'t str),
     /// The encoding has no template.
     NoDisplay(&'t str),
+    /// The word matches two encodings, and so is neither.
+    Conflict {
+        /// The first of them in the description.
+        first: &'t str,
+        /// The next.
+        second: &'t str,
+    },
 }
 
 const MAX_FAULTS: usize = 4;
@@ -116,8 +123,9 @@ impl<'t> Faults<'t> {
         rest
     }
 
+    /// Adds one; what comes after the fourth is dropped.
     #[cold]
-    fn push(&mut self, fault: Fault<'t>) {
+    pub fn push(&mut self, fault: Fault<'t>) {
         if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(fault);
         }

@@ -1,7 +1,7 @@
 //! A table and its look-ups: roots, leaves, the decode tree, expressions.
 
 use super::expr::Binary;
-use super::read::Decoded;
+use super::read::{Decoded, Fault};
 use super::rows::*;
 use std::borrow::Cow;
 
@@ -199,6 +199,16 @@ impl<'t> Table<'t> {
             }
         }
         found
+    }
+
+    /// Why a word does not decode, when it is that two encodings match.
+    pub fn conflict(&self, root: Root, word: u128, generation: u32) -> Option<Fault<'t>> {
+        let mut matching = self
+            .leaves(root)
+            .filter_map(|leaf| self.leaf_row(leaf))
+            .filter(|row| word & row.mask == row.value && row.min <= generation && generation <= row.max);
+        let (first, second) = (matching.next()?, matching.next()?);
+        Some(Fault::Conflict { first: self.text(first.owner), second: self.text(second.owner) })
     }
 
     /// The value an enum of the description has under `text`.
