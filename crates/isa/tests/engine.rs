@@ -1,5 +1,7 @@
 //! The engine over a small instruction set: what a description says, and what decoding, printing and encoding make of it.
 
+#![allow(clippy::unusual_byte_groupings, reason = "the groups are the fields of the toy instruction")]
+
 use unwedge_isa::table::{CompileError, EncodeError, OwnedTable, print, text};
 
 const TOY: &str = r##"

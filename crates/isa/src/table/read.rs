@@ -247,11 +247,11 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
         let Walker { table, word, generation, faults, reported, open, .. } = self;
         table.evaluate(code, *word, *generation, &mut |name, expr, up| {
             let visit = open[depth.saturating_sub(usize::from(up)) % MAX_OPEN];
-            if !reported.contains(&Some((visit, expr))) {
-                if let Some(free) = reported.iter_mut().find(|slot| slot.is_none()) {
-                    *free = Some((visit, expr));
-                    faults.push(Fault::NoField(table.text(name)));
-                }
+            if !reported.contains(&Some((visit, expr)))
+                && let Some(free) = reported.iter_mut().find(|slot| slot.is_none())
+            {
+                *free = Some((visit, expr));
+                faults.push(Fault::NoField(table.text(name)));
             }
             0
         })
