@@ -645,7 +645,8 @@ impl<'m> Compiler<'m> {
             }
         }
         let total: u8 = spans.iter().map(|s| s.1).fold(0, u8::saturating_add);
-        if code.len() < 3 || spans.is_empty() || spans.len() > MAX_SPANS || total > MAX_TABULATED {
+        let beyond = spans.iter().any(|(low, width)| low + width > 64);
+        if code.len() < 3 || beyond || spans.is_empty() || spans.len() > MAX_SPANS || total > MAX_TABULATED {
             return None;
         }
         let mut truths = vec![0u64; 1usize.max(1 << total.saturating_sub(6))];
@@ -660,10 +661,18 @@ impl<'m> Compiler<'m> {
                 _ => return None,
             }
         }
-        spans.resize(MAX_SPANS, (0, 0));
-        let spans = spans.try_into().ok()?;
+        let mut place = 0;
+        let mut parts = [(0, 0, 0); MAX_SPANS];
+        for (part, (low, width)) in parts.iter_mut().zip(spans) {
+            *part = (low, (1u16 << width) - 1, place);
+            place += width;
+        }
         let values = self.pool_truths.add(&mut self.rows.truths, truths).at;
-        Some(self.pool_tabulations.add(&mut self.rows.tabulations, vec![Tabulation { spans, values }]).at)
+        Some(
+            self.pool_tabulations
+                .add(&mut self.rows.tabulations, vec![Tabulation { spans: parts, values }])
+                .at,
+        )
     }
 
     fn code(

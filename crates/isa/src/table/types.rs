@@ -225,7 +225,7 @@ impl<'t> Table<'t> {
     }
 
     /// Computes an expression; `absent` stands in for names that mean nothing here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn evaluate(
         &self,
         code: u32,
@@ -246,11 +246,10 @@ impl<'t> Table<'t> {
     #[inline]
     fn tabulated(&self, index: u32, word: u128) -> u64 {
         let Some(row) = self.tabulations.get(index as usize) else { return 0 };
-        let (mut at, mut shift) = (0u64, 0u32);
-        for &(low, width) in &row.spans {
-            at |= bits(word, low, width) << (shift & 63);
-            shift += u32::from(width);
-        }
+        let word = word as u64;
+        let at = row.spans.iter().fold(0u64, |at, &(low, mask, place)| {
+            at | (word >> (low & 63) & u64::from(mask)) << (place & 63)
+        });
         self.truths.get(row.values as usize + (at >> 6) as usize).map_or(0, |values| values >> (at & 63) & 1)
     }
 
@@ -283,6 +282,7 @@ impl<'t> Table<'t> {
 }
 
 /// Runs the steps of an expression.
+#[inline(never)]
 pub(crate) fn run(
     code: &[Op],
     word: u128,
