@@ -623,10 +623,9 @@ impl<'m> Compiler<'m> {
         if deepest(&code) > MAX_STACK {
             return Err(CompileError::Depth { owner: case_owner(self.bitsets[place.bitset].bitset) });
         }
-        let code = match self.tabulate(&code) {
-            Some(index) => vec![Op::Tabulated(index), Op::End],
-            None => code,
-        };
+        if let Some(index) = self.tabulate(&code) {
+            code.insert(0, Op::Tabulated(index));
+        }
         Ok(self.pool_code.add(&mut self.rows.code, code).at)
     }
 

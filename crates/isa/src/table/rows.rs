@@ -204,7 +204,7 @@ pub enum Op {
         op: Binary,
         with: i64,
     },
-    /// The whole expression, tabulated.
+    /// Comes first: the whole expression, tabulated. The steps follow for who wants them; alone it does nothing.
     Tabulated(u32),
     Not,
     Binary(Binary),

@@ -319,7 +319,8 @@ pub(crate) fn run(
                 at += usize::from(count);
                 continue;
             }
-            Op::Tabulated(_) | Op::End => break,
+            Op::Tabulated(_) => continue,
+            Op::End => break,
         };
         stack[top % MAX_STACK] = value;
         top += 1;
