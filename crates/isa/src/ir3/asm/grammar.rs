@@ -113,6 +113,8 @@ pub(super) struct Rule {
     pub conditions: Vec<(ExprId, bool)>,
     /// Bits that are set where neither the text nor what follows from it says otherwise.
     pub unshown: u64,
+    /// ASCII bytes that its text can start with, one bit each; all of them if it may be empty.
+    pub starts: u128,
 }
 
 impl Rule {
@@ -124,6 +126,55 @@ impl Rule {
         });
         name.unwrap_or_default()
     }
+}
+
+impl Op {
+    /// Bytes that what it reads can start with, and whether it may read nothing.
+    pub fn starts(&self, enums: &[Texts]) -> (u128, bool) {
+        const DIGITS: u128 = 0x3ff << b'0';
+        match self {
+            Op::Text(text) | Op::Name(text) => {
+                text.iter().find(|&&b| b != b' ').map_or((0, true), |&b| (byte_bit(b), false))
+            }
+            Op::Flag { text, .. } => (text.first().map_or(0, |&b| byte_bit(b)), true),
+            Op::Unsigned(_) => (DIGITS, false),
+            Op::Signed(_) => (DIGITS | byte_bit(b'-'), false),
+            Op::Hex(_) | Op::Float(_) | Op::Branch(_) => (u128::MAX, false),
+            Op::Offset { required, .. } => (byte_bit(b'+') | byte_bit(b'-'), !required),
+            Op::Enum { of, .. } => {
+                let texts = enums.get(of.0 as usize).map_or(&[][..], |texts| &texts.texts);
+                let starts =
+                    texts.iter().filter_map(|(text, _)| text.first()).fold(DIGITS, |a, &b| a | byte_bit(b));
+                (starts, texts.iter().any(|(text, _)| text.is_empty()))
+            }
+            Op::Any(rules) => (
+                rules.iter().fold(0, |starts, rule| starts | rule.starts),
+                rules.iter().any(|rule| rule.starts == u128::MAX),
+            ),
+            Op::Unordered(items) => {
+                let starts = items.iter().filter_map(|item| item.ops.first()).map(|op| op.starts(enums).0);
+                (starts.fold(0, |all, starts| all | starts), !items.iter().any(|item| item.required))
+            }
+        }
+    }
+}
+
+/// The bit of an ASCII byte.
+fn byte_bit(byte: u8) -> u128 {
+    1u128.checked_shl(u32::from(byte)).unwrap_or(0)
+}
+
+/// Bytes that a template's text can start with; all of them if it may be empty.
+pub(super) fn starts(ops: &[Op], enums: &[Texts]) -> u128 {
+    let mut all = 0;
+    for op in ops {
+        let (starts, empty) = op.starts(enums);
+        all |= starts;
+        if !empty {
+            return all;
+        }
+    }
+    u128::MAX
 }
 
 /// The texts of an enum, longest first.
@@ -163,6 +214,16 @@ impl Expr {
 
     /// The value for a word. What the stack does not hold is zero.
     pub fn eval(&self, word: u64) -> i64 {
+        match self.steps[..] {
+            [Step::Bits(window)] => window.take(word) as i64,
+            [Step::Bits(window), Step::Const(value), Step::Binary(op)] => {
+                binary(op, window.take(word) as i64, value)
+            }
+            _ => self.run(word),
+        }
+    }
+
+    fn run(&self, word: u64) -> i64 {
         let mut stack = [0i64; MAX_STACK + 1];
         let mut depth = 0usize;
         let mut at = 0usize;

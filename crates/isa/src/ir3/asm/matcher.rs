@@ -204,6 +204,11 @@ impl<'a> Matcher<'a> {
         self.text.get(self.pos).copied().unwrap_or(0)
     }
 
+    /// The next byte that is no blank.
+    fn upcoming(&self) -> u8 {
+        self.rest().iter().copied().find(|b| !matches!(b, b' ' | b'\t')).unwrap_or(0)
+    }
+
     fn previous(&self) -> u8 {
         self.pos.checked_sub(1).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ')
     }
@@ -227,10 +232,20 @@ impl<'a> Matcher<'a> {
 
     fn rule(&mut self, rule: &Rule) -> Fit {
         self.set(rule.fixed, rule.value)?;
+        // A condition on what the template is yet to read is met or not met afterwards.
+        let known = self.known;
         for &(expr, holds) in &rule.conditions {
-            self.claim(expr, u64::from(holds), CONDITION)?;
+            if self.grammar.expr(expr).reads & !known == 0 {
+                self.claim(expr, u64::from(holds), CONDITION)?;
+            }
         }
-        self.ops(&rule.ops)
+        self.ops(&rule.ops)?;
+        for &(expr, holds) in &rule.conditions {
+            if self.grammar.expr(expr).reads & !known != 0 {
+                self.claim(expr, u64::from(holds), CONDITION)?;
+            }
+        }
+        Ok(())
     }
 
     fn ops(&mut self, ops: &[Op]) -> Fit {
@@ -272,12 +287,13 @@ impl<'a> Matcher<'a> {
                 let mask = Window { low: 0, width: bits }.ones();
                 let claim = Claim { expr, value: value & mask, mask };
                 let unknown = self.grammar.expr(expr).reads & !self.known;
-                if mask != 1 && unknown != 0 {
-                    if let Some(word) = take_apart(self.grammar, self.word, unknown, &claim) {
-                        self.word = word;
-                        self.known |= unknown;
-                        return Ok(());
-                    }
+                if mask != 1
+                    && unknown != 0
+                    && let Some(word) = take_apart(self.grammar, self.word, unknown, &claim)
+                {
+                    self.word = word;
+                    self.known |= unknown;
+                    return Ok(());
                 }
                 self.claim(expr, value, mask)
             }
@@ -497,7 +513,13 @@ impl<'a> Matcher<'a> {
         let at = self.choice_count;
         let first = if at < self.scripted { usize::from(self.choices[at].taken) } else { 0 };
         let mark = self.mark();
+        let next = self.upcoming();
+        let traced = self.trace.is_some();
         for (i, rule) in rules.iter().enumerate().skip(first) {
+            let fits = if next < 128 { rule.starts >> next & 1 == 1 } else { rule.starts == u128::MAX };
+            if !fits && !traced {
+                continue;
+            }
             if at < MOST_CHOICES {
                 self.choices[at] =
                     Choice { taken: u8::try_from(i).unwrap_or(u8::MAX), of: rules.len().min(255) as u8 };
@@ -517,6 +539,9 @@ impl<'a> Matcher<'a> {
         let mut read = 0u64;
         loop {
             let before = read;
+            if !matches!(self.upcoming(), b'(' | b'.') {
+                break;
+            }
             for (i, item) in items.iter().enumerate().take(64) {
                 if read >> i & 1 == 1 {
                     continue;
@@ -549,7 +574,7 @@ impl<'a> Matcher<'a> {
                 };
                 read |= u64::from(present) << i;
             }
-            if read == before || !matches!(self.next(), b'(' | b'.' | b' ') {
+            if read == before {
                 break;
             }
         }

@@ -137,10 +137,10 @@ impl Assembler {
                 }
             } else if !statement.is_empty() {
                 for padding in [("(rpt5)nop", nops), ("(sy)(ss)nop", syncs)] {
-                    if let (text, true) = padding {
-                        if let Ok(nop) = self.encode(text) {
-                            program.push(nop.word, line);
-                        }
+                    if let (text, true) = padding
+                        && let Ok(nop) = self.encode(text)
+                    {
+                        program.push(nop.word, line);
                     }
                 }
                 match self.encode(statement) {
