@@ -115,9 +115,21 @@ pub(super) struct Rule {
     pub unshown: u64,
     /// ASCII bytes that its text can start with, one bit each; all of them if it may be empty.
     pub starts: u128,
+    /// The same of what follows the last comma, where that is known; of whole instructions.
+    pub last_starts: u128,
 }
 
 impl Rule {
+    /// Whether its text may start with this byte.
+    pub fn may_start(&self, byte: u8) -> bool {
+        starts_with(self.starts, byte)
+    }
+
+    /// Whether what follows the last comma may start with this byte.
+    pub fn may_start_last(&self, byte: u8) -> bool {
+        starts_with(self.last_starts, byte)
+    }
+
     /// The instruction's name, for looking the rule up.
     pub fn name(&self) -> &[u8] {
         let name = self.ops.iter().find_map(|op| match op {
@@ -156,6 +168,29 @@ impl Op {
                 (starts.fold(0, |all, starts| all | starts), !items.iter().any(|item| item.required))
             }
         }
+    }
+}
+
+fn starts_with(starts: u128, byte: u8) -> bool {
+    if byte < 128 { starts >> byte & 1 == 1 } else { starts == u128::MAX }
+}
+
+/// Whether what an operation reads may have a comma in it.
+fn may_hold_comma(op: &Op) -> bool {
+    match op {
+        Op::Text(text) | Op::Name(text) | Op::Flag { text, .. } => text.contains(&b','),
+        Op::Any(rules) => rules.iter().flat_map(|rule| &rule.ops).any(may_hold_comma),
+        Op::Unordered(items) => items.iter().flat_map(|item| &item.ops).any(may_hold_comma),
+        _ => false,
+    }
+}
+
+/// Bytes that can follow the last comma of a template's text; all of them if that is not plain to see.
+pub(super) fn last_starts(ops: &[Op], enums: &[Texts]) -> u128 {
+    let Some(at) = ops.iter().rposition(may_hold_comma) else { return u128::MAX };
+    match &ops[at] {
+        Op::Text(text) if text.ends_with(b", ") => starts(&ops[at + 1..], enums),
+        _ => u128::MAX,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Turns the table's display templates round: what they print is what the rules read.
 
-use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, starts};
+use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, last_starts, starts};
 use crate::table::Table;
 use crate::table::rows::{self, Assert, Cand, FieldRow, Piece, Show, Span, Type};
 use std::collections::HashMap;
@@ -46,6 +46,7 @@ impl Inversion<'_> {
         let mut rules = self.forms(root.leaves, root.scopes, 0, 0);
         for rule in &mut rules {
             rule.ops = arranged(named(std::mem::take(&mut rule.ops)));
+            rule.last_starts = last_starts(&rule.ops, &self.grammar.enums);
         }
         rules.retain(|rule| !rule.name().is_empty());
         // Templates that say all outright are read with less effort.

@@ -5,7 +5,7 @@
 
 use super::grammar::{ExprId, Grammar, Item, Op, Rule, Target, Texts, Window};
 use super::number;
-use super::solve::take_apart;
+use super::solve::only_answer;
 
 /// Claims of one instruction; no template comes near.
 const MOST_CLAIMS: usize = 32;
@@ -289,7 +289,7 @@ impl<'a> Matcher<'a> {
                 let unknown = self.grammar.expr(expr).reads & !self.known;
                 if mask != 1
                     && unknown != 0
-                    && let Some(word) = take_apart(self.grammar, self.word, unknown, &claim)
+                    && let Some(word) = only_answer(self.grammar, self.word, unknown, &claim)
                 {
                     self.word = word;
                     self.known |= unknown;
@@ -402,6 +402,10 @@ impl<'a> Matcher<'a> {
         let Some(&first) = text.first() else { return false };
         let start = self.pos;
         self.skip_between(first);
+        if self.next() != first {
+            self.pos = start;
+            return false;
+        }
         // A modifier ends where its word ends: `.s` is not the start of `.s2en`.
         if self.rest().starts_with(text)
             && (first != b'.' || !self.text.get(self.pos + text.len()).is_some_and(|&b| is_word(b)))
@@ -491,7 +495,7 @@ impl<'a> Matcher<'a> {
                 self.pos = start;
                 return self.put(target, *value);
             }
-            if rest.starts_with(text) {
+            if rest.first() == text.first() && rest.starts_with(text) {
                 let read_at = self.pos;
                 self.pos += text.len();
                 return self.put_read(target, *value, read_at);
@@ -515,14 +519,12 @@ impl<'a> Matcher<'a> {
         let mark = self.mark();
         let next = self.upcoming();
         let traced = self.trace.is_some();
-        for (i, rule) in rules.iter().enumerate().skip(first) {
-            let fits = if next < 128 { rule.starts >> next & 1 == 1 } else { rule.starts == u128::MAX };
-            if !fits && !traced {
-                continue;
-            }
+        let fits = |rule: &&Rule| traced || rule.may_start(next);
+        for (i, rule) in rules.iter().enumerate().skip(first).filter(|(_, rule)| fits(rule)) {
             if at < MOST_CHOICES {
-                self.choices[at] =
-                    Choice { taken: u8::try_from(i).unwrap_or(u8::MAX), of: rules.len().min(255) as u8 };
+                let last = rules.iter().rposition(|rule| fits(&rule)).unwrap_or(i);
+                let small = |index| u8::try_from(index).unwrap_or(u8::MAX);
+                self.choices[at] = Choice { taken: small(i), of: small(last).saturating_add(1) };
                 self.choice_count = at + 1;
             }
             if self.rule(rule).is_ok() {
