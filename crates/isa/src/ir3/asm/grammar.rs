@@ -226,11 +226,27 @@ pub(super) struct Expr {
     pub reads: u64,
 }
 
+impl Texts {
+    /// Whether it is a bracketed word, or nothing for zero.
+    pub fn is_modifier(&self) -> bool {
+        self.texts
+            .iter()
+            .all(|(text, value)| if text.is_empty() { *value == 0 } else { text.starts_with(b"(") })
+            && self.texts.iter().any(|(text, _)| text.is_empty())
+    }
+}
+
 /// A step, on a stack of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Const(i64),
     Bits(Window),
+    /// Bits compared with a constant.
+    Compare {
+        window: Window,
+        op: Binary,
+        with: i64,
+    },
     Not,
     Binary(Binary),
     /// Takes a value; when it is 0, skips that many steps.
@@ -241,7 +257,7 @@ pub(super) enum Step {
 impl Expr {
     pub fn new(steps: Vec<Step>) -> Expr {
         let reads = steps.iter().fold(0, |reads, step| match step {
-            Step::Bits(window) => reads | window.mask(),
+            Step::Bits(window) | Step::Compare { window, .. } => reads | window.mask(),
             _ => reads,
         });
         Expr { steps, reads }
@@ -251,9 +267,7 @@ impl Expr {
     pub fn eval(&self, word: u64) -> i64 {
         match self.steps[..] {
             [Step::Bits(window)] => window.take(word) as i64,
-            [Step::Bits(window), Step::Const(value), Step::Binary(op)] => {
-                binary(op, window.take(word) as i64, value)
-            }
+            [Step::Compare { window, op, with }] => binary(op, window.take(word) as i64, with),
             _ => self.run(word),
         }
     }
@@ -267,6 +281,7 @@ impl Expr {
             let value = match *step {
                 Step::Const(value) => value,
                 Step::Bits(window) => window.take(word) as i64,
+                Step::Compare { window, op, with } => binary(op, window.take(word) as i64, with),
                 Step::Not => {
                     depth = depth.saturating_sub(1);
                     i64::from(stack[depth] == 0)
@@ -303,8 +318,8 @@ impl Expr {
             ([Step::Bits(window), Step::Not], _) if window.width == 1 => {
                 Some((window.mask(), window.place(u64::from(!holds))))
             }
-            ([Step::Bits(window), Step::Const(value), Step::Binary(Binary::Eq)], true) => {
-                let value = u64::try_from(*value).ok().filter(|&value| value <= window.ones())?;
+            ([Step::Compare { window, op: Binary::Eq, with }], true) => {
+                let value = u64::try_from(*with).ok().filter(|&value| value <= window.ones())?;
                 Some((window.mask(), window.place(value)))
             }
             _ => None,

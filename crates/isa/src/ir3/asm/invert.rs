@@ -1,6 +1,8 @@
 //! Turns the table's display templates round: what they print is what the rules read.
 
-use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, last_starts, starts};
+use super::grammar::{
+    EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, last_starts, starts,
+};
 use crate::table::Table;
 use crate::table::rows::{self, Assert, Cand, FieldRow, Piece, Show, Span, Type};
 use std::collections::HashMap;
@@ -45,7 +47,7 @@ impl Inversion<'_> {
         };
         let mut rules = self.forms(root.leaves, root.scopes, 0, 0);
         for rule in &mut rules {
-            rule.ops = arranged(named(std::mem::take(&mut rule.ops)));
+            rule.ops = arranged(named(std::mem::take(&mut rule.ops)), &self.grammar.enums);
             rule.last_starts = last_starts(&rule.ops, &self.grammar.enums);
         }
         rules.retain(|rule| !rule.name().is_empty());
@@ -236,7 +238,7 @@ impl Inversion<'_> {
                 let leaves = self.table.roots[root as usize].leaves;
                 let mut rules = self.forms(leaves, scopes, field.low, depth + 1);
                 for rule in &mut rules {
-                    rule.ops = arranged(std::mem::take(&mut rule.ops));
+                    rule.ops = arranged(std::mem::take(&mut rule.ops), &self.grammar.enums);
                 }
                 if rules.iter().any(|rule| rule.ops.is_empty()) {
                     // That there is no offset is what the empty template says.
@@ -281,6 +283,9 @@ impl Inversion<'_> {
         let ops = if code == rows::NONE { &always } else { &self.table.code[code as usize..] };
         let steps = ops.iter().map_while(|op| match *op {
             rows::Op::Push(value) => Some(Step::Const(value)),
+            rows::Op::Compare { low, width, op, with } => {
+                Some(Step::Compare { window: Window { low, width }, op, with })
+            }
             rows::Op::Bits { low, width } => Some(Step::Bits(Window { low, width })),
             rows::Op::Generation => Some(Step::Const(i64::from(self.gpu_id))),
             rows::Op::Not => Some(Step::Not),
@@ -377,7 +382,7 @@ fn named(mut ops: Vec<Op>) -> Vec<Op> {
 }
 
 /// Lets flags stand in any order: all before the name, and runs of modifiers after it.
-fn arranged(ops: Vec<Op>) -> Vec<Op> {
+fn arranged(ops: Vec<Op>, enums: &[Texts]) -> Vec<Op> {
     let name = ops.iter().position(|op| matches!(op, Op::Name(_))).unwrap_or(0);
     let mut rest = ops;
     let tail = rest.split_off(name);
@@ -389,6 +394,7 @@ fn arranged(ops: Vec<Op>) -> Vec<Op> {
     for op in tail {
         match op {
             Op::Flag { ref text, .. } if matches!(text.first(), Some(b'.' | b'(')) => run.push(op),
+            Op::Enum { of, .. } if enums[of.0 as usize].is_modifier() => run.push(op),
             op => {
                 flush(&mut run, &mut arranged);
                 arranged.push(op);
