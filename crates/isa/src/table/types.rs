@@ -329,7 +329,7 @@ pub(crate) fn run(
 }
 
 #[inline]
-fn binary(op: Binary, a: i64, b: i64) -> i64 {
+pub(crate) fn binary(op: Binary, a: i64, b: i64) -> i64 {
     match op {
         Binary::Or => i64::from(a != 0 || b != 0),
         Binary::And => i64::from(a != 0 && b != 0),
