@@ -512,7 +512,9 @@ impl<'m> Compiler<'m> {
         };
         let mask = (silent && row.low + row.width < 64).then(|| ((1 << row.width) - 1) << row.low);
         match row.ty {
-            Type::Bool(Some(text)) if row.width == 1 => (Piece::Flag { name, low: row.low, text }, mask),
+            Type::Bool(Some(text)) if row.width == 1 => {
+                (Piece::Flag { name, field, low: row.low, text }, mask)
+            }
             _ => (plain, mask),
         }
     }

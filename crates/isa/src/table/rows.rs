@@ -103,6 +103,7 @@ pub enum Piece {
     /// A bit that shows a text when set.
     Flag {
         name: Text,
+        field: u32,
         low: u8,
         text: Text,
     },

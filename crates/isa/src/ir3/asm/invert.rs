@@ -160,6 +160,11 @@ impl Inversion<'_> {
                 Piece::Literal(text) => ops.push(Op::Text(self.text(text).as_bytes().into())),
                 Piece::Name => ops.push(Op::Name(name.as_bytes().into())),
                 Piece::Align(_) => ops.push(Op::Text(b" "[..].into())),
+                Piece::Silent { .. } => {}
+                Piece::Flag { field, .. } | Piece::Plain { field, .. } => {
+                    let field = self.table.fields[field as usize];
+                    ops.extend(self.value(field, depth));
+                }
                 Piece::Field { cands, .. } => ops.extend(self.field(cands, under, depth)),
             }
         }
@@ -281,7 +286,7 @@ impl Inversion<'_> {
         }
         let always = [rows::Op::Push(1), rows::Op::End];
         let ops = if code == rows::NONE { &always } else { &self.table.code[code as usize..] };
-        let steps = ops.iter().map_while(|op| match *op {
+        let steps = ops.iter().filter(|op| !matches!(op, rows::Op::Tabulated(_))).map_while(|op| match *op {
             rows::Op::Push(value) => Some(Step::Const(value)),
             rows::Op::Compare { low, width, op, with } => {
                 Some(Step::Compare { window: Window { low, width }, op, with })
@@ -293,7 +298,7 @@ impl Inversion<'_> {
             rows::Op::SkipUnless(steps) => Some(Step::SkipUnless(steps)),
             rows::Op::Skip(steps) => Some(Step::Skip(steps)),
             rows::Op::Absent { .. } => Some(Step::Const(0)),
-            rows::Op::End => None,
+            rows::Op::Tabulated(_) | rows::Op::End => None,
         });
         let expr = Expr::new(steps.collect());
         let exprs = &mut self.grammar.exprs;
