@@ -160,6 +160,15 @@ impl Inversion<'_> {
                 Piece::Literal(text) => ops.push(Op::Text(self.text(text).as_bytes().into())),
                 Piece::Name => ops.push(Op::Name(name.as_bytes().into())),
                 Piece::Align(_) => ops.push(Op::Text(b" "[..].into())),
+                Piece::Silent { .. } => {}
+                Piece::Flag { low, text, .. } => ops.push(Op::Flag {
+                    text: self.text(text).as_bytes().into(),
+                    target: Target::Bits(Window { low, width: 1 }),
+                    inverted: false,
+                }),
+                Piece::Plain { field, .. } => {
+                    ops.extend(self.value(self.table.fields[field as usize], depth))
+                }
                 Piece::Field { cands, .. } => ops.extend(self.field(cands, under, depth)),
             }
         }
@@ -288,6 +297,13 @@ impl Inversion<'_> {
             }
             rows::Op::Bits { low, width } => Some(Step::Bits(Window { low, width })),
             rows::Op::Generation => Some(Step::Const(i64::from(self.gpu_id))),
+            rows::Op::Tabulated(index) => self.table.tabulations.get(index as usize).map(|row| {
+                let bits: u32 = row.spans.iter().map(|&(_, mask, _)| mask.count_ones()).sum();
+                let count = 1usize.checked_shl(bits).unwrap_or(0).div_ceil(64);
+                let from = row.values as usize;
+                let truths = self.table.truths.get(from..from.saturating_add(count)).unwrap_or_default();
+                Step::Tabulated { spans: row.spans, truths }
+            }),
             rows::Op::Not => Some(Step::Not),
             rows::Op::Binary(op) => Some(Step::Binary(op)),
             rows::Op::SkipUnless(steps) => Some(Step::SkipUnless(steps)),
