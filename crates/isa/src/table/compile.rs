@@ -512,9 +512,7 @@ impl<'m> Compiler<'m> {
         };
         let mask = (silent && row.low + row.width < 64).then(|| ((1 << row.width) - 1) << row.low);
         match row.ty {
-            Type::Bool(Some(text)) if row.width == 1 => {
-                (Piece::Flag { name, field, low: row.low, text }, mask)
-            }
+            Type::Bool(Some(text)) if row.width == 1 => (Piece::Flag { name, low: row.low, text }, mask),
             _ => (plain, mask),
         }
     }
@@ -625,9 +623,10 @@ impl<'m> Compiler<'m> {
         if deepest(&code) > MAX_STACK {
             return Err(CompileError::Depth { owner: case_owner(self.bitsets[place.bitset].bitset) });
         }
-        if let Some(index) = self.tabulate(&code) {
-            code.insert(0, Op::Tabulated(index));
-        }
+        let code = match self.tabulate(&code) {
+            Some(index) => vec![Op::Tabulated(index), Op::End],
+            None => code,
+        };
         Ok(self.pool_code.add(&mut self.rows.code, code).at)
     }
 

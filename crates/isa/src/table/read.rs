@@ -292,7 +292,7 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
                                 pieces.nth(count as usize - 1);
                             }
                         }
-                        Piece::Flag { name, low, text, .. } => self.flag(name, low, text),
+                        Piece::Flag { name, low, text } => self.flag(name, low, text),
                         _ => self.piece(piece, scope, depth),
                     }
                 }
@@ -325,7 +325,7 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
             Piece::Name => (self.sink)(Part::Name(table.mnemonic(Leaf(scope.leaf)))),
             Piece::Align(column) => (self.sink)(Part::Align(column)),
             Piece::Silent { .. } => {}
-            Piece::Flag { name, low, text, .. } => self.flag(name, low, text),
+            Piece::Flag { name, low, text } => self.flag(name, low, text),
             Piece::Plain { name, field } => {
                 if let Some(field) = table.fields.get(field as usize) {
                     self.field(name, field, scope, depth);

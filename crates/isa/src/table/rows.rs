@@ -103,7 +103,6 @@ pub enum Piece {
     /// A bit that shows a text when set.
     Flag {
         name: Text,
-        field: u32,
         low: u8,
         text: Text,
     },
@@ -205,7 +204,7 @@ pub enum Op {
         op: Binary,
         with: i64,
     },
-    /// Comes first: the whole expression, tabulated. The steps follow for who wants them; alone it does nothing.
+    /// The whole expression, tabulated.
     Tabulated(u32),
     Not,
     Binary(Binary),

@@ -319,8 +319,7 @@ pub(crate) fn run(
                 at += usize::from(count);
                 continue;
             }
-            Op::Tabulated(_) => continue,
-            Op::End => break,
+            Op::Tabulated(_) | Op::End => break,
         };
         stack[top % MAX_STACK] = value;
         top += 1;

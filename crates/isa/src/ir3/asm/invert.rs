@@ -161,9 +161,13 @@ impl Inversion<'_> {
                 Piece::Name => ops.push(Op::Name(name.as_bytes().into())),
                 Piece::Align(_) => ops.push(Op::Text(b" "[..].into())),
                 Piece::Silent { .. } => {}
-                Piece::Flag { field, .. } | Piece::Plain { field, .. } => {
-                    let field = self.table.fields[field as usize];
-                    ops.extend(self.value(field, depth));
+                Piece::Flag { low, text, .. } => ops.push(Op::Flag {
+                    text: self.text(text).as_bytes().into(),
+                    target: Target::Bits(Window { low, width: 1 }),
+                    inverted: false,
+                }),
+                Piece::Plain { field, .. } => {
+                    ops.extend(self.value(self.table.fields[field as usize], depth))
                 }
                 Piece::Field { cands, .. } => ops.extend(self.field(cands, under, depth)),
             }
@@ -286,19 +290,26 @@ impl Inversion<'_> {
         }
         let always = [rows::Op::Push(1), rows::Op::End];
         let ops = if code == rows::NONE { &always } else { &self.table.code[code as usize..] };
-        let steps = ops.iter().filter(|op| !matches!(op, rows::Op::Tabulated(_))).map_while(|op| match *op {
+        let steps = ops.iter().map_while(|op| match *op {
             rows::Op::Push(value) => Some(Step::Const(value)),
             rows::Op::Compare { low, width, op, with } => {
                 Some(Step::Compare { window: Window { low, width }, op, with })
             }
             rows::Op::Bits { low, width } => Some(Step::Bits(Window { low, width })),
             rows::Op::Generation => Some(Step::Const(i64::from(self.gpu_id))),
+            rows::Op::Tabulated(index) => self.table.tabulations.get(index as usize).map(|row| {
+                let bits: u32 = row.spans.iter().map(|&(_, mask, _)| mask.count_ones()).sum();
+                let count = 1usize.checked_shl(bits).unwrap_or(0).div_ceil(64);
+                let from = row.values as usize;
+                let truths = self.table.truths.get(from..from.saturating_add(count)).unwrap_or_default();
+                Step::Tabulated { spans: row.spans, truths }
+            }),
             rows::Op::Not => Some(Step::Not),
             rows::Op::Binary(op) => Some(Step::Binary(op)),
             rows::Op::SkipUnless(steps) => Some(Step::SkipUnless(steps)),
             rows::Op::Skip(steps) => Some(Step::Skip(steps)),
             rows::Op::Absent { .. } => Some(Step::Const(0)),
-            rows::Op::Tabulated(_) | rows::Op::End => None,
+            rows::Op::End => None,
         });
         let expr = Expr::new(steps.collect());
         let exprs = &mut self.grammar.exprs;
