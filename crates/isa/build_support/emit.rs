@@ -25,6 +25,8 @@ pub fn emit(name: &str, table: &OwnedTable) -> String {
         list("values", &rows.values),
         list("code", &rows.code),
         list("renders", &rows.renders),
+        list("tabulations", &rows.tabulations),
+        list("truths", &rows.truths),
     ];
     let texts: String = table.texts.iter().map(|text| format!("Cow::Borrowed({text:?}), ")).collect();
     let root = rows

@@ -10,7 +10,7 @@
 use super::expr::{self, Binary, Expr};
 use super::model::{Bitset, Case, Field, Isa, Item, Row};
 use super::rows::*;
-use super::tree;
+use super::{tree, types};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use thiserror::Error;
@@ -71,6 +71,8 @@ pub struct Rows {
     pub values: Vec<ValueRow>,
     pub code: Vec<Op>,
     pub renders: Vec<Text>,
+    pub tabulations: Vec<Tabulation>,
+    pub truths: Vec<u64>,
 }
 
 /// Compiles a description.
@@ -159,6 +161,8 @@ struct Compiler<'m> {
     pool_shows: Pool<Show>,
     pool_names: Pool<NameRow>,
     pool_scopes: Pool<Scope>,
+    pool_tabulations: Pool<Tabulation>,
+    pool_truths: Pool<u64>,
 }
 
 impl<'m> Compiler<'m> {
@@ -235,6 +239,8 @@ impl<'m> Compiler<'m> {
             pool_shows: Pool::new(),
             pool_names: Pool::new(),
             pool_scopes: Pool::new(),
+            pool_tabulations: Pool::new(),
+            pool_truths: Pool::new(),
         })
     }
 
@@ -617,7 +623,56 @@ impl<'m> Compiler<'m> {
         if deepest(&code) > MAX_STACK {
             return Err(CompileError::Depth { owner: case_owner(self.bitsets[place.bitset].bitset) });
         }
+        let code = match self.tabulate(&code) {
+            Some(index) => vec![Op::Tabulated(index), Op::End],
+            None => code,
+        };
         Ok(self.pool_code.add(&mut self.rows.code, code).at)
+    }
+
+    /// Tabulates an expression over few bits; `None` when it is not one, or a single comparison.
+    fn tabulate(&mut self, code: &[Op]) -> Option<u32> {
+        let mut spans: Vec<(u8, u8)> = Vec::new();
+        for op in code {
+            match *op {
+                Op::Bits { low, width } | Op::Compare { low, width, .. }
+                    if !spans.contains(&(low, width)) =>
+                {
+                    spans.push((low, width));
+                }
+                Op::Generation | Op::Absent { .. } => return None,
+                _ => {}
+            }
+        }
+        let total: u8 = spans.iter().map(|s| s.1).fold(0, u8::saturating_add);
+        let beyond = spans.iter().any(|(low, width)| low + width > 64);
+        if code.len() < 3 || beyond || spans.is_empty() || spans.len() > MAX_SPANS || total > MAX_TABULATED {
+            return None;
+        }
+        let mut truths = vec![0u64; 1usize.max(1 << total.saturating_sub(6))];
+        for index in 0..1u64 << total {
+            let (mut word, mut rest) = (0, index);
+            for &(low, width) in &spans {
+                word |= u128::from(rest & ((1 << width) - 1)) << low;
+                rest >>= width;
+            }
+            match types::run(code, word, 0, &mut |_, _, _| 0) {
+                value @ 0..=1 => truths[(index >> 6) as usize] |= value << (index & 63),
+                _ => return None,
+            }
+        }
+        let mut place = 0;
+        let mut parts = [(0, 0, 0); MAX_SPANS];
+        for (part, (low, width)) in parts.iter_mut().zip(spans) {
+            *part = (low, (1u16 << width) - 1, place);
+            place += width;
+        }
+        let values = self.pool_truths.add(&mut self.rows.truths, truths).at;
+        Some(
+            self.pool_tabulations
+                .add(&mut self.rows.tabulations, vec![Tabulation { spans: parts, values }])
+                .at,
+        )
     }
 
     fn code(
@@ -761,7 +816,7 @@ fn deepest(code: &[Op]) -> usize {
             Op::Binary(_) | Op::SkipUnless(_) => now = now.saturating_sub(1),
             // What follows is the other way to the same value.
             Op::Skip(_) => now = now.saturating_sub(1),
-            Op::Not | Op::End => {}
+            Op::Not | Op::Tabulated(_) | Op::End => {}
         }
         most = most.max(now);
     }

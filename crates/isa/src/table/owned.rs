@@ -51,6 +51,8 @@ impl OwnedTable {
             values: &rows.values,
             code: &rows.code,
             renders: &rows.renders,
+            tabulations: &rows.tabulations,
+            truths: &rows.truths,
         }
     }
 

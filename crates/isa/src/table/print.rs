@@ -159,6 +159,7 @@ impl Faults<'_> {
                 }
                 Fault::NoField(name) => write!(out, "no field '{name}'"),
                 Fault::NoDisplay(name) => write!(out, "{name}: no display template"),
+                Fault::Conflict { first, second } => write!(out, "bitset conflict: {first} vs {second}"),
             };
         }
     }

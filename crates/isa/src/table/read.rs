@@ -6,7 +6,7 @@ use super::types::{Kind, Leaf, Table, bits, rows};
 /// A word whose encoding is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'t> {
-    pub(crate) table: Table<'t>,
+    pub(crate) table: &'t Table<'t>,
     pub(crate) leaf: Leaf,
     pub(crate) scope: u32,
     /// Lowest bit of a nested bitset in the word.
@@ -86,6 +86,13 @@ pub enum Fault<'t> {
     NoField(&'t str),
     /// The encoding has no template.
     NoDisplay(&'t str),
+    /// The word matches two encodings, and so is neither.
+    Conflict {
+        /// The first of them in the description.
+        first: &'t str,
+        /// The next.
+        second: &'t str,
+    },
 }
 
 const MAX_FAULTS: usize = 4;
@@ -116,8 +123,9 @@ impl<'t> Faults<'t> {
         rest
     }
 
+    /// Adds one; what comes after the fourth is dropped.
     #[cold]
-    fn push(&mut self, fault: Fault<'t>) {
+    pub fn push(&mut self, fault: Fault<'t>) {
         if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(fault);
         }
@@ -141,12 +149,12 @@ impl<'t> Decoded<'t> {
     }
 
     /// The table it was decoded with.
-    pub fn table(&self) -> Table<'t> {
+    pub fn table(&self) -> &'t Table<'t> {
         self.table
     }
 
     fn lookup(&self, name: &str) -> Option<&'t FieldRow> {
-        let table = &self.table;
+        let table = self.table;
         let names = rows(table.names, table.scopes.get(self.scope as usize)?.names);
         let at = names.binary_search_by(|row| table.text(row.name).cmp(name)).ok()?;
         let cands = rows(table.cands, names.get(at)?.cands);
@@ -213,7 +221,7 @@ impl<'t> Decoded<'t> {
 const MAX_OPEN: usize = 16;
 
 struct Walker<'t, 's, const TEXT_ONLY: bool, S> {
-    table: Table<'t>,
+    table: &'t Table<'t>,
     word: u128,
     generation: u32,
     sink: &'s mut S,
@@ -239,11 +247,11 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
         let Walker { table, word, generation, faults, reported, open, .. } = self;
         table.evaluate(code, *word, *generation, &mut |name, expr, up| {
             let visit = open[depth.saturating_sub(usize::from(up)) % MAX_OPEN];
-            if !reported.contains(&Some((visit, expr))) {
-                if let Some(free) = reported.iter_mut().find(|slot| slot.is_none()) {
-                    *free = Some((visit, expr));
-                    faults.push(Fault::NoField(table.text(name)));
-                }
+            if !reported.contains(&Some((visit, expr)))
+                && let Some(free) = reported.iter_mut().find(|slot| slot.is_none())
+            {
+                *free = Some((visit, expr));
+                faults.push(Fault::NoField(table.text(name)));
             }
             0
         })
