@@ -1,4 +1,5 @@
-//! GPU instruction sets.
+//! GPU instruction sets: tables, and the disassemblers and assemblers made from them.
 //!
-//! Empty so far: the tables of afuc, ir2, ir3 and amdgcn, and the disassemblers and assemblers made from them, belong
-//! here. Never: a file format, I/O.
+//! Never: a file format, I/O.
+
+pub mod ir2;
