@@ -2,17 +2,19 @@
 
 mod bench_dump;
 mod import;
+mod import_isaspec;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]\n       \
-    cargo xtask bench-dump FILE [--binary PATH]";
+    cargo xtask import-isaspec DIR\n       cargo xtask bench-dump FILE [--binary PATH]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let rest = args.get(1..).unwrap_or_default();
     let result = match args.first().map(String::as_str) {
         Some("import-rnndb") => import::run(rest).map_err(|e| e.to_string()),
+        Some("import-isaspec") => import_isaspec::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
         _ => Err(USAGE.to_owned()),
     };

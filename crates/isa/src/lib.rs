@@ -1,5 +1,8 @@
-//! GPU instruction sets: tables, and the disassemblers and assemblers made from them.
+//! GPU instruction sets: tables that are compiled in, and the disassemblers and assemblers made from them.
 //!
 //! Never: a file format, I/O.
 
 pub mod ir2;
+pub mod ir3;
+pub mod table;
+pub mod tables;

@@ -1,0 +1,178 @@
+//! Text of ir3 instructions and shaders, equal to what Mesa's disassembler prints.
+//!
+//! Never: operand syntax of its own; that is in the table's templates.
+
+use crate::table::{Decoded, Faults, Kind, Part, Printer, print};
+use crate::tables::{IR3, IR3_INSTRUCTION};
+use std::io::Write;
+
+/// Words in a row that are no instructions, or odd ones, after which a listing gives up.
+const MAX_FAULTY: u32 = 5;
+/// So many `nop`s after an `end` are the end of the shader: some shaders go on after an `end`.
+const NOPS_AFTER_END: u32 = 4;
+
+/// How a shader is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The GPU: 630, 730.
+    pub gpu_id: u32,
+    /// Each line opens with `:category:index:cycle[high word_low word] `.
+    pub raw: bool,
+    /// Tabs before each line's raw words.
+    pub level: usize,
+}
+
+/// The instruction a word is on a GPU.
+pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
+    IR3.decode(IR3_INSTRUCTION, word.into(), gpu_id)
+}
+
+/// Appends the text of one instruction, branches as distances, without end of line. What is odd about it follows after
+/// `\t; `. A word that is no instruction of this GPU is `raw 0x…`, 16 digits.
+pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
+    match decode(word, gpu_id) {
+        Some(decoded) => print(&decoded, &mut (), out).write(64, out),
+        None => {
+            // Writing to a Vec cannot fail.
+            let _ = write!(out, "raw 0x{word:016X}");
+        }
+    }
+}
+
+/// Appends the listing of a shader, one instruction a line, with labels, as the tools that print whole shaders have it.
+/// It ends after `chsh`, four `nop`s after an `end`, six words in a row that are no sound instructions, or the words.
+/// Returns how many words were listed.
+pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize {
+    let (branches, calls) = targets(words, listing.gpu_id);
+    let is_target = |set: &[usize], index| set.binary_search(&index).is_ok();
+    let mut shader =
+        Shader { count: words.len(), index: 0, cycles: 0, ended: false, nops: 0, stop: false, ..Shader::default() };
+    let mut faulty = 0;
+    for (index, &word) in words.iter().enumerate() {
+        if faulty > MAX_FAULTY {
+            return index;
+        }
+        shader.index = index;
+        if is_target(&calls, index) {
+            if index != 0 {
+                prefix(word, &shader, listing, out);
+                out.push(b'\n');
+            }
+            prefix(word, &shader, listing, out);
+            let _ = writeln!(out, "fxn{index}:");
+        }
+        if is_target(&branches, index) {
+            prefix(word, &shader, listing, out);
+            let _ = writeln!(out, "l{index}:");
+        }
+        prefix(word, &shader, listing, out);
+        let Some(decoded) = decode(word, listing.gpu_id) else {
+            let _ = writeln!(out, "no match: {word:016x}");
+            faulty += 1;
+            continue;
+        };
+        let faults: Faults<'_> = print(&decoded, &mut shader, out);
+        faults.write(64, out);
+        faulty = if faults.is_empty() { 0 } else { faulty + 1 };
+        out.push(b'\n');
+        if shader.stop {
+            return index + 1;
+        }
+    }
+    words.len()
+}
+
+fn prefix(word: u64, shader: &Shader, listing: &Listing, out: &mut Vec<u8>) {
+    if !listing.raw {
+        return;
+    }
+    match listing.level {
+        level @ 0..10 => out.extend(std::iter::repeat_n(b'\t', level)),
+        _ => out.push(b'x'),
+    }
+    let (category, index, high, low) = (word >> 61, shader.index, word >> 32, word as u32);
+    let cycle = shader.cycles.saturating_add(index as u64);
+    let _ = write!(out, ":{category}:{index:04}:{cycle:04}[{high:08x}x_{low:08x}x] ");
+}
+
+/// The instructions that branches and calls of the shader go to, sorted.
+fn targets(words: &[u64], gpu_id: u32) -> (Vec<usize>, Vec<usize>) {
+    let (mut branches, mut calls) = (Vec::new(), Vec::new());
+    for (index, &word) in words.iter().enumerate() {
+        // Only flow control has branches, and most of a shader is not that.
+        if word >> 61 != 0 {
+            continue;
+        }
+        let Some(decoded) = decode(word, gpu_id) else { continue };
+        decoded.walk(&mut |part| {
+            if let Some((target, call)) = target(&part, index, words.len()) {
+                if call { &mut calls } else { &mut branches }.push(target);
+            }
+        });
+    }
+    for set in [&mut branches, &mut calls] {
+        set.sort_unstable();
+        set.dedup();
+    }
+    (branches, calls)
+}
+
+/// Where a branch goes, when that is in the shader, and whether it is a call.
+fn target(part: &Part<'_>, index: usize, count: usize) -> Option<(usize, bool)> {
+    let Part::Field { value, kind, .. } = part else { return None };
+    let (target, call) = match kind {
+        Kind::Branch { call } => (i64::from(*value as u32 as i32) + index as i64, *call),
+        Kind::AbsBranch { call } => (i64::from(*value as u32), *call),
+        _ => return None,
+    };
+    usize::try_from(target).ok().filter(|&target| target < count).map(|target| (target, call))
+}
+
+/// What listing a shader keeps track of.
+#[derive(Debug, Default)]
+struct Shader {
+    count: usize,
+    index: usize,
+    /// Cycles that repeats and nop flags add so far.
+    cycles: u64,
+    ended: bool,
+    /// `nop`s after the end without another instruction between.
+    nops: u32,
+    stop: bool,
+}
+
+impl<'t> Printer<'t> for Shader {
+    #[inline]
+    fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool {
+        match *part {
+            Part::Name(name) => self.name(name),
+            Part::Field { name: "REPEAT" | "NOP", value, .. } => self.cycles += value,
+            Part::Field { kind: Kind::Branch { .. } | Kind::AbsBranch { .. }, .. } => {
+                if let Some((target, call)) = target(part, self.index, self.count) {
+                    let _ = write!(out, "{}{target}", if call { "fxn" } else { "l" });
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+impl Shader {
+    fn name(&mut self, name: &str) {
+        match name {
+            "nop" => {
+                if self.ended {
+                    self.nops += 1;
+                    self.stop |= self.nops >= NOPS_AFTER_END;
+                }
+                return;
+            }
+            "end" => self.ended = true,
+            "chsh" => self.stop = true,
+            _ => {}
+        }
+        self.nops = 0;
+    }
+}

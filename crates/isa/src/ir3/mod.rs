@@ -1,0 +1,5 @@
+//! ir3: the shader instruction set of Adreno 3xx to 7xx.
+
+mod disasm;
+
+pub use disasm::{Listing, decode, disassemble, write};

@@ -1,0 +1,166 @@
+//! The text of a decoded word, as its templates and the types of its fields have it.
+
+use super::encode::sign_extend;
+use super::read::{Decoded, Fault, Faults, Part};
+use super::types::Kind;
+use std::io::Write;
+
+/// What an instruction set adds to the common printing.
+pub trait Printer<'t> {
+    /// Sees every part before it is printed; true means: printed already.
+    fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool;
+}
+
+/// Common printing only: branches as distances, custom fields as decimal numbers.
+impl Printer<'_> for () {
+    #[inline]
+    fn part(&mut self, _: &Part<'_>, _: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// Appends the text of a word, without end of line; gives what is odd about it.
+#[inline]
+pub fn print<'t>(
+    decoded: &Decoded<'t>,
+    printer: &mut impl Printer<'t>,
+    out: &mut Vec<u8>,
+) -> Faults<'t> {
+    let start = out.len();
+    decoded.walk(&mut |part| {
+        if !printer.part(&part, out) {
+            write_part(&part, start, out);
+        }
+    })
+}
+
+#[inline]
+fn write_part(part: &Part<'_>, start: usize, out: &mut Vec<u8>) {
+    match *part {
+        Part::Text(text) | Part::Name(text) => out.extend_from_slice(text.as_bytes()),
+        Part::Align(column) => {
+            while out.len() - start < column as usize {
+                out.push(b' ');
+            }
+        }
+        Part::Field { value, width, kind, .. } => write_field(value, width, kind, out),
+        Part::Enter { .. } | Part::Leave | Part::Missing(_) => {}
+    }
+}
+
+#[inline]
+fn write_field(value: u64, width: u32, kind: Kind<'_>, out: &mut Vec<u8>) {
+    match kind {
+        Kind::Uint | Kind::Custom => decimal(value, out),
+        Kind::Int | Kind::Branch { .. } | Kind::AbsBranch { .. } => signed(sign_extend(value, width), out),
+        Kind::Hex => hex(value, out),
+        Kind::Offset if value == 0 => {}
+        Kind::Offset => {
+            let value = sign_extend(value, width);
+            if value >= 0 {
+                out.push(b'+');
+            }
+            signed(value, out);
+        }
+        Kind::Uoffset if value == 0 => {}
+        Kind::Uoffset => {
+            out.push(b'+');
+            decimal(value, out);
+        }
+        Kind::Float => float(value, width, out),
+        Kind::Bool(Some(text)) => out.extend_from_slice(if value != 0 { text.as_bytes() } else { b"" }),
+        Kind::Bool(None) => decimal(value & 0xffff_ffff, out),
+        Kind::BoolInv(Some(text)) => out.extend_from_slice(if value == 0 { text.as_bytes() } else { b"" }),
+        Kind::BoolInv(None) => decimal(u64::from(value == 0), out),
+        Kind::Enum { text: Some(text) } => out.extend_from_slice(text.as_bytes()),
+        Kind::Enum { text: None } => decimal(value & 0xffff_ffff, out),
+    }
+}
+
+/// Appends a number in decimal.
+pub(crate) fn decimal(mut value: u64, out: &mut Vec<u8>) {
+    if value < 10 {
+        return out.push(b'0' + value as u8);
+    }
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    while value != 0 {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+fn signed(value: i64, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    decimal(value.unsigned_abs(), out);
+}
+
+fn hex(value: u64, out: &mut Vec<u8>) {
+    let digits = (64 - value.leading_zeros()).div_ceil(4).max(1);
+    for digit in (0..digits).rev() {
+        let digit = (value >> (digit * 4) & 15) as u8;
+        out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
+    }
+}
+
+/// As C's `%f`: six decimals, `inf`, `nan` with the sign of the bits.
+fn float(value: u64, width: u32, out: &mut Vec<u8>) {
+    let number = if width == 16 { half(value as u16) } else { f32::from_bits(value as u32) };
+    if number.is_nan() {
+        out.extend_from_slice(if number.is_sign_negative() { b"-nan" } else { b"nan" });
+    } else {
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "{number:.6}");
+    }
+}
+
+/// IEEE half precision.
+fn half(bits: u16) -> f32 {
+    let sign = u32::from(bits >> 15) << 31;
+    let exponent = u32::from(bits >> 10 & 31);
+    let fraction = u32::from(bits & 0x3ff);
+    let magnitude = match exponent {
+        0 => (fraction as f32 * 2f32.powi(-24)).to_bits(),
+        31 => 0x7f80_0000 | fraction << 13,
+        _ => (exponent + 112) << 23 | fraction << 13,
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+impl Faults<'_> {
+    /// Appends them as Mesa's disassemblers do: `\t; `, then each, with commas between. Bits of words `width` bits wide.
+    pub fn write(&self, width: u32, out: &mut Vec<u8>) {
+        for (index, fault) in self.iter().enumerate() {
+            out.extend_from_slice(if index == 0 { b"\t; " } else { b", " });
+            // Writing to a Vec cannot fail.
+            let _ = match fault {
+                Fault::Ignored { owner, bits } => {
+                    write!(out, "dontcare bits in {owner}: ").map(|()| words(bits, width, out))
+                }
+                Fault::Unexpected { owner, high, low, found, expected } => {
+                    write!(out, "WARNING: unexpected bits[{low}:{high}] in {owner}: ").map(|()| {
+                        words(found, width, out);
+                        out.extend_from_slice(b" vs ");
+                        words(expected, width, out);
+                    })
+                }
+                Fault::NoForm { owner, field, bits } => {
+                    write!(out, "no match: FIELD: '{owner}.{field}': ").map(|()| words(bits, width, out))
+                }
+                Fault::NoField(name) => write!(out, "no field '{name}'"),
+                Fault::NoDisplay(name) => write!(out, "{name}: no display template"),
+            };
+        }
+    }
+}
+
+/// All 32-bit words of a bitset in hexadecimal, the most significant first.
+pub(crate) fn words(bits: u128, width: u32, out: &mut Vec<u8>) {
+    for word in (0..width.div_ceil(32).min(4)).rev() {
+        let _ = write!(out, "{:08x}", (bits >> (word * 32)) as u32);
+    }
+}

@@ -1,0 +1,342 @@
+//! A decoded word: its fields by name, and its display as parts.
+
+use super::rows::*;
+use super::types::{Kind, Leaf, Table, bits, rows};
+
+/// A word whose encoding is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded<'t> {
+    pub(crate) table: Table<'t>,
+    pub(crate) leaf: Leaf,
+    pub(crate) scope: u32,
+    /// Lowest bit of a nested bitset in the word.
+    pub(crate) base: u8,
+    pub(crate) word: u128,
+    pub(crate) generation: u32,
+}
+
+/// One piece of a display, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'t> {
+    /// Text of the template.
+    Text(&'t str),
+    /// The mnemonic stands here.
+    Name(&'t str),
+    /// A field's value stands here.
+    Field {
+        /// The field's name in the template that shows it.
+        name: &'t str,
+        /// Its bits, or the value of its expression, not sign-extended.
+        value: u64,
+        /// Bits of the field.
+        width: u32,
+        /// How it is shown.
+        kind: Kind<'t>,
+    },
+    /// The display of a field that is itself a bitset begins.
+    Enter {
+        /// The field's name.
+        name: &'t str,
+        /// Its bits.
+        value: u64,
+        /// The form they have; absent when no pattern matches.
+        leaf: Option<Leaf>,
+    },
+    /// It ends.
+    Leave,
+    /// Spaces up to this column.
+    Align(u32),
+    /// The template names a field that this word does not have.
+    Missing(&'t str),
+}
+
+/// Something odd about a word that decodes all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault<'t> {
+    /// Bits are set that mean nothing.
+    Ignored {
+        /// The encoding.
+        owner: &'t str,
+        /// The bits, in place.
+        bits: u128,
+    },
+    /// Bits are not what the encoding asserts.
+    Unexpected {
+        /// The bitset that asserts.
+        owner: &'t str,
+        /// Highest bit, in the bitset.
+        high: u8,
+        /// Lowest one.
+        low: u8,
+        /// What the bits are.
+        found: u128,
+        /// What they should be.
+        expected: u128,
+    },
+    /// An operand has no form that matches.
+    NoForm {
+        /// The bitset that contains it.
+        owner: &'t str,
+        /// Its field.
+        field: &'t str,
+        /// Its bits.
+        bits: u128,
+    },
+    /// An expression or a template names a field that is not there.
+    NoField(&'t str),
+    /// The encoding has no template.
+    NoDisplay(&'t str),
+}
+
+const MAX_FAULTS: usize = 4;
+
+/// The first few faults of a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults<'t> {
+    list: [Option<Fault<'t>>; MAX_FAULTS],
+}
+
+impl<'t> Faults<'t> {
+    /// Whether the word is sound.
+    pub fn is_empty(&self) -> bool {
+        self.list[0].is_none()
+    }
+
+    /// In order of appearance.
+    pub fn iter(&self) -> impl Iterator<Item = Fault<'t>> {
+        self.list.iter().flatten().copied()
+    }
+
+    #[cold]
+    fn push(&mut self, fault: Fault<'t>) {
+        if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(fault);
+        }
+    }
+}
+
+impl<'t> Decoded<'t> {
+    /// The encoding.
+    pub fn leaf(&self) -> Leaf {
+        self.leaf
+    }
+
+    /// Its name in the description.
+    pub fn name(&self) -> &'t str {
+        self.table.name(self.leaf)
+    }
+
+    /// The whole word, also of a nested bitset.
+    pub fn word(&self) -> u128 {
+        self.word
+    }
+
+    /// The table it was decoded with.
+    pub fn table(&self) -> Table<'t> {
+        self.table
+    }
+
+    fn lookup(&self, name: &str) -> Option<&'t FieldRow> {
+        let table = &self.table;
+        let names = rows(table.names, table.scopes.get(self.scope as usize)?.names);
+        let at = names.binary_search_by(|row| table.text(row.name).cmp(name)).ok()?;
+        let cands = rows(table.cands, names.get(at)?.cands);
+        let cand = cands
+            .iter()
+            .find(|cand| table.holds(cand.when, self.word, self.generation, &mut |_, _, _| 0))?;
+        table.fields.get(cand.field as usize)
+    }
+
+    /// The value of a field of this word, derived or not, not sign-extended; overrides apply.
+    pub fn field(&self, name: &str) -> Option<u64> {
+        let field = self.lookup(name)?;
+        Some(self.table.value(field, self.word, self.generation, &mut |_, _, _| 0))
+    }
+
+    /// A field that is itself a bitset, decoded.
+    pub fn nested(&self, name: &str) -> Option<Decoded<'t>> {
+        let field = self.lookup(name)?;
+        let Type::Bitset { root, scopes } = field.ty else { return None };
+        let (leaf, scope) = self.table.find(root, scopes, field.low, self.word, self.generation)?;
+        Some(Decoded { leaf, scope, base: field.low, ..*self })
+    }
+
+    /// The fields that count in this word: name, lowest bit, bits; lowest bit and bits are absent for derived ones.
+    pub fn fields(&self) -> impl Iterator<Item = (&'t str, Option<(u32, u32)>)> {
+        let table = self.table;
+        let names = table.scopes.get(self.scope as usize).map_or(Span { at: 0, len: 0 }, |s| s.names);
+        let this = *self;
+        rows(table.names, names).iter().filter_map(move |row| {
+            let name = table.text(row.name);
+            let field = this.lookup(name)?;
+            let place = (field.code == NONE).then(|| (u32::from(field.low), u32::from(field.width)));
+            Some((name, place))
+        })
+    }
+
+    /// Calls `sink` with each part of the display in order, nested bitsets between `Enter` and `Leave`.
+    #[inline]
+    pub fn walk(&self, sink: &mut impl FnMut(Part<'t>)) -> Faults<'t> {
+        let mut walker = Walker {
+            table: self.table,
+            word: self.word,
+            generation: self.generation,
+            sink,
+            faults: Faults::default(),
+            reported: [None; MAX_FAULTS],
+            visits: 0,
+            open: [0; MAX_OPEN],
+        };
+        if let Some(row) = self.table.leaf_row(self.leaf) {
+            walker.ignored(row, self.base);
+        }
+        walker.scope(self.scope, 0);
+        walker.faults
+    }
+}
+
+/// Deepest nesting the compiler allows, and one more.
+const MAX_OPEN: usize = 16;
+
+struct Walker<'t, 's, S> {
+    table: Table<'t>,
+    word: u128,
+    generation: u32,
+    sink: &'s mut S,
+    faults: Faults<'t>,
+    /// Which expressions reported an absent field, by visit of a scope.
+    reported: [Option<(u32, u16)>; MAX_FAULTS],
+    visits: u32,
+    /// The visits that are open, by depth.
+    open: [u32; MAX_OPEN],
+}
+
+impl<'t, S: FnMut(Part<'t>)> Walker<'t, '_, S> {
+    #[inline]
+    fn ignored(&mut self, row: &LeafRow, base: u8) {
+        let bits = self.word >> (base & 127) & row.ignored;
+        if bits != 0 {
+            self.faults.push(Fault::Ignored { owner: self.table.text(row.owner), bits });
+        }
+    }
+
+    #[inline]
+    fn evaluate(&mut self, code: u32, depth: usize) -> u64 {
+        let Walker { table, word, generation, faults, reported, open, .. } = self;
+        table.evaluate(code, *word, *generation, &mut |name, expr, up| {
+            let visit = open[depth.saturating_sub(usize::from(up)) % MAX_OPEN];
+            if !reported.contains(&Some((visit, expr))) {
+                if let Some(free) = reported.iter_mut().find(|slot| slot.is_none()) {
+                    *free = Some((visit, expr));
+                    faults.push(Fault::NoField(table.text(name)));
+                }
+            }
+            0
+        })
+    }
+
+    #[inline]
+    fn holds(&mut self, when: u32, depth: usize) -> bool {
+        when == NONE || self.evaluate(when, depth) != 0
+    }
+
+    fn scope(&mut self, scope: u32, depth: usize) {
+        let table = self.table;
+        let Some(scope) = table.scopes.get(scope as usize) else { return };
+        self.visits += 1;
+        self.open[depth % MAX_OPEN] = self.visits;
+        for show in rows(table.shows, scope.shows) {
+            if !self.holds(show.when, depth) {
+                continue;
+            }
+            for assert in rows(table.asserts, show.asserts) {
+                let found = u128::from(bits(self.word, assert.at, assert.high - assert.low + 1));
+                if found != assert.value {
+                    self.faults.push(Fault::Unexpected {
+                        owner: table.text(assert.owner),
+                        high: assert.high,
+                        low: assert.low,
+                        found,
+                        expected: assert.value,
+                    });
+                }
+            }
+            if let Some(parts) = show.parts {
+                for piece in rows(table.pieces, parts) {
+                    self.piece(piece, scope, depth);
+                }
+                return;
+            }
+        }
+        if let Some(row) = table.leaf_row(Leaf(scope.leaf)) {
+            self.faults.push(Fault::NoDisplay(table.text(row.owner)));
+        }
+    }
+
+    #[inline]
+    fn piece(&mut self, piece: &Piece, scope: &Scope, depth: usize) {
+        let table = self.table;
+        match *piece {
+            Piece::Literal(text) => (self.sink)(Part::Text(table.text(text))),
+            Piece::Name => (self.sink)(Part::Name(table.mnemonic(Leaf(scope.leaf)))),
+            Piece::Align(column) => (self.sink)(Part::Align(column)),
+            Piece::Field { name, cands } => {
+                for cand in rows(table.cands, cands) {
+                    if self.holds(cand.when, depth) {
+                        if let Some(field) = table.fields.get(cand.field as usize) {
+                            self.field(name, field, scope, depth);
+                        }
+                        return;
+                    }
+                }
+                let name = table.text(name);
+                self.faults.push(Fault::NoField(name));
+                (self.sink)(Part::Missing(name));
+            }
+        }
+    }
+
+    #[inline]
+    fn field(&mut self, name: Text, field: &FieldRow, scope: &Scope, depth: usize) {
+        let table = self.table;
+        let name = table.text(name);
+        let value = match field.code {
+            NONE => bits(self.word, field.low, field.width),
+            code => self.evaluate(code, depth),
+        };
+        let kind = match field.ty {
+            Type::Uint => Kind::Uint,
+            Type::Int => Kind::Int,
+            Type::Hex => Kind::Hex,
+            Type::Offset => Kind::Offset,
+            Type::Uoffset => Kind::Uoffset,
+            Type::Float => Kind::Float,
+            Type::Bool(text) => Kind::Bool(text.map(|t| table.text(t))),
+            Type::BoolInv(text) => Kind::BoolInv(text.map(|t| table.text(t))),
+            Type::Enum(index) => Kind::Enum { text: table.enum_text(index, value) },
+            Type::Branch { call } => Kind::Branch { call },
+            Type::AbsBranch { call } => Kind::AbsBranch { call },
+            Type::Custom => Kind::Custom,
+            Type::Bitset { root, scopes } => {
+                let found = table.find(root, scopes, field.low, self.word, self.generation);
+                (self.sink)(Part::Enter { name, value, leaf: found.map(|f| f.0) });
+                match found {
+                    Some((leaf, inner)) if depth + 1 < MAX_OPEN => {
+                        if let Some(row) = table.leaf_row(leaf) {
+                            self.ignored(row, field.low);
+                        }
+                        self.scope(inner, depth + 1);
+                    }
+                    _ => {
+                        let owner = table.leaf_row(Leaf(scope.leaf)).map_or("", |row| table.text(row.owner));
+                        let bits = u128::from(value);
+                        self.faults.push(Fault::NoForm { owner, field: table.text(field.name), bits });
+                    }
+                }
+                (self.sink)(Part::Leave);
+                return;
+            }
+        };
+        (self.sink)(Part::Field { name, value, width: u32::from(field.width), kind });
+    }
+}

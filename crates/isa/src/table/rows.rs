@@ -1,0 +1,183 @@
+//! The rows of a flattened table, as the build writes them into a static and the readers read them.
+//!
+//! Ranges index the table's arrays. Everything is plain data; `NONE` stands for an absent index.
+
+use super::expr::Binary;
+
+/// No such index.
+pub const NONE: u32 = u32::MAX;
+
+/// A text in the table's pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Text {
+    pub at: u32,
+    pub len: u32,
+}
+
+/// Consecutive rows of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    pub at: u32,
+    pub len: u32,
+}
+
+/// A family of encodings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RootRow {
+    pub name: Text,
+    pub width: u32,
+    /// Where its decode tree starts.
+    pub node: u32,
+    /// Its leaves.
+    pub leaves: Span,
+    /// First of the scopes of its leaves, for words of this root that stand alone.
+    pub scopes: u32,
+}
+
+/// A node of a decode tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// `bits` bits from `low` on choose among the nodes from `first` on.
+    Switch { low: u8, bits: u8, first: u32 },
+    /// Few encodings are left: the `picks` to compare.
+    Leaves { at: u32, len: u32 },
+}
+
+/// An encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeafRow {
+    pub name: Text,
+    pub title: Text,
+    /// What problems with it call it.
+    pub owner: Text,
+    pub root: u32,
+    /// Bits that select it.
+    pub mask: u128,
+    pub value: u128,
+    /// Bits that may be anything and mean nothing.
+    pub ignored: u128,
+    pub min: u32,
+    pub max: u32,
+}
+
+/// An encoding at one place: what its template and its fields are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scope {
+    pub leaf: u32,
+    pub shows: Span,
+    pub names: Span,
+}
+
+/// A template and its condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Show {
+    /// Code of the condition.
+    pub when: u32,
+    pub asserts: Span,
+    /// Absent: the bits are checked, and the search goes on.
+    pub parts: Option<Span>,
+}
+
+/// Bits that have to be so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Assert {
+    pub owner: Text,
+    /// In the bitset, for messages.
+    pub low: u8,
+    pub high: u8,
+    /// In the word.
+    pub at: u8,
+    pub value: u128,
+}
+
+/// A piece of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Piece {
+    Literal(Text),
+    Name,
+    Align(u32),
+    /// The first of the candidates whose condition holds.
+    Field { name: Text, cands: Span },
+}
+
+/// A field that counts under a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cand {
+    /// Code of the condition.
+    pub when: u32,
+    pub field: u32,
+}
+
+/// A field at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FieldRow {
+    pub name: Text,
+    /// The bitset that has it.
+    pub owner: Text,
+    /// In the word.
+    pub low: u8,
+    pub width: u8,
+    /// Code of a derived value.
+    pub code: u32,
+    pub ty: Type,
+}
+
+/// How a field is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    Uint,
+    Int,
+    Hex,
+    Offset,
+    Uoffset,
+    Float,
+    Bool(Option<Text>),
+    BoolInv(Option<Text>),
+    Enum(u32),
+    Branch { call: bool },
+    AbsBranch { call: bool },
+    Custom,
+    /// A nested bitset: its root, and the scope of the root's first leaf here.
+    Bitset { root: u32, scopes: u32 },
+}
+
+/// Fields by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NameRow {
+    pub name: Text,
+    pub cands: Span,
+}
+
+/// An enum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EnumRow {
+    pub name: Text,
+    pub values: Span,
+}
+
+/// A value of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueRow {
+    pub value: u64,
+    pub text: Text,
+}
+
+/// A step of an expression, on a stack of 64-bit values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    Push(i64),
+    /// Bits of the word.
+    Bits { low: u8, width: u8 },
+    Generation,
+    Not,
+    Binary(Binary),
+    /// Takes a value; when it is 0, skips that many steps.
+    SkipUnless(u16),
+    Skip(u16),
+    /// 0, and the problem that the field is not there: reported once for an expression in a scope `up` levels out.
+    Absent { name: Text, expr: u16, up: u8 },
+    End,
+}
+
+/// Deepest stack an expression may need.
+pub const MAX_STACK: usize = 16;

@@ -1,0 +1,27 @@
+//! The tables that are compiled in.
+
+use crate::table::{Root, Table};
+
+/// ir3, the shader instruction set of Adreno 3xx to 7xx. Generations are GPU ids: 300, 420, 530, 630, 730.
+pub static IR3: &Table<'static> = &ir3::IR3;
+
+/// The instructions of [`IR3`], 64 bits each.
+pub const IR3_INSTRUCTION: Root = ir3::INSTRUCTION;
+
+/// afuc, the instruction set of the command processor of Adreno 5xx to 7xx. Generations are 5, 6 and 7.
+pub static AFUC: &Table<'static> = &afuc::AFUC;
+
+/// The instructions of [`AFUC`], 32 bits each.
+pub const AFUC_INSTRUCTION: Root = afuc::INSTRUCTION;
+
+#[rustfmt::skip]
+mod ir3 {
+    use crate::table::{Root, Table, expr::Binary::*, rows::{*, Node::*, Op::*, Piece::*, Type::*}};
+    include!(concat!(env!("OUT_DIR"), "/ir3.rs"));
+}
+
+#[rustfmt::skip]
+mod afuc {
+    use crate::table::{Root, Table, expr::Binary::*, rows::{*, Node::*, Op::*, Piece::*, Type::*}};
+    include!(concat!(env!("OUT_DIR"), "/afuc.rs"));
+}

@@ -1,0 +1,52 @@
+//! The data folder: `UNWEDGE_DATA`, or `../shared/data` beside the workspace.
+
+use std::fs;
+use std::path::PathBuf;
+
+type Rows = Vec<Vec<String>>;
+
+fn folder(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("UNWEDGE_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let folder = root.join("adreno").join(name);
+    if !folder.is_dir() {
+        println!("skipped: there is no {}", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+/// Every table of a folder that has the column `encoding`: its name and its rows, the first of them the columns.
+pub fn csv(name: &str) -> Vec<(String, Rows)> {
+    let Some(folder) = folder(name) else { return Vec::new() };
+    let mut tables = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "csv") {
+            let rows: Rows = fs::read_to_string(&path).unwrap().lines().map(cells).collect();
+            if rows.first().is_some_and(|columns| columns.iter().any(|c| c == "encoding")) {
+                tables.push((path.display().to_string(), rows));
+            }
+        }
+    }
+    tables.sort();
+    tables
+}
+
+/// The index of a column.
+pub fn cell(rows: &Rows, column: &str) -> usize {
+    rows[0].iter().position(|c| c == column).unwrap_or_else(|| panic!("no column {column}"))
+}
+
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            _ => cells.last_mut().unwrap().push(c),
+        }
+    }
+    cells
+}
