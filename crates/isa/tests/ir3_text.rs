@@ -2,7 +2,7 @@
 
 mod data;
 
-use data::{csv, cell};
+use data::{cell, csv};
 use unwedge_isa::ir3;
 
 fn text(word: u64, gpu_id: u32) -> String {
@@ -27,6 +27,11 @@ fn every_encoding_has_its_text() {
             }
         }
         println!("{file}: {} of {count} equal", count - wrong.len());
-        assert!(wrong.is_empty(), "{file}: {} of {count} differ:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{file}: {} of {count} differ:\n{}",
+            wrong.len(),
+            wrong[..wrong.len().min(40)].join("\n")
+        );
     }
 }

@@ -246,9 +246,8 @@ impl Halves {
 
 /// `VERTEX R1.xyzw = R0.x …`
 fn fetch_word(c: &mut Cursor<'_>) -> Result<u128, Complaint> {
-    let (name, condition) = c.conditional(|name| {
-        name == fetch::OTHER || fetch::OPCODES.iter().any(|(_, known)| *known == name)
-    })?;
+    let (name, condition) =
+        c.conditional(|name| name == fetch::OTHER || fetch::OPCODES.iter().any(|(_, known)| *known == name))?;
     let named = fetch::OPCODES.iter().find(|(_, known)| *known == name);
     // Any opcode without a name has this form; braces say which it is.
     let opcode = named.map_or(u128::from(u8::MAX), |(opcode, _)| u128::from(*opcode));

@@ -29,7 +29,8 @@ pub struct Listing {
 
 /// Lists a shader. Any words give a text; what an EXEC runs beyond the end is listed as `absent`.
 pub fn listing(code: Dwords<'_>, how: &Listing) -> String {
-    let mut lister = Lister { code, how, out: String::new(), used: vec![false; super::REACH.min(code.len())] };
+    let mut lister =
+        Lister { code, how, out: String::new(), used: vec![false; super::REACH.min(code.len())] };
     let slots = lister.flow_slots();
     for index in 0..2 * slots {
         lister.flow(index);

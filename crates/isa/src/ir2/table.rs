@@ -158,12 +158,12 @@ pub mod cf {
         &ABSOLUTE,
         &OPCODE,
     ];
-    const ADDR_OF_CODE: Attr = attr("ADDR", When::Always, &[Arg::Hex(&ADDRESS)]);
-    const ADDR_OF_CF: Attr = attr("ADDR", When::Always, &[Arg::Hex(&TARGET)]);
-    const CNT: Attr = attr("CNT", When::Always, &[Arg::Hex(&COUNT)]);
+    const ADDR_OF_CODE: Attr = Attr { word: "ADDR", when: When::Always, args: &[Arg::Hex(&ADDRESS)] };
+    const ADDR_OF_CF: Attr = Attr { word: "ADDR", when: When::Always, args: &[Arg::Hex(&TARGET)] };
+    const CNT: Attr = Attr { word: "CNT", when: When::Always, args: &[Arg::Hex(&COUNT)] };
     const YIELDS: Attr = attr("YIELD", When::Is(&YIELD, 1), &[]);
-    const VC: Attr = attr("VC", When::Not(&VERTEX_CACHE, 0), &[Arg::Hex(&VERTEX_CACHE)]);
-    const BOOL_ADDR: Attr = attr("BOOL_ADDR", When::Not(&BOOL, 0), &[Arg::Hex(&BOOL)]);
+    const VC: Attr = Attr { word: "VC", when: When::Not(&VERTEX_CACHE, 0), args: &[Arg::Hex(&VERTEX_CACHE)] };
+    const BOOL_ADDR: Attr = Attr { word: "BOOL_ADDR", when: When::Not(&BOOL, 0), args: &[Arg::Hex(&BOOL)] };
     const ABSOLUTE_ADDR: Attr = attr("ABSOLUTE_ADDR", When::Is(&ABSOLUTE, 1), &[]);
 
     static EXEC: Form =
@@ -322,22 +322,10 @@ pub mod fetch {
         (57, "FMT_32_32_32_FLOAT"),
     ];
     static FILTERS: &[(u8, &str)] = &[(0, "POINT"), (1, "LINEAR"), (2, "BASEMAP")];
-    static ANISOTROPIES: &[(u8, &str)] = &[
-        (0, "DISABLED"),
-        (1, "MAX_1_1"),
-        (2, "MAX_2_1"),
-        (3, "MAX_4_1"),
-        (4, "MAX_8_1"),
-        (5, "MAX_16_1"),
-    ];
-    static ARBITRARY_FILTERS: &[(u8, &str)] = &[
-        (0, "2x4_SYM"),
-        (1, "2x4_ASYM"),
-        (2, "4x2_SYM"),
-        (3, "4x2_ASYM"),
-        (4, "4x4_SYM"),
-        (5, "4x4_ASYM"),
-    ];
+    static ANISOTROPIES: &[(u8, &str)] =
+        &[(0, "DISABLED"), (1, "MAX_1_1"), (2, "MAX_2_1"), (3, "MAX_4_1"), (4, "MAX_8_1"), (5, "MAX_16_1")];
+    static ARBITRARY_FILTERS: &[(u8, &str)] =
+        &[(0, "2x4_SYM"), (1, "2x4_ASYM"), (2, "4x2_SYM"), (3, "4x2_ASYM"), (4, "4x4_SYM"), (5, "4x4_ASYM")];
 
     /// A fetch of vertex data.
     pub static VERTEX: Form = Form {

@@ -45,8 +45,15 @@ pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
 pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize {
     let (branches, calls) = targets(words, listing.gpu_id);
     let is_target = |set: &[usize], index| set.binary_search(&index).is_ok();
-    let mut shader =
-        Shader { count: words.len(), index: 0, cycles: 0, ended: false, nops: 0, stop: false, ..Shader::default() };
+    let mut shader = Shader {
+        count: words.len(),
+        index: 0,
+        cycles: 0,
+        ended: false,
+        nops: 0,
+        stop: false,
+        ..Shader::default()
+    };
     let mut faulty = 0;
     for (index, &word) in words.iter().enumerate() {
         if faulty > MAX_FAULTY {

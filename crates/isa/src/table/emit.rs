@@ -28,9 +28,8 @@ pub fn emit(name: &str, rows: &Rows, strings_file: &str) -> String {
         let name = root.name.at as usize..(root.name.at + root.name.len) as usize;
         rows.strings.get(name) == Some("instruction")
     });
-    let instruction = root.map_or_else(String::new, |at| {
-        format!("pub(super) const INSTRUCTION: Root = Root({at});\n")
-    });
+    let instruction =
+        root.map_or_else(String::new, |at| format!("pub(super) const INSTRUCTION: Root = Root({at});\n"));
     format!(
         "{instruction}pub(super) static {name}: Table<'static> = Table {{\nstrings: include_str!({strings_file:?}),\n{}}};\n",
         body.concat()

@@ -4,7 +4,12 @@ use super::{Leaf, Table};
 
 /// Words of `leaf` with its fixed bits, don't-care bits clear: all field bits clear, all set, each alone, then `count`
 /// more from a generator that `seed` starts. The same arguments give the same words.
-pub fn words<'t>(table: &Table<'t>, leaf: Leaf, seed: u64, count: usize) -> impl Iterator<Item = u128> + use<'t> {
+pub fn words<'t>(
+    table: &Table<'t>,
+    leaf: Leaf,
+    seed: u64,
+    count: usize,
+) -> impl Iterator<Item = u128> + use<'t> {
     let (mask, value) = table.pattern(leaf);
     let width = table.width(table.root_of(leaf)).min(128);
     let all = if width == 128 { u128::MAX } else { (1 << width) - 1 };
@@ -18,6 +23,7 @@ pub fn words<'t>(table: &Table<'t>, leaf: Leaf, seed: u64, count: usize) -> impl
         z ^ z >> 31
     };
     let single = (0..width).map(|bit| 1u128 << bit).filter(move |bit| free & bit != 0);
-    let seeded = std::iter::repeat_with(move || u128::from(random()) << 64 | u128::from(random())).take(count);
+    let seeded =
+        std::iter::repeat_with(move || u128::from(random()) << 64 | u128::from(random())).take(count);
     [0, free].into_iter().chain(single).chain(seeded).map(move |bits| value | bits & free)
 }

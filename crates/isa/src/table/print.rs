@@ -21,11 +21,7 @@ impl Printer<'_> for () {
 
 /// Appends the text of a word, without end of line; gives what is odd about it.
 #[inline]
-pub fn print<'t>(
-    decoded: &Decoded<'t>,
-    printer: &mut impl Printer<'t>,
-    out: &mut Vec<u8>,
-) -> Faults<'t> {
+pub fn print<'t>(decoded: &Decoded<'t>, printer: &mut impl Printer<'t>, out: &mut Vec<u8>) -> Faults<'t> {
     let start = out.len();
     decoded.walk(&mut |part| {
         if !printer.part(&part, out) {

@@ -141,9 +141,8 @@ impl<'t> Decoded<'t> {
         let names = rows(table.names, table.scopes.get(self.scope as usize)?.names);
         let at = names.binary_search_by(|row| table.text(row.name).cmp(name)).ok()?;
         let cands = rows(table.cands, names.get(at)?.cands);
-        let cand = cands
-            .iter()
-            .find(|cand| table.holds(cand.when, self.word, self.generation, &mut |_, _, _| 0))?;
+        let cand =
+            cands.iter().find(|cand| table.holds(cand.when, self.word, self.generation, &mut |_, _, _| 0))?;
         table.fields.get(cand.field as usize)
     }
 

@@ -97,7 +97,10 @@ pub enum Piece {
     Name,
     Align(u32),
     /// The first of the candidates whose condition holds.
-    Field { name: Text, cands: Span },
+    Field {
+        name: Text,
+        cands: Span,
+    },
 }
 
 /// A field that counts under a condition.
@@ -134,11 +137,18 @@ pub enum Type {
     Bool(Option<Text>),
     BoolInv(Option<Text>),
     Enum(u32),
-    Branch { call: bool },
-    AbsBranch { call: bool },
+    Branch {
+        call: bool,
+    },
+    AbsBranch {
+        call: bool,
+    },
     Custom,
     /// A nested bitset: its root, and the scope of the root's first leaf here.
-    Bitset { root: u32, scopes: u32 },
+    Bitset {
+        root: u32,
+        scopes: u32,
+    },
 }
 
 /// Fields by name.
@@ -167,7 +177,10 @@ pub struct ValueRow {
 pub enum Op {
     Push(i64),
     /// Bits of the word.
-    Bits { low: u8, width: u8 },
+    Bits {
+        low: u8,
+        width: u8,
+    },
     Generation,
     Not,
     Binary(Binary),
@@ -175,7 +188,11 @@ pub enum Op {
     SkipUnless(u16),
     Skip(u16),
     /// 0, and the problem that the field is not there: reported once for an expression in a scope `up` levels out.
-    Absent { name: Text, expr: u16, up: u8 },
+    Absent {
+        name: Text,
+        expr: u16,
+        up: u8,
+    },
     End,
 }
 

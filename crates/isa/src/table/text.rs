@@ -325,7 +325,8 @@ fn write_bitset(out: &mut String, b: &Bitset) -> std::fmt::Result {
 
 fn write_row(out: &mut String, row: &Row) -> std::fmt::Result {
     let range = |high: &u32, low: &u32| if high == low { high.to_string() } else { format!("{high}:{low}") };
-    let display = |field: &Field| field.display.as_ref().map(|d| format!(" {}", quote(d))).unwrap_or_default();
+    let display =
+        |field: &Field| field.display.as_ref().map(|d| format!(" {}", quote(d))).unwrap_or_default();
     match row {
         Row::Bits { low, high, pattern } => writeln!(out, "bits {} {pattern}", range(high, low)),
         Row::Assert { low, high, pattern } => writeln!(out, "assert {} {pattern}", range(high, low)),

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 type Rows = Vec<Vec<String>>;
 
 fn folder(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("UNWEDGE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
     let folder = root.join("adreno").join(name);
     if !folder.is_dir() {
         println!("skipped: there is no {}", folder.display());

@@ -1,0 +1,298 @@
+//! Assembles afuc source into a firmware file.
+//!
+//! The language is that of Mesa's `afuc-asm`. Labels belong to their section. `.stripped`, `.firmware`, `.byte` and
+//! `.empty` are this project's own: they let the text of any blob give the blob back. A source is read whole: every
+//! mistake is reported, not the first. Never does I/O.
+
+mod error;
+mod lexer;
+mod parser;
+
+pub use error::{Error, Errors, Problem};
+
+use super::firmware::{Firmware, TABLE_LEN, id_of};
+use super::table::{Field, Insn, Op};
+use super::{Names, Space};
+use parser::{Statement, Value, What};
+use std::collections::HashMap;
+
+/// How to assemble.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Name of the source, for error messages.
+    pub file: String,
+    /// The firmware where the source's version is not to be believed.
+    pub firmware: Option<Firmware>,
+}
+
+/// Words that directives may add; real firmware has about 20,000 in all.
+const MAX_FILL: usize = 1 << 22;
+/// Mistakes reported at most.
+const MAX_ERRORS: usize = 100;
+
+/// Assembles a source to the bytes of a firmware file: the dword the kernel strips, then what is loaded.
+pub fn assemble(source: &str, options: &Options, names: &dyn Names) -> Result<Vec<u8>, Errors> {
+    let (statements, mut errors) = parser::parse(source);
+    let mut assembler = Assembler::new(&statements, options, names, &mut errors);
+    let bytes = assembler.run();
+    let mut list = std::mem::take(assembler.errors);
+    if list.is_empty() {
+        return Ok(bytes);
+    }
+    list.sort_by_key(|error| (error.line, error.column));
+    list.truncate(MAX_ERRORS);
+    let source_lines: Vec<&str> = source.lines().collect();
+    let line = |error: &Error| source_lines.get(error.line - 1).copied().unwrap_or_default().to_string();
+    let lines = list.iter().map(line).collect();
+    Err(Errors { file: options.file.clone(), list, lines })
+}
+
+/// A label: where it is, from the start of its section, and on which line.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: u32,
+    line: usize,
+}
+
+struct Assembler<'s, 'e> {
+    statements: &'s [Statement<'s>],
+    names: &'s dyn Names,
+    firmware: Firmware,
+    errors: &'e mut Vec<Error>,
+    /// The labels of each section.
+    labels: Vec<HashMap<&'s str, Place>>,
+}
+
+impl<'s, 'e> Assembler<'s, 'e> {
+    fn new(
+        statements: &'s [Statement<'s>],
+        options: &Options,
+        names: &'s dyn Names,
+        errors: &'e mut Vec<Error>,
+    ) -> Assembler<'s, 'e> {
+        let firmware = match options.firmware {
+            Some(firmware) => firmware,
+            None => match version(statements) {
+                Ok(firmware) => firmware,
+                Err(error) => {
+                    errors.push(error);
+                    Firmware::A630
+                }
+            },
+        };
+        Assembler { statements, names, firmware, errors, labels: Vec::new() }
+    }
+
+    fn run(&mut self) -> Vec<u8> {
+        if self.layout().is_none() {
+            return Vec::new();
+        }
+        let mut words: Vec<u32> = vec![0];
+        let mut tail = Vec::new();
+        let (mut section, mut start) = (0, 1);
+        for statement in self.statements {
+            let at = u32::try_from(words.len() - start).unwrap_or(u32::MAX);
+            match &statement.what {
+                What::Label(_) | What::Firmware(_) => {}
+                What::Align(bytes) => self.align(&mut words, *bytes),
+                What::Section => {
+                    self.align(&mut words, SECTION_ALIGN);
+                    start = words.len();
+                    section += 1;
+                }
+                What::JumpTable => words.extend(self.jump_table(section)),
+                What::Literal(word) => words.push(*word),
+                What::Offset(label, column) => {
+                    let place = self.label(section, label, statement.line, *column);
+                    words.push(self.firmware.payload_nop(place));
+                }
+                What::Stripped(word) => {
+                    if let Some(first) = words.first_mut() {
+                        *first = *word;
+                    }
+                }
+                What::Empty => {
+                    words.clear();
+                    start = 0;
+                }
+                What::Byte(byte) => tail.push(*byte),
+                What::Insn(_) => words.push(self.insn(statement, section, at).unwrap_or(0)),
+            }
+        }
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(tail);
+        bytes
+    }
+
+    /// Finds where every label is. `None` when the whole is too long.
+    fn layout(&mut self) -> Option<()> {
+        let mut labels: HashMap<&'s str, Place> = HashMap::new();
+        let (mut at, mut start) = (0usize, 0usize);
+        let limit = self.statements.len() + MAX_FILL;
+        for statement in self.statements {
+            let aligned = |at: usize, bytes: u32| at.next_multiple_of((bytes as usize / 4).max(1));
+            match &statement.what {
+                What::Label(name) => {
+                    let place =
+                        Place { offset: u32::try_from(at - start).unwrap_or(u32::MAX), line: statement.line };
+                    if let Some(first) = labels.insert(name, place) {
+                        let problem = Problem::LabelTwice { label: name.to_string(), line: first.line };
+                        self.errors.push(Error::at(statement.line, statement.column, problem));
+                    }
+                }
+                What::Align(bytes) => at = aligned(at, *bytes),
+                What::Section => {
+                    self.labels.push(std::mem::take(&mut labels));
+                    at = aligned(at, SECTION_ALIGN);
+                    start = at;
+                }
+                What::JumpTable => at += TABLE_LEN,
+                What::Literal(_) | What::Offset(..) | What::Insn(_) => at += 1,
+                What::Stripped(_) | What::Firmware(_) | What::Empty | What::Byte(_) => {}
+            }
+            if at > limit {
+                self.errors.push(Error::at(statement.line, statement.column, Problem::TooLong(limit)));
+                return None;
+            }
+        }
+        self.labels.push(labels);
+        Some(())
+    }
+
+    /// Fills with `nop`. The stripped dword does not count.
+    fn align(&self, words: &mut Vec<u32>, bytes: u32) {
+        let nop = self.firmware.payload_nop(0);
+        let loaded = words.len().saturating_sub(1).next_multiple_of((bytes as usize / 4).max(1));
+        words.resize(loaded + 1, nop);
+    }
+
+    /// For each opcode the offset of the label that names it.
+    fn jump_table(&mut self, section: usize) -> [u32; TABLE_LEN] {
+        let mut table = [0; TABLE_LEN];
+        let Some(labels) = self.labels.get(section) else { return table };
+        let mut by_line: Vec<(&str, Place)> = labels.iter().map(|(&name, &place)| (name, place)).collect();
+        by_line.sort_by_key(|&(_, place)| (place.line, place.offset));
+        for (name, place) in by_line {
+            let opcode = match self.names.opcode(name) {
+                Some(opcode) => usize::from(opcode),
+                None => match unknown_packet(name) {
+                    Some(opcode) => opcode,
+                    None => continue,
+                },
+            };
+            match table.get_mut(opcode) {
+                Some(entry) => *entry = place.offset,
+                None => {
+                    let problem = Problem::BeyondTable(name.to_string());
+                    let error = Error::at(place.line, 1, problem);
+                    if !self.errors.contains(&error) {
+                        self.errors.push(error);
+                    }
+                }
+            }
+        }
+        table
+    }
+
+    fn label(&mut self, section: usize, name: &str, line: usize, column: usize) -> u32 {
+        match self.labels.get(section).and_then(|labels| labels.get(name)) {
+            Some(place) => place.offset,
+            None => {
+                self.errors.push(Error::at(line, column, Problem::NoLabel(name.to_string())));
+                0
+            }
+        }
+    }
+
+    fn insn(&mut self, statement: &Statement<'s>, section: usize, at: u32) -> Option<u32> {
+        let What::Insn(source) = &statement.what else { return None };
+        let mut insn: Insn = source.insn;
+        let mut whole = true;
+        for &(field, ref value, column) in &source.values {
+            match self.value(value, section, statement.line, column) {
+                Some(number) => insn.set(field, number),
+                None => whole = false,
+            }
+        }
+        if let Some((label, column)) = source.label {
+            let place = self.label(section, label, statement.line, column);
+            match insn.op {
+                Op::SetSecure => {
+                    let expected = at.saturating_add(3);
+                    if place != expected {
+                        let problem = Problem::SecureTarget { expected, found: place };
+                        self.errors.push(Error::at(statement.line, column, problem));
+                    }
+                }
+                Op::Call | Op::Bl | Op::Jumpa => insn.set(Field::Target, place),
+                _ => insn.set(Field::Branch, place.wrapping_sub(at)),
+            }
+        }
+        if !whole {
+            return None;
+        }
+        match insn.encode(self.firmware.generation()) {
+            Ok(word) => Some(word),
+            Err(error) => {
+                self.errors.push(Error::at(statement.line, statement.column, error.into()));
+                None
+            }
+        }
+    }
+
+    fn value(&mut self, value: &Value<'s>, section: usize, line: usize, column: usize) -> Option<u32> {
+        let mut named = |space, name: &str, problem: fn(String) -> Problem| {
+            let offset = self.names.offset(self.firmware, space, name);
+            if offset.is_none() {
+                self.errors.push(Error::at(line, column, problem(name.to_string())));
+            }
+            offset
+        };
+        match *value {
+            Value::Number(number) => Some(number),
+            Value::Control(name, more) => {
+                Some(named(Space::Control, name, Problem::NoControlRegister)?.saturating_add(more))
+            }
+            Value::Sqe(name, more) => {
+                Some(named(Space::Sqe, name, Problem::NoSqeRegister)?.saturating_add(more))
+            }
+            Value::Label(name) => {
+                let before = self.errors.len();
+                let place = self.label(section, name, line, column);
+                (self.errors.len() == before).then_some(place)
+            }
+        }
+    }
+}
+
+/// Processors start at a multiple of this many bytes.
+const SECTION_ALIGN: u32 = 32;
+
+/// `UNKN12`: the opcode of a packet without a name.
+fn unknown_packet(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix("UNKN")?;
+    let len = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    if len == 0 {
+        return None;
+    }
+    Some(digits[..len].parse().unwrap_or(usize::MAX))
+}
+
+/// The firmware a source says it is: by `.firmware`, else by its first literal.
+fn version(statements: &[Statement<'_>]) -> Result<Firmware, Error> {
+    let said = statements.iter().find_map(|statement| match statement.what {
+        What::Firmware(id) => Some((statement, id)),
+        _ => None,
+    });
+    let literal = || {
+        statements.iter().find_map(|statement| match statement.what {
+            What::Literal(word) => Some((statement, id_of(word))),
+            _ => None,
+        })
+    };
+    let Some((statement, id)) = said.or_else(literal) else {
+        return Err(Error::at(1, 1, Problem::NoVersion));
+    };
+    let unknown = || Error::at(statement.line, statement.column, Problem::UnknownFirmware(id));
+    Firmware::from_id(id).ok_or_else(unknown)
+}

@@ -1,0 +1,19 @@
+//! afuc: the microcode of the command processor since a5xx (PFP and ME; SQE; SQE, BV and LPAC).
+//!
+//! One table ([`table`]) gives the encodings; decoder, encoder, disassembler and assembler read it. [`emu`] says what
+//! the instructions do. Never: I/O, register names of its own (they come through [`Names`]). Facts: Mesa 25.0, its
+//! description of the encodings and its notes on the instruction set.
+
+pub mod asm;
+pub mod disasm;
+pub mod emu;
+mod firmware;
+mod names;
+pub mod table;
+pub mod text;
+
+pub use asm::assemble;
+pub use disasm::disassemble;
+pub use emu::Emulator;
+pub use firmware::{Blob, Firmware, TABLE_LEN};
+pub use names::{Names, Space};
