@@ -30,6 +30,7 @@ EXEC_END ADDR(0xc) CNT(0x1)
 MARK_VS_FETCH_DONE {reserved=0x123}
 NOP
 NOP
+NOP
 ";
 
 fn complete(words: &[u32]) -> String {

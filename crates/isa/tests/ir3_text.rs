@@ -11,6 +11,9 @@ fn text(word: u64, gpu_id: u32) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// Mesa's own test has this row switched off: the text says `u32` where the type bits say `f32`, as other rows show.
+const NOT_SO: &str = "c702026e0480025c";
+
 #[test]
 fn every_encoding_has_its_text() {
     for (file, rows) in csv("ir3") {
@@ -22,7 +25,7 @@ fn every_encoding_has_its_text() {
             let gpu_id: u32 = row[generation].parse::<u32>().unwrap() * 100;
             let word = u64::from_str_radix(&row[encoding], 16).unwrap();
             let got = text(word, gpu_id);
-            if got != row[expected] {
+            if got != row[expected] && row[encoding] != NOT_SO {
                 wrong.push(format!("{gpu_id} {word:016x}\n  want {}\n  have {got}", row[expected]));
             }
         }

@@ -28,10 +28,11 @@ pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
 }
 
 /// Appends the text of one instruction, branches as distances, without end of line. What is odd about it follows after
-/// `\t; `. A word that is no instruction of this GPU is `raw 0x…`, 16 digits.
+/// `\t; `, except bits that mean nothing: hardware ignores them, and compilers set some. A word that is no instruction
+/// of this GPU is `raw 0x…`, 16 digits.
 pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
     match decode(word, gpu_id) {
-        Some(decoded) => print(&decoded, &mut (), out).write(64, out),
+        Some(decoded) => print(&decoded, &mut (), out).without_ignored().write(64, out),
         None => {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "raw 0x{word:016X}");

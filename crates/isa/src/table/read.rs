@@ -107,6 +107,15 @@ impl<'t> Faults<'t> {
         self.list.iter().flatten().copied()
     }
 
+    /// Without bits that mean nothing.
+    pub fn without_ignored(&self) -> Faults<'t> {
+        let mut rest = Faults::default();
+        self.iter()
+            .filter(|fault| !matches!(fault, Fault::Ignored { .. }))
+            .for_each(|fault| rest.push(fault));
+        rest
+    }
+
     #[cold]
     fn push(&mut self, fault: Fault<'t>) {
         if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {

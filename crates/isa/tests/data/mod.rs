@@ -1,6 +1,10 @@
 //! The data folder: `UNWEDGE_DATA`, or `../shared/data` beside the workspace.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
+use flate2::read::GzDecoder;
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 
 type Rows = Vec<Vec<String>>;
@@ -51,4 +55,23 @@ fn cells(line: &str) -> Vec<String> {
         }
     }
     cells
+}
+
+/// The reference logs of captures and renders, unpacked: name and text.
+pub fn logs() -> Vec<(String, String)> {
+    let mut logs = Vec::new();
+    for name in ["captures", "renders", "devcoredump"] {
+        let Some(folder) = folder(name) else { continue };
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.display().to_string();
+            if name.ends_with(".log.gz") {
+                let mut text = Vec::new();
+                GzDecoder::new(fs::File::open(&path).unwrap()).read_to_end(&mut text).unwrap();
+                logs.push((name, String::from_utf8_lossy(&text).into_owned()));
+            }
+        }
+    }
+    logs.sort();
+    logs
 }
