@@ -126,7 +126,7 @@ bic $02, $02, $regdata
 bfi $02, $03, b1, b2
 ubfx $03, $02, b5, b6
 setbit $02, $02, $03
-(xmov2)(peek)xor $rem, $usraddr, $data
+(xmov2)(peek)xor $rem, $regdata, $data
 jumpa #l2
 jump $lr
 sret
