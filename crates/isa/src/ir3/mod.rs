@@ -1,5 +1,6 @@
 //! ir3: the shader instruction set of Adreno 3xx to 7xx.
 
+pub mod asm;
 mod disasm;
 
 pub use disasm::{Listing, decode, disassemble, write};

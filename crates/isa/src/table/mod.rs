@@ -26,4 +26,5 @@ pub use encode::EncodeError;
 pub use owned::OwnedTable;
 pub use print::{Printer, print};
 pub use read::{Decoded, Fault, Faults, Part};
+pub(crate) use types::binary;
 pub use types::{Kind, Leaf, Root, Table};

@@ -283,7 +283,7 @@ impl<'t> Table<'t> {
     }
 }
 
-fn binary(op: Binary, a: i64, b: i64) -> i64 {
+pub(crate) fn binary(op: Binary, a: i64, b: i64) -> i64 {
     match op {
         Binary::Or => i64::from(a != 0 || b != 0),
         Binary::And => i64::from(a != 0 && b != 0),

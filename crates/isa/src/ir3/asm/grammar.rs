@@ -1,0 +1,284 @@
+//! The grammar of the assembler: the table's display templates read backwards.
+//!
+//! What the disassembler prints from a field, the assembler reads into it; so a [`Rule`] is one template with the
+//! fields at their place in the word, and a field that is itself a bit set is a list of alternatives. Bits that no text
+//! shows (precision, nop counts, descriptor modes …) follow from expressions that must come out as the text says: the
+//! conditions and derived fields of the table. Nothing here knows an instruction.
+
+use crate::table::binary;
+use crate::table::expr::Binary;
+use crate::table::rows::MAX_STACK;
+
+/// Bits of the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub low: u8,
+    pub width: u8,
+}
+
+impl Window {
+    /// As many ones as the window is wide.
+    pub fn ones(self) -> u64 {
+        if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 }
+    }
+
+    /// The window's bits in the word.
+    pub fn mask(self) -> u64 {
+        self.place(u64::MAX)
+    }
+
+    /// A value (its low bits) where the window lies.
+    pub fn place(self, value: u64) -> u64 {
+        (value & self.ones()).checked_shl(u32::from(self.low)).unwrap_or(0)
+    }
+
+    /// The value of the window's bits.
+    pub fn take(self, word: u64) -> u64 {
+        word.checked_shr(u32::from(self.low)).unwrap_or(0) & self.ones()
+    }
+}
+
+/// Index of a condition or derived value in [`Grammar::exprs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ExprId(pub u32);
+
+/// Index of an enum in [`Grammar::enums`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EnumId(pub u32);
+
+/// Where a value that was read goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Target {
+    /// Into these bits.
+    Bits(Window),
+    /// Nowhere: this expression, cut to so many bits, must come out as the value.
+    Derived { expr: ExprId, bits: u8 },
+}
+
+impl Target {
+    /// Bits that the value may have.
+    pub fn width(self) -> u8 {
+        match self {
+            Target::Bits(window) => window.width,
+            Target::Derived { bits, .. } => bits,
+        }
+    }
+}
+
+/// A step of a template.
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    /// Text that must stand there; a blank stands for any amount.
+    Text(Box<[u8]>),
+    /// The instruction's name: text that no letter, digit or underscore may follow.
+    Name(Box<[u8]>),
+    /// Text that stands there if the value is one (if `inverted`: zero).
+    Flag { text: Box<[u8]>, target: Target, inverted: bool },
+    /// A number without a sign.
+    Unsigned(Target),
+    /// A number with a sign.
+    Signed(Target),
+    /// The digits of a hexadecimal number; `0x` before them has been read.
+    Hex(Target),
+    /// A float of the window's width, 16 or 32.
+    Float(Window),
+    /// `+5`, `-5` (if `signed`), or nothing for zero unless it is `required`; blanks may stand around the sign.
+    Offset { target: Target, signed: bool, required: bool },
+    /// A distance in instructions, or a label.
+    Branch(Window),
+    /// One of the enum's texts, the longest that fits; or the number of a value that has none.
+    Enum { of: EnumId, target: Target },
+    /// One of these, the first that fits.
+    Any(Box<[Rule]>),
+    /// These in any order.
+    Unordered(Box<[Item]>),
+}
+
+/// A part of [`Op::Unordered`].
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub ops: Box<[Op]>,
+    /// It must stand there; otherwise it is one step that may match nothing.
+    pub required: bool,
+}
+
+/// A template with what holds when it applies.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rule {
+    pub ops: Vec<Op>,
+    /// Bits that are fixed, and their value.
+    pub fixed: u64,
+    pub value: u64,
+    /// Conditions that hold, and those that do not: of the overrides.
+    pub conditions: Vec<(ExprId, bool)>,
+    /// Bits that are set where neither the text nor what follows from it says otherwise.
+    pub unshown: u64,
+}
+
+impl Rule {
+    /// The instruction's name, for looking the rule up.
+    pub fn name(&self) -> &[u8] {
+        let name = self.ops.iter().find_map(|op| match op {
+            Op::Name(name) => Some(&**name),
+            _ => None,
+        });
+        name.unwrap_or_default()
+    }
+}
+
+/// The texts of an enum, longest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Texts {
+    pub texts: Vec<(Box<[u8]>, u64)>,
+}
+
+/// An expression over bits of the word: steps of the table's own code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Expr {
+    pub steps: Vec<Step>,
+    /// Bits of the word that it reads.
+    pub reads: u64,
+}
+
+/// A step, on a stack of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Const(i64),
+    Bits(Window),
+    Not,
+    Binary(Binary),
+    /// Takes a value; when it is 0, skips that many steps.
+    SkipUnless(u16),
+    Skip(u16),
+}
+
+impl Expr {
+    pub fn new(steps: Vec<Step>) -> Expr {
+        let reads = steps.iter().fold(0, |reads, step| match step {
+            Step::Bits(window) => reads | window.mask(),
+            _ => reads,
+        });
+        Expr { steps, reads }
+    }
+
+    /// The value for a word. What the stack does not hold is zero.
+    pub fn eval(&self, word: u64) -> i64 {
+        let mut stack = [0i64; MAX_STACK + 1];
+        let mut depth = 0usize;
+        let mut at = 0usize;
+        while let Some(step) = self.steps.get(at) {
+            at += 1;
+            let value = match *step {
+                Step::Const(value) => value,
+                Step::Bits(window) => window.take(word) as i64,
+                Step::Not => {
+                    depth = depth.saturating_sub(1);
+                    i64::from(stack[depth] == 0)
+                }
+                Step::Binary(op) => {
+                    depth = depth.saturating_sub(2);
+                    binary(op, stack[depth], stack[depth + 1])
+                }
+                Step::SkipUnless(steps) => {
+                    depth = depth.saturating_sub(1);
+                    at += if stack[depth] == 0 { usize::from(steps) } else { 0 };
+                    continue;
+                }
+                Step::Skip(steps) => {
+                    at += usize::from(steps);
+                    continue;
+                }
+            };
+            if depth >= MAX_STACK {
+                return 0;
+            }
+            stack[depth] = value;
+            depth += 1;
+        }
+        stack[depth.saturating_sub(1)]
+    }
+
+    /// The bits that are fixed, and their value, if it says no more than that.
+    pub fn fixes(&self, holds: bool) -> Option<(u64, u64)> {
+        match (&self.steps[..], holds) {
+            ([Step::Bits(window)], _) if window.width == 1 => {
+                Some((window.mask(), window.place(u64::from(holds))))
+            }
+            ([Step::Bits(window), Step::Not], _) if window.width == 1 => {
+                Some((window.mask(), window.place(u64::from(!holds))))
+            }
+            ([Step::Bits(window), Step::Const(value), Step::Binary(Binary::Eq)], true) => {
+                let value = u64::try_from(*value).ok().filter(|&value| value <= window.ones())?;
+                Some((window.mask(), window.place(value)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Its value if it reads no bits.
+    pub fn constant(&self) -> Option<i64> {
+        (self.reads == 0).then(|| self.eval(0))
+    }
+}
+
+/// The value of the low `width` bits as two's complement.
+pub(super) fn sign_extend(value: u64, width: u8) -> i64 {
+    let unused = 64u32.saturating_sub(u32::from(width)).min(63);
+    ((value << unused) as i64) >> unused
+}
+
+/// Everything the matcher reads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Grammar {
+    /// One per instruction, display and generation range; in the order to try.
+    pub rules: Vec<Rule>,
+    pub exprs: Vec<Expr>,
+    pub enums: Vec<Texts>,
+}
+
+impl Grammar {
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.0 as usize]
+    }
+
+    pub fn texts(&self, id: EnumId) -> &Texts {
+        &self.enums[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(low: u8, width: u8) -> Step {
+        Step::Bits(Window { low, width })
+    }
+
+    #[test]
+    fn expressions_read_the_bits_of_the_word() {
+        let split = Expr::new(vec![
+            bits(9, 5),
+            Step::Const(8),
+            Step::Binary(Binary::Shl),
+            bits(32, 8),
+            Step::Binary(Binary::BitOr),
+        ]);
+        assert_eq!(split.eval(0x98 << 32 | 0x1f << 9), 0x1f98);
+        assert_eq!(split.reads, 0xff << 32 | 0x1f << 9);
+        assert_eq!(split.constant(), None);
+    }
+
+    #[test]
+    fn a_skipped_step_has_no_effect() {
+        let choose =
+            Expr::new(vec![bits(0, 1), Step::SkipUnless(2), Step::Const(5), Step::Skip(1), Step::Const(7)]);
+        assert_eq!((choose.eval(1), choose.eval(0)), (5, 7));
+    }
+
+    #[test]
+    fn negative_numbers() {
+        assert_eq!(sign_extend(0x1f98, 13), -104);
+        assert_eq!(sign_extend(0x0f98, 13), 0xf98);
+        assert_eq!(sign_extend(u64::MAX, 64), -1);
+    }
+}

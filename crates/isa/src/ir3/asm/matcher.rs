@@ -1,0 +1,591 @@
+//! Reads one instruction by one rule of the grammar.
+//!
+//! The text fills bits of the word; what it says about bits that it does not show is collected as claims
+//! ("this expression is 1"), which [`super::solve`] settles once the text has ended.
+
+use super::grammar::{ExprId, Grammar, Item, Op, Rule, Target, Texts, Window};
+use super::number;
+use super::solve::take_apart;
+
+/// Claims of one instruction; no template comes near.
+const MOST_CLAIMS: usize = 32;
+/// Choices that are taken back after the text fitted but the claims contradicted each other.
+const MOST_CHOICES: usize = 24;
+
+/// An expression and what it must come out as, under a mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub expr: ExprId,
+    pub value: u64,
+    pub mask: u64,
+}
+
+/// A label that the instruction jumps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LabelUse {
+    pub window: Window,
+    /// Bytes of the text.
+    pub start: usize,
+    pub end: usize,
+}
+
+/// What was expected where reading failed furthest.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trace {
+    pub at: usize,
+    pub expected: Vec<String>,
+}
+
+impl Trace {
+    pub fn note(&mut self, at: usize, what: String) {
+        const MOST: usize = 24;
+        if at > self.at {
+            self.at = at;
+            self.expected.clear();
+        }
+        if at == self.at && !self.expected.contains(&what) && self.expected.len() < MOST {
+            self.expected.push(what);
+        }
+    }
+}
+
+/// The state of reading one instruction.
+pub(super) struct Matcher<'a> {
+    grammar: &'a Grammar,
+    text: &'a [u8],
+    pos: usize,
+    pub word: u64,
+    pub known: u64,
+    claims: [Claim; MOST_CLAIMS],
+    claim_count: usize,
+    choices: [Choice; MOST_CHOICES],
+    choice_count: usize,
+    scripted: usize,
+    pub label: Option<LabelUse>,
+    /// Something was read that contradicts what was read before: another choice may help.
+    pub conflict: bool,
+    trace: Option<&'a mut Trace>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Choice {
+    taken: u8,
+    of: u8,
+}
+
+#[derive(Clone, Copy)]
+struct Mark {
+    pos: usize,
+    word: u64,
+    known: u64,
+    claim_count: usize,
+    choice_count: usize,
+    label: Option<LabelUse>,
+}
+
+/// The text does not fit.
+pub(super) struct Misfit;
+
+type Fit = Result<(), Misfit>;
+
+impl<'a> Matcher<'a> {
+    /// Reads `text`, which has no comment any more; `trace` is told what was expected.
+    pub fn new(grammar: &'a Grammar, text: &'a [u8], trace: Option<&'a mut Trace>) -> Matcher<'a> {
+        Matcher {
+            grammar,
+            text,
+            pos: 0,
+            word: 0,
+            known: 0,
+            claims: [Claim { expr: ExprId(0), value: 0, mask: 0 }; MOST_CLAIMS],
+            claim_count: 0,
+            choices: [Choice::default(); MOST_CHOICES],
+            choice_count: 0,
+            scripted: 0,
+            label: None,
+            conflict: false,
+            trace,
+        }
+    }
+
+    /// What the text says about bits that it does not show.
+    pub fn claims(&self) -> &[Claim] {
+        &self.claims[..self.claim_count]
+    }
+
+    /// Reads the text by `rule`, following the choices made before. Whether it read all of it.
+    pub fn read(&mut self, rule: &Rule) -> Result<bool, Misfit> {
+        self.reset();
+        self.rule(rule)?;
+        self.skip_blanks();
+        let complete = self.pos == self.text.len();
+        if !complete {
+            self.note(self.pos, || "the end of the instruction".to_string());
+        }
+        Ok(complete)
+    }
+
+    /// Takes the last choice back that has another way. False if there is none.
+    pub fn other_choice(&mut self) -> bool {
+        while let Some(last) = self.choice_count.checked_sub(1) {
+            let choice = &mut self.choices[last];
+            if choice.taken + 1 < choice.of {
+                choice.taken += 1;
+                self.scripted = self.choice_count;
+                return true;
+            }
+            self.choice_count = last;
+        }
+        false
+    }
+
+    /// Forgets the choices, for another rule.
+    pub fn start_over(&mut self) {
+        self.scripted = 0;
+        self.choice_count = 0;
+    }
+
+    /// Notes that the text fits but says contradicting things.
+    pub fn contradiction(&mut self) {
+        let at = self.text.len();
+        if let Some(trace) = self.trace.as_deref_mut() {
+            trace.note(at, "operands that agree in size and modifiers with each other".to_string());
+        }
+    }
+
+    fn reset(&mut self) {
+        self.pos = 0;
+        self.word = 0;
+        self.known = 0;
+        self.claim_count = 0;
+        self.choice_count = 0;
+        self.label = None;
+        self.conflict = false;
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            pos: self.pos,
+            word: self.word,
+            known: self.known,
+            claim_count: self.claim_count,
+            choice_count: self.choice_count,
+            label: self.label,
+        }
+    }
+
+    fn rewind(&mut self, mark: Mark) {
+        self.pos = mark.pos;
+        self.word = mark.word;
+        self.known = mark.known;
+        self.claim_count = mark.claim_count;
+        self.choice_count = mark.choice_count;
+        self.label = mark.label;
+    }
+
+    #[inline]
+    fn miss(&mut self, what: impl FnOnce() -> String) -> Fit {
+        self.note(self.pos, what);
+        Err(Misfit)
+    }
+
+    #[inline]
+    fn note(&mut self, at: usize, what: impl FnOnce() -> String) {
+        if let Some(trace) = self.trace.as_deref_mut() {
+            trace.note(at, what());
+        }
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        &self.text[self.pos..]
+    }
+
+    fn next(&self) -> u8 {
+        self.text.get(self.pos).copied().unwrap_or(0)
+    }
+
+    fn previous(&self) -> u8 {
+        self.pos.checked_sub(1).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ')
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.next(), b' ' | b'\t') {
+            self.pos += 1;
+        }
+    }
+
+    /// Blanks may stand before what comes next, unless they would cut a word.
+    #[inline]
+    fn skip_between(&mut self, upcoming: u8) {
+        if matches!(self.next(), b' ' | b'\t')
+            && (matches!(upcoming, b',' | b')' | b']' | b'+' | b'<' | b'>')
+                || !(is_word(self.previous()) || matches!(self.previous(), b'.' | b'#' | b'-')))
+        {
+            self.skip_blanks();
+        }
+    }
+
+    fn rule(&mut self, rule: &Rule) -> Fit {
+        self.set(rule.fixed, rule.value)?;
+        for &(expr, holds) in &rule.conditions {
+            self.claim(expr, u64::from(holds), CONDITION)?;
+        }
+        self.ops(&rule.ops)
+    }
+
+    fn ops(&mut self, ops: &[Op]) -> Fit {
+        ops.iter().try_for_each(|op| self.op(op))
+    }
+
+    /// Sets bits of the word; those that stand already must agree.
+    #[inline]
+    fn set(&mut self, mask: u64, value: u64) -> Fit {
+        if (self.word ^ value) & self.known & mask != 0 {
+            self.conflict = true;
+            return Err(Misfit);
+        }
+        self.word |= value & mask;
+        self.known |= mask;
+        Ok(())
+    }
+
+    fn claim(&mut self, expr: ExprId, value: u64, mask: u64) -> Fit {
+        let claim = Claim { expr, value: value & mask, mask };
+        let found = self.grammar.expr(expr);
+        if found.reads & !self.known == 0 {
+            if !claim.holds(self.grammar, self.word) {
+                self.conflict = true;
+                return Err(Misfit);
+            }
+            return Ok(());
+        }
+        let slot = self.claims.get_mut(self.claim_count).ok_or(Misfit)?;
+        *slot = claim;
+        self.claim_count += 1;
+        Ok(())
+    }
+
+    fn put(&mut self, target: Target, value: u64) -> Fit {
+        match target {
+            Target::Bits(window) => self.set(window.mask(), window.place(value)),
+            Target::Derived { expr, bits } => {
+                let mask = Window { low: 0, width: bits }.ones();
+                let claim = Claim { expr, value: value & mask, mask };
+                let unknown = self.grammar.expr(expr).reads & !self.known;
+                if mask != 1 && unknown != 0 {
+                    if let Some(word) = take_apart(self.grammar, self.word, unknown, &claim) {
+                        self.word = word;
+                        self.known |= unknown;
+                        return Ok(());
+                    }
+                }
+                self.claim(expr, value, mask)
+            }
+        }
+    }
+
+    /// Sets what the text at `start` says; that it cannot be is told of there.
+    fn put_read(&mut self, target: Target, value: u64, start: usize) -> Fit {
+        self.put(target, value).inspect_err(|_| {
+            self.note(start, || "a value that the rest of the instruction allows".to_string());
+        })
+    }
+
+    fn op(&mut self, op: &Op) -> Fit {
+        match op {
+            Op::Text(text) => self.text(text),
+            Op::Name(name) => {
+                self.text(name)?;
+                if is_word(self.next()) { self.miss(|| "the end of the name".to_string()) } else { Ok(()) }
+            }
+            Op::Flag { text, target, inverted } => {
+                let present = self.flag(text);
+                self.put(*target, u64::from(present != *inverted))
+            }
+            Op::Unsigned(target) => {
+                self.skip_between(0);
+                let start = self.pos;
+                let Some((value, used)) = number::integer(self.rest()) else {
+                    return self.miss(|| "a number".to_string());
+                };
+                self.limit(value, target.width())?;
+                self.pos += used;
+                self.put_read(*target, value, start)
+            }
+            Op::Hex(target) => {
+                let start = self.pos;
+                let Some((value, used)) = number::hexadecimal(self.rest()) else {
+                    return self.miss(|| "hexadecimal digits".to_string());
+                };
+                self.limit(value, target.width())?;
+                self.pos += used;
+                self.put_read(*target, value, start)
+            }
+            Op::Signed(target) => {
+                self.skip_between(0);
+                let start = self.pos;
+                let (negative, value, used) = self.signed()?;
+                self.put_signed(*target, negative, value, used, start)
+            }
+            Op::Float(window) => {
+                self.skip_between(0);
+                let start = self.pos;
+                let Some((value, used)) = number::float(self.rest()) else {
+                    return self.miss(|| "a float".to_string());
+                };
+                self.pos += used;
+                let bits = if window.width == 16 { number::half(value) } else { number::single(value) };
+                self.put_read(Target::Bits(*window), bits, start)
+            }
+            Op::Offset { target, signed, required } => self.offset(*target, *signed, *required),
+            Op::Branch(window) => self.branch(*window),
+            Op::Enum { of, target } => {
+                let grammar = self.grammar;
+                self.enumerated(grammar.texts(*of), *target)
+            }
+            Op::Any(rules) => self.any(rules),
+            Op::Unordered(items) => self.unordered(items),
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, text: &[u8]) -> Fit {
+        if let Some(&first) = text.first() {
+            self.skip_between(first);
+        }
+        let start = self.pos;
+        let mut at = self.pos;
+        for (i, &byte) in text.iter().enumerate() {
+            if byte == b' ' {
+                let before = at;
+                while matches!(self.text.get(at), Some(b' ' | b'\t')) {
+                    at += 1;
+                }
+                let cuts_word = || {
+                    let left = before.checked_sub(1).and_then(|b| self.text.get(b)).copied().unwrap_or(0);
+                    is_word(left) && self.text.get(at).is_some_and(|&right| is_word(right))
+                };
+                if at == before && cuts_word() {
+                    self.pos = at;
+                    return self.miss(|| "a blank".to_string());
+                }
+            } else if self.text.get(at) == Some(&byte) {
+                at += 1;
+            } else {
+                // A text like `)` or ` r` is told of as a whole, one that began to fit where it stopped.
+                self.pos = if i == 0 { start } else { at };
+                return self.miss(|| quoted(&text[i..]));
+            }
+        }
+        self.pos = at;
+        Ok(())
+    }
+
+    #[inline]
+    fn flag(&mut self, text: &[u8]) -> bool {
+        let Some(&first) = text.first() else { return false };
+        let start = self.pos;
+        self.skip_between(first);
+        // A modifier ends where its word ends: `.s` is not the start of `.s2en`.
+        if self.rest().starts_with(text)
+            && (first != b'.' || !self.text.get(self.pos + text.len()).is_some_and(|&b| is_word(b)))
+        {
+            self.pos += text.len();
+            return true;
+        }
+        self.pos = start;
+        false
+    }
+
+    fn limit(&mut self, value: u64, width: u8) -> Fit {
+        let most = Window { low: 0, width }.ones();
+        if value <= most { Ok(()) } else { self.miss(|| format!("a number of at most {most}")) }
+    }
+
+    /// Sign, magnitude and length of the number here.
+    fn signed(&mut self) -> Result<(bool, u64, usize), Misfit> {
+        let negative = self.next() == b'-';
+        let digits = &self.text[(self.pos + usize::from(negative)).min(self.text.len())..];
+        match number::integer(digits) {
+            Some((value, used)) => Ok((negative, value, used + usize::from(negative))),
+            None => {
+                self.note(self.pos, || "a number".to_string());
+                Err(Misfit)
+            }
+        }
+    }
+
+    fn put_signed(&mut self, target: Target, negative: bool, value: u64, used: usize, start: usize) -> Fit {
+        let ones = Window { low: 0, width: target.width() }.ones();
+        let half = ones / 2;
+        // Words and halves may be written without a sign as well.
+        let most = if matches!(target.width(), 16 | 32) { ones } else { half };
+        if (negative && value > half + 1) || (!negative && value > most) {
+            return self.miss(|| format!("a number from -{} to {most}", half + 1));
+        }
+        self.pos += used;
+        self.put_read(target, if negative { value.wrapping_neg() } else { value } & ones, start)
+    }
+
+    fn offset(&mut self, target: Target, signed: bool, required: bool) -> Fit {
+        let mark = self.pos;
+        self.skip_blanks();
+        let sign = self.next();
+        if sign != b'+' && !(sign == b'-' && signed) {
+            self.note(self.pos, || "`+`".to_string());
+            self.pos = mark;
+            return if required { Err(Misfit) } else { self.put(target, 0) };
+        }
+        self.pos += 1;
+        self.skip_blanks();
+        let start = self.pos;
+        let (minus, value, used) = self.signed()?;
+        if !signed {
+            if minus {
+                return self.miss(|| "a number without a sign".to_string());
+            }
+            self.limit(value, target.width())?;
+            self.pos += used;
+            return self.put_read(target, value, start);
+        }
+        self.put_signed(target, minus != (sign == b'-'), value, used, start)
+    }
+
+    fn branch(&mut self, window: Window) -> Fit {
+        let start = self.pos;
+        if self.next() == b'-' || self.next().is_ascii_digit() {
+            let (negative, value, used) = self.signed()?;
+            return self.put_signed(Target::Bits(window), negative, value, used, start);
+        }
+        let length = self.rest().iter().take_while(|&&b| is_word(b)).count();
+        if length == 0 {
+            return self.miss(|| "a distance or a label".to_string());
+        }
+        self.pos += length;
+        self.label = Some(LabelUse { window, start, end: self.pos });
+        self.set(window.mask(), 0)
+    }
+
+    fn enumerated(&mut self, texts: &Texts, target: Target) -> Fit {
+        let start = self.pos;
+        self.skip_between(texts.texts.first().and_then(|(text, _)| text.first()).copied().unwrap_or(0));
+        let rest = self.rest();
+        for (text, value) in &texts.texts {
+            if text.is_empty() {
+                self.pos = start;
+                return self.put(target, *value);
+            }
+            if rest.starts_with(text) {
+                let read_at = self.pos;
+                self.pos += text.len();
+                return self.put_read(target, *value, read_at);
+            }
+        }
+        let Some((value, used)) = number::decimal(rest) else {
+            return self.miss(|| {
+                let texts: Vec<_> = texts.texts.iter().map(|(text, _)| quoted(text)).collect();
+                format!("one of {}", texts.join(" "))
+            });
+        };
+        self.limit(value, target.width())?;
+        let read_at = self.pos;
+        self.pos += used;
+        self.put_read(target, value, read_at)
+    }
+
+    fn any(&mut self, rules: &[Rule]) -> Fit {
+        let at = self.choice_count;
+        let first = if at < self.scripted { usize::from(self.choices[at].taken) } else { 0 };
+        let mark = self.mark();
+        for (i, rule) in rules.iter().enumerate().skip(first) {
+            if at < MOST_CHOICES {
+                self.choices[at] =
+                    Choice { taken: u8::try_from(i).unwrap_or(u8::MAX), of: rules.len().min(255) as u8 };
+                self.choice_count = at + 1;
+            }
+            if self.rule(rule).is_ok() {
+                return Ok(());
+            }
+            self.rewind(mark);
+            // What the script said about later choices went with the way it chose here.
+            self.scripted = self.scripted.min(at);
+        }
+        Err(Misfit)
+    }
+
+    fn unordered(&mut self, items: &[Item]) -> Fit {
+        let mut read = 0u64;
+        loop {
+            let before = read;
+            for (i, item) in items.iter().enumerate().take(64) {
+                if read >> i & 1 == 1 {
+                    continue;
+                }
+                let present = match (&*item.ops, item.required) {
+                    ([Op::Flag { text, target, inverted }], false) => {
+                        let present = self.flag(text);
+                        if present {
+                            self.put(*target, u64::from(!*inverted))?;
+                        }
+                        present
+                    }
+                    ([Op::Enum { of, target }], false) => {
+                        let grammar = self.grammar;
+                        let found =
+                            grammar.texts(*of).texts.iter().find(|(t, _)| !t.is_empty() && self.flag(t));
+                        if let Some((_, value)) = found {
+                            self.put(*target, *value)?;
+                        }
+                        found.is_some()
+                    }
+                    (ops, _) => {
+                        let mark = self.mark();
+                        let fits = self.ops(ops).is_ok();
+                        if !fits {
+                            self.rewind(mark);
+                        }
+                        fits
+                    }
+                };
+                read |= u64::from(present) << i;
+            }
+            if read == before || !matches!(self.next(), b'(' | b'.' | b' ') {
+                break;
+            }
+        }
+        for (i, item) in items.iter().enumerate().take(64) {
+            if read >> i & 1 == 1 {
+                continue;
+            }
+            match (&*item.ops, item.required) {
+                ([Op::Flag { target, inverted, .. }], false) => self.put(*target, u64::from(*inverted))?,
+                ([Op::Enum { target, .. }], false) => self.put(*target, 0)?,
+                _ => return Err(Misfit),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Conditions are true or false: any number but zero is true.
+const CONDITION: u64 = 1;
+
+impl Claim {
+    /// Whether it holds for a word.
+    pub fn holds(&self, grammar: &Grammar, word: u64) -> bool {
+        let value = grammar.expr(self.expr).eval(word);
+        if self.mask == CONDITION {
+            u64::from(value != 0) == self.value
+        } else {
+            value as u64 & self.mask == self.value
+        }
+    }
+}
+
+fn quoted(text: &[u8]) -> String {
+    format!("`{}`", String::from_utf8_lossy(text).trim())
+}
+
+pub(super) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
