@@ -409,7 +409,8 @@ mod tests {
     fn advised_commands_name_the_file() {
         let named = |file| {
             let action = "unwedge decode FILE --around hang".to_owned();
-            let mut report = Report { advice: vec![Advice { action, reason: String::new() }], ..Report::default() };
+            let mut report =
+                Report { advice: vec![Advice { action, reason: String::new() }], ..Report::default() };
             name_file(&mut report, file);
             report.advice.remove(0).action
         };

@@ -11,12 +11,19 @@ pub struct Text<'o> {
     buffer: Vec<u8>,
     out: &'o mut dyn Write,
     broken: bool,
+    /// Dwords of code that may still be shown.
+    pub(super) code_budget: usize,
 }
 
 impl<'o> Text<'o> {
     /// Text that goes to `out`.
     pub fn new(out: &'o mut dyn Write) -> Text<'o> {
-        Text { buffer: Vec::with_capacity(PIECE + (PIECE >> 2)), out, broken: false }
+        Text {
+            buffer: Vec::with_capacity(PIECE + (PIECE >> 2)),
+            out,
+            broken: false,
+            code_budget: super::disasm::CODE_BUDGET,
+        }
     }
 
     /// The collected bytes, for writers that append by themselves.
