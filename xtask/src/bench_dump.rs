@@ -27,22 +27,22 @@ pub fn run(args: &[String]) -> Result<(), String> {
     };
     let size = fs::metadata(file).map_err(|e| format!("{file}: {e}"))?.len();
     println!("{file}: {size} bytes, {}, {RUNS} runs each", binary.display());
+    println!("times are min/median/max in ms; memory is heap and stack alone / resident peak in KiB");
     println!(
-        "{:34} {:>24} {:>24} {:>24} {:>9} {:>12}",
-        "", "wall ms", "first byte ms", "cpu ms", "peak KiB", "output bytes"
+        "{:24} {:>20} {:>20} {:>20} {:>14} {:>12}",
+        "", "wall", "first byte", "cpu", "memory", "output bytes"
     );
-    println!("{:34} {:>24} {:>24} {:>24}", "", "min/median/max", "min/median/max", "min/median/max");
     for args in [&["decode"][..], &["crashdec", "-sf"], &["decode", "--json"], &["explain"], &["info"]] {
         let line: Vec<&str> = args.iter().copied().chain([file.as_str()]).collect();
         let mut wall = Samples::default();
         let mut first = Samples::default();
-        let mut peak = 0;
+        let mut memory = Memory::default();
         let mut bytes = 0;
         for _ in 0..RUNS {
             let once = time(&binary, &line)?;
             wall.0.push(once.wall);
             first.0.push(once.first);
-            peak = peak.max(once.peak_kib);
+            memory = memory.max(once.memory);
             bytes = once.bytes;
         }
         let mut cpu = Samples::default();
@@ -50,11 +50,12 @@ pub fn run(args: &[String]) -> Result<(), String> {
             cpu.0.push(cpu_time(&binary, &line)?);
         }
         println!(
-            "{:34} {:>24} {:>24} {:>24} {peak:>9} {bytes:>12}",
+            "{:24} {:>20} {:>20} {:>20} {:>14} {bytes:>12}",
             format!("unwedge {}", args.join(" ")),
             wall.summary(),
             first.summary(),
-            cpu.summary()
+            cpu.summary(),
+            format!("{} / {}", memory.own_kib, memory.peak_kib),
         );
     }
     Ok(())
@@ -89,8 +90,23 @@ impl Samples {
 struct Once {
     wall: Duration,
     first: Duration,
-    peak_kib: u64,
+    memory: Memory,
     bytes: u64,
+}
+
+/// Resident memory.
+#[derive(Clone, Copy, Default)]
+struct Memory {
+    /// At its peak, with the pages of the program and its libraries that are shared with the file cache.
+    peak_kib: u64,
+    /// Heap and stack alone, whenever output arrived.
+    own_kib: u64,
+}
+
+impl Memory {
+    fn max(self, other: Memory) -> Memory {
+        Memory { peak_kib: self.peak_kib.max(other.peak_kib), own_kib: self.own_kib.max(other.own_kib) }
+    }
 }
 
 /// One run. Peak memory is read whenever output arrives: the last reading before the end counts.
@@ -105,13 +121,13 @@ fn time(binary: &Path, args: &[&str]) -> Result<Once, String> {
     let status = format!("/proc/{}/status", child.id());
     let mut stdout = child.stdout.take().ok_or("no standard output")?;
     let mut buffer = vec![0; 64 << 10];
-    let mut once = Once { wall: Duration::ZERO, first: Duration::ZERO, peak_kib: 0, bytes: 0 };
+    let mut once = Once { wall: Duration::ZERO, first: Duration::ZERO, memory: Memory::default(), bytes: 0 };
     loop {
         let n = stdout.read(&mut buffer).map_err(|e| e.to_string())?;
         if once.bytes == 0 {
             once.first = start.elapsed();
         }
-        once.peak_kib = once.peak_kib.max(high_water_mark(&status));
+        once.memory = once.memory.max(memory(&status));
         once.bytes += n as u64;
         if n == 0 {
             break;
@@ -122,10 +138,13 @@ fn time(binary: &Path, args: &[&str]) -> Result<Once, String> {
     Ok(once)
 }
 
-fn high_water_mark(status: &str) -> u64 {
+fn memory(status: &str) -> Memory {
     let text = fs::read_to_string(status).unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or_default();
-    line.trim().trim_end_matches("kB").trim().parse().unwrap_or(0)
+    let field = |name: &str| {
+        let line = text.lines().find_map(|l| l.strip_prefix(name)).unwrap_or_default();
+        line.trim_start_matches(':').trim().trim_end_matches("kB").trim().parse().unwrap_or(0)
+    };
+    Memory { peak_kib: field("VmHWM"), own_kib: field("RssAnon") }
 }
 
 /// CPU time of one run, user and system: what [`BATCH`] runs add to this process's account of its children.

@@ -10,7 +10,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]";
 
-/// `DIR` holds `adreno/a6xx.xml` or `a6xx.xml`. What cannot be expressed is printed.
+/// `DIR` holds `adreno/a6xx.xml` or `a6xx.xml`. What cannot be expressed is printed. Without `--version` the version is unknown;
+/// without `--devices` the device table stays.
 pub fn run(args: &[String]) -> Result<()> {
     let mut dir = None;
     let (mut devices, mut version) = (None, None);
@@ -38,9 +39,8 @@ pub fn run(args: &[String]) -> Result<()> {
         let rows = device_rows(&fs::read_to_string(csv)?)?;
         fs::write(out.join("adreno.devices"), text_writer::write_devices(&rows))?;
     }
-    if let Some(version) = version {
-        fs::write(out.join("version"), format!("{version}\n"))?;
-    }
+    // Facts of another tree are not of the version they replace.
+    fs::write(out.join("version"), format!("{}\n", version.map_or("", String::as_str)))?;
     let lines: usize = facts.files.iter().map(|f| text_writer::write_file(f).lines().count()).sum();
     println!("{} files, {lines} lines; {} facts could not be expressed", facts.files.len(), issues.len());
     check(&facts, &out)

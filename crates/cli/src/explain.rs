@@ -148,13 +148,20 @@ fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String
                 .map(|l| INDENT.to_owned() + &l),
         );
     }
-    if full && !finding.evidence.is_empty() {
-        let seen = finding.evidence.iter().map(|e| clean(&e.what)).collect::<Vec<_>>().join(", ");
-        let seen = wrap(&format!("seen: {seen}"), width, 6);
-        lines.extend(seen.into_iter().take(4).map(|l| INDENT.to_owned() + &style.paint("2", &l)));
-    } else if let Some(first) = finding.evidence.first() {
-        let seen = wrap(&format!("seen: {} ({})", clean(&first.what), clean(&first.section)), width, 6);
-        lines.extend(seen.into_iter().take(2).map(|l| INDENT.to_owned() + &style.paint("2", &l)));
+    if !finding.evidence.is_empty() {
+        let most = if full { 3 } else { 2 };
+        let what = |e: &Evidence| {
+            if full { clean(&e.what) } else { format!("{} ({})", clean(&e.what), clean(&e.section)) }
+        };
+        let seen = finding.evidence.iter().map(what).collect::<Vec<_>>().join(if full { ", " } else { "; " });
+        let mut seen = wrap(&format!("seen: {seen}"), width - 2, 6);
+        if seen.len() > most {
+            seen.truncate(most);
+            if let Some(last) = seen.last_mut() {
+                last.push_str(" …");
+            }
+        }
+        lines.extend(seen.into_iter().map(|l| INDENT.to_owned() + &style.paint("2", &l)));
     }
     lines
 }

@@ -4,6 +4,7 @@
 //! is kept, with a diagnostic. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd, several frames), the .xz
 //! file format.
 
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -197,10 +198,31 @@ fn unpack_zstd(mut packed: &[u8], out: &mut Vec<u8>, limit: u64) -> io::Result<b
             packed = rest;
             continue;
         }
-        let frame = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(&mut packed, MAX_WINDOW)
-            .map_err(io::Error::other)?;
-        if !read_bounded(frame, out, limit)? {
+        let mut frame = FrameDecoder::new();
+        frame.set_max_window_size(MAX_WINDOW);
+        frame.init(&mut packed).map_err(io::Error::other)?;
+        while !frame.is_finished() {
+            if let Err(e) = frame.decode_blocks(&mut packed, BlockDecodingStrategy::UptoBlocks(1)) {
+                // The window is given out once the frame is finished: an empty last block finishes it.
+                const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+                let finished = frame.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::All).is_ok();
+                return match finished && read_bounded(&mut frame, out, limit)? {
+                    false if finished => Ok(false),
+                    _ => Err(io::Error::other(e)),
+                };
+            }
+            if !read_bounded(&mut frame, out, limit)? {
+                return Ok(false);
+            }
+        }
+        if !read_bounded(&mut frame, out, limit)? {
             return Ok(false);
+        }
+        match (frame.get_checksum_from_data(), frame.get_calculated_checksum()) {
+            (Some(stated), Some(found)) if stated != found => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the checksum does not match"));
+            }
+            _ => {}
         }
     }
     Ok(true)

@@ -54,19 +54,27 @@ impl Serialize for Hex {
 /// Dwords as one string: eight hex digits each, separated by blanks.
 pub struct Words<'a>(pub &'a [u32]);
 
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        const CHUNK: usize = 64;
+        for (i, chunk) in self.0.chunks(CHUNK).enumerate() {
+            let mut text = [b' '; 9 * CHUNK];
+            for (word, place) in chunk.iter().zip(text.chunks_mut(9)) {
+                for (nibble, digit) in (0..8).rev().zip(&mut place[1..]) {
+                    *digit = DIGITS[(word >> (4 * nibble)) as usize & 15];
+                }
+            }
+            let text = &text[usize::from(i == 0)..9 * chunk.len()];
+            f.write_str(std::str::from_utf8(text).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
 impl Serialize for Words<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = String::with_capacity(self.0.len() * 9);
-        for (i, word) in self.0.iter().enumerate() {
-            if i > 0 {
-                text.push(' ');
-            }
-            for nibble in (0..8).rev() {
-                text.push(char::from(DIGITS[(word >> (4 * nibble)) as usize & 15]));
-            }
-        }
-        s.serialize_str(&text)
+        s.collect_str(self)
     }
 }
 
@@ -193,6 +201,8 @@ mod tests {
         assert_eq!(json(Hex::dword(0x4b)), r#""0x0000004b""#);
         assert_eq!(json(Hex::wide(0x1_0000_0000)), r#""0x0000000100000000""#);
         assert_eq!(json(Words(&[1, 0xdead_d00d])), r#""00000001 deadd00d""#);
+        assert_eq!(json(Words(&[])), r#""""#);
+        assert_eq!(json(Words(&[7; 130])).len(), 130 * 9 - 1 + 2);
     }
 
     #[test]

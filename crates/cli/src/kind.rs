@@ -89,7 +89,7 @@ fn is_rd(head: &[u8]) -> bool {
     let first = if word(0) == Some(u32::MAX) && word(1) == Some(u32::MAX) { 2 } else { 0 };
     match (word(first), word(first + 1)) {
         (Some(1 | 2), Some(size)) => size < 1 << 16,
-        (Some(11), Some(4)) | (Some(13), Some(8)) => true,
+        (Some(13), Some(4)) | (Some(14), Some(8)) => true,
         _ => false,
     }
 }
@@ -102,7 +102,7 @@ mod tests {
     fn kinds_by_content() {
         let xe = b"**** Xe Device Coredump ****\nkernel: 6.12\n";
         let i915 = b"GPU HANG: ecode 9:1:0x86dffffd, in game [1234]\nKernel: 5.4\n";
-        let rd = [1u32, 8, 0x6574_7365, 0].map(u32::to_le_bytes).concat();
+        let rd = [13u32, 4, 630, 2].map(u32::to_le_bytes).concat();
         for (bytes, kind) in [
             (&b"---\nkernel: 6.6.0\nmodule: msm\ntime: 1.0\n"[..], Kind::MsmDevcore),
             (xe, Kind::XeDevcore),

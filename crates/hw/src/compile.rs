@@ -24,7 +24,6 @@ pub struct Tables {
 pub fn compile(facts: &Facts) -> Tables {
     let mut issues = Issues::default();
     let mut store = Store::new();
-    let version = store.string(&facts.version);
     store.words.resize(header::SIZE as usize, 0);
     let mut records = Vec::new();
     for number in 2..=7 {
@@ -63,14 +62,20 @@ pub fn compile(facts: &Facts) -> Tables {
         (header::GENERATIONS, generations),
         (header::DEVICES, devices),
         (header::DEVICE_COUNT, device_count),
-        (header::VERSION, version),
     ] {
         set(&mut store.words, slot, value);
     }
     let mut words: Vec<u8> = store.words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let hash = layout::fnv1a(layout::fnv1a(layout::FNV1A_START, &words), store.pool.as_bytes());
-    if let Some(slot) = words.get_mut(header::HASH as usize * 4..header::SIZE as usize * 4) {
-        slot.copy_from_slice(&hash.to_le_bytes());
+    // After the hash: the same facts hash the same, whatever release they came with.
+    let version = store.pool.len() as u32;
+    store.pool.push_str(&facts.version);
+    let late: Vec<u8> = [hash as u32, (hash >> 32) as u32, version, facts.version.len() as u32]
+        .into_iter()
+        .flat_map(u32::to_le_bytes)
+        .collect();
+    if let Some(slots) = words.get_mut(header::HASH as usize * 4..header::SIZE as usize * 4) {
+        slots.copy_from_slice(&late);
     }
     Tables { words, strings: store.pool, issues: issues.list }
 }
@@ -170,7 +175,16 @@ pub struct Store {
     string_ends: Vec<u32>,
     string_ids: HashMap<String, u32>,
     selectors: HashMap<String, u32>,
+    steps_left: usize,
+    entries_left: usize,
+    fields_left: usize,
 }
+
+/// Bounds on what contradictory or hostile facts can make of a small file; Adreno's take a twentieth of them.
+const MAX_STEPS: usize = 600_000;
+const MAX_ENTRIES: usize = 250_000;
+const MAX_FIELDS: usize = 320_000;
+const MAX_POOL: usize = 16 << 20;
 
 impl Store {
     fn new() -> Store {
@@ -181,6 +195,9 @@ impl Store {
             string_ends: Vec::new(),
             string_ids: HashMap::new(),
             selectors: HashMap::new(),
+            steps_left: MAX_STEPS,
+            entries_left: MAX_ENTRIES,
+            fields_left: MAX_FIELDS,
         };
         // String 0 is the empty one: "none" where a string may be missing.
         store.string("");
@@ -217,6 +234,28 @@ impl Store {
         at
     }
 
+    /// One step of placing registers; false when there were too many.
+    pub fn spend_step(&mut self) -> bool {
+        self.steps_left = self.steps_left.saturating_sub(1);
+        self.steps_left != 0 && self.entries_left != 0
+    }
+
+    /// Room for one more entry.
+    pub fn spend_entry(&mut self) -> bool {
+        if self.pool.len() > MAX_POOL {
+            self.entries_left = 0;
+        }
+        let room = self.entries_left != 0;
+        self.entries_left = self.entries_left.saturating_sub(1);
+        room
+    }
+
+    fn spend_fields(&mut self, count: usize) -> bool {
+        let room = self.fields_left >= count;
+        self.fields_left = self.fields_left.saturating_sub(count);
+        room
+    }
+
     fn selector(&mut self, name: &str) -> u32 {
         let next = self.selectors.len() as u32;
         *self.selectors.entry(name.to_string()).or_insert(next)
@@ -242,11 +281,9 @@ pub struct GpuCompiler<'a, 'm> {
     bitsets: HashMap<usize, u32>,
     enums: HashMap<usize, u32>,
     open: Vec<String>,
-    fields_left: usize,
 }
 
 const MAX_TYPE_DEPTH: usize = 8;
-const MAX_FIELDS: usize = 500_000;
 /// Enum values below this are indexed directly when that wastes little.
 const MAX_DENSE: u64 = 4096;
 
@@ -265,7 +302,6 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
             bitsets: HashMap::new(),
             enums: HashMap::new(),
             open: Vec::new(),
-            fields_left: MAX_FIELDS,
         }
     }
 
@@ -411,7 +447,7 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
     /// Types may contain each other; this ends a circle, and nesting that explodes.
     fn enter(&mut self, label: &str, what: &str) -> bool {
         let circle = label != "fields in place" && self.open.iter().any(|open| open == label);
-        if circle || self.open.len() >= MAX_TYPE_DEPTH || self.fields_left == 0 {
+        if circle || self.open.len() >= MAX_TYPE_DEPTH {
             self.issues.add(what, "types nested too deeply or without end");
             return false;
         }
@@ -457,11 +493,10 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
     fn fields_in_order(&mut self, fields: &[&'m BitField], scope: &Scope<'m>) -> u32 {
         let mut record = vec![0];
         for &bits in fields {
-            if self.fields_left == 0 {
+            if !self.store.spend_fields(1) {
                 self.issues.add(&bits.name, "too many fields");
                 break;
             }
-            self.fields_left -= 1;
             let own = self.scope(Some(scope), &bits.select, &bits.name);
             let Some(condition) = self.condition(&own) else { continue };
             let ty = self.ty(&bits.ty, &own, &bits.name);
@@ -477,6 +512,10 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
     fn enumeration(&mut self, id: usize, user: &Scope<'m>, own_values: &'m [EnumValue]) -> u32 {
         let Some(def) = self.linked.enums.get(id) else { return 0 };
         if def.inline {
+            if !self.store.spend_fields(def.values.len()) {
+                self.issues.add(def.name, "too many values");
+                return 0;
+            }
             return self.values(def.name, &[(user, &refs(own_values)), (user, &def.values)]);
         }
         if let Some(&at) = self.enums.get(&id) {

@@ -32,7 +32,7 @@ pub struct Identity {
     pub source: String,
     /// Version of the facts, such as `mesa-25.0.7`; empty when unknown.
     pub version: String,
-    /// Hash of the tables' contents, 16 hex digits.
+    /// Hash of the tables' contents, 16 hex digits: the same for the same facts.
     pub hash: String,
 }
 
@@ -80,9 +80,11 @@ impl Db {
     pub fn identity(&self) -> &Identity {
         self.identity.get_or_init(|| {
             let hash = u64::from(self.word(header::HASH)) | (u64::from(self.word(header::HASH + 1)) << 32);
+            let version = self.word(header::VERSION) as usize;
+            let end = version + self.word(header::VERSION_LEN) as usize;
             Identity {
                 source: self.source.clone().unwrap_or_else(|| "built-in".to_string()),
-                version: self.string(self.word(header::VERSION)).to_string(),
+                version: self.pool.get(version..end).unwrap_or_default().to_string(),
                 hash: format!("{hash:016x}"),
             }
         })
@@ -458,7 +460,8 @@ impl<'d> Reg<'d> {
 
     /// Appends the name, each part in its colour, as rnn does.
     pub fn write_name(self, palette: &crate::Palette, out: &mut Vec<u8>) {
-        crate::types::write_name(self.name(), palette, out);
+        let high = self.dword() == 1 && self.ty().is_some_and(Type::is_address);
+        crate::types::write_name(self.name(), high, palette, out);
     }
 }
 

@@ -70,7 +70,7 @@ impl<'d> Device<'d> {
             _ if chip_id.0 == 0 => false,
             _ => {
                 own == chip_id.0
-                    || (own & ANY_PATCH == ANY_PATCH && own == chip_id.0 | ANY_PATCH)
+                    || (own & ANY_PATCH == ANY_PATCH && (own ^ chip_id.0) & 0xffff_ff00 == 0)
                     || (own & ANY_BIN == ANY_BIN && own == chip_id.0 | ANY_BIN)
             }
         }

@@ -21,12 +21,14 @@ pub mod header {
     pub const DEVICES: u32 = 4;
     /// Number of devices.
     pub const DEVICE_COUNT: u32 = 5;
-    /// String: version of the facts.
-    pub const VERSION: u32 = 6;
-    /// Low half of the hash over words and pool, taken with this and the next word 0.
-    pub const HASH: u32 = 7;
+    /// Low half of the hash over words and pool, taken while this and what follows was 0.
+    pub const HASH: u32 = 6;
+    /// Where in the pool the version of the facts stands.
+    pub const VERSION: u32 = 8;
+    /// Its length.
+    pub const VERSION_LEN: u32 = 9;
     /// Size of the header.
-    pub const SIZE: u32 = 9;
+    pub const SIZE: u32 = 10;
 }
 
 /// A generation.

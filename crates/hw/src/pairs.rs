@@ -7,6 +7,7 @@ use crate::db::Registers;
 pub struct Pairs<'d> {
     regs: Registers<'d>,
     low: Option<Write>,
+    like_mesa: bool,
 }
 
 /// A register and its value.
@@ -41,7 +42,13 @@ pub enum Pushed {
 impl<'d> Pairs<'d> {
     /// For the registers of one space.
     pub fn new(regs: Registers<'d>) -> Pairs<'d> {
-        Pairs { regs, low: None }
+        Pairs { regs, low: None, like_mesa: false }
+    }
+
+    /// As Mesa's tools join them, for output equal to theirs: they know a lone high half by `_HI` in its name only, take
+    /// that of a register that is no address (`NAME+0x1`) for a low one, and never show a low half at the end.
+    pub fn like_mesa(regs: Registers<'d>) -> Pairs<'d> {
+        Pairs { regs, low: None, like_mesa: true }
     }
 
     /// The next dword.
@@ -56,7 +63,9 @@ impl<'d> Pairs<'d> {
         let write = Write { offset, value: value.into() };
         match self.regs.at(offset).filter(|reg| reg.width() == 64) {
             None => Pushed::Complete(write),
-            Some(reg) if reg.dword() != 0 => Pushed::LoneHigh(write),
+            Some(reg) if reg.dword() != 0 && (!self.like_mesa || reg.name().ends_with("_HI")) => {
+                Pushed::LoneHigh(write)
+            }
             Some(_) => {
                 self.low = Some(write);
                 Pushed::Held
@@ -66,6 +75,6 @@ impl<'d> Pairs<'d> {
 
     /// The low half still held when the dwords end.
     pub fn finish(&mut self) -> Option<Write> {
-        self.low.take()
+        self.low.take().filter(|_| !self.like_mesa)
     }
 }

@@ -11,29 +11,41 @@ use crate::link::{DomainDef, Scope};
 use crate::model::*;
 use std::collections::BTreeMap;
 
-const MAX_ENTRIES: usize = 1 << 19;
 /// An array without a stated end gets this many instances.
 const OPEN_ENDED: u64 = 1024;
 const MAX_DEPTH: usize = 12;
-const MAX_NAME: usize = 512;
+const MAX_NAME: usize = 200;
 /// Domains up to this size are indexed directly.
 const DIRECT: u32 = 512;
 
-struct Candidate {
-    name: u32,
+/// What an entry says, but for its name.
+#[derive(Clone, Copy)]
+struct Contents {
     ty: u32,
     condition: u32,
+    /// In bits; 0 for a hole.
     width: u32,
     unit: u32,
     usage: u32,
+}
+
+struct Candidate {
+    name: u32,
+    contents: Contents,
+}
+
+struct Name {
+    string: u32,
+    unit: u32,
+    offset: u32,
+    condition: u32,
 }
 
 struct Placer<'c, 'a, 'm> {
     gpu: &'c mut GpuCompiler<'a, 'm>,
     unit_bits: u32,
     at: BTreeMap<u32, Vec<Candidate>>,
-    names: Vec<(u32, u32, u32, u32)>,
-    count: usize,
+    names: Vec<Name>,
     domain: &'m str,
 }
 
@@ -59,7 +71,6 @@ pub fn table<'m>(gpu: &mut GpuCompiler<'_, 'm>, domains: &[&DomainDef<'m>]) -> u
         unit_bits: first.width.max(1),
         at: BTreeMap::new(),
         names: Vec::new(),
-        count: 0,
         domain: first.name,
     };
     for domain in domains {
@@ -78,6 +89,9 @@ impl<'m> Placer<'_, '_, 'm> {
             return;
         }
         for elem in elems {
+            if self.full() {
+                return;
+            }
             match elem {
                 Elem::Reg(reg) => self.reg(reg, place),
                 Elem::Block(block) => self.block(block, place),
@@ -113,7 +127,11 @@ impl<'m> Placer<'_, '_, 'm> {
             let Some(start) = stride.checked_mul(index).and_then(|o| o.checked_add(reg.offset)) else {
                 break;
             };
-            if start.saturating_add(place.base) >= place.end || self.full() {
+            if start.saturating_add(place.base) >= place.end {
+                self.gpu.issues.add(&reg.name, "outside of what encloses it");
+                break;
+            }
+            if self.full() {
                 break;
             }
             for unit in 0..units {
@@ -126,8 +144,8 @@ impl<'m> Placer<'_, '_, 'm> {
                     _ => format!("{name}+{unit:#x}"),
                 };
                 let offset = place.base.saturating_add(start).saturating_add(unit);
-                let width = reg.width;
-                self.put(offset, place, &name, ty, condition, width, unit as u32, usage);
+                let (width, unit) = (reg.width, unit as u32);
+                self.put(offset, place.end, &name, Contents { ty, condition, width, unit, usage });
             }
         }
     }
@@ -203,7 +221,8 @@ impl<'m> Placer<'_, '_, 'm> {
                         break;
                     }
                     let hole = format!("{whole}+{}", alternate(offset - base));
-                    self.put(offset, place, &hole, 0, condition, 0, 0, 0);
+                    let contents = Contents { ty: 0, condition, width: 0, unit: 0, usage: 0 };
+                    self.put(offset, place.end, &hole, contents);
                 }
             }
         }
@@ -217,39 +236,30 @@ impl<'m> Placer<'_, '_, 'm> {
         length
     }
 
+    /// One step of work; whether the tables have no room for it.
     fn full(&mut self) -> bool {
-        let full = self.count >= MAX_ENTRIES || self.names.len() >= MAX_ENTRIES;
+        let full = !self.gpu.store.spend_step();
         if full {
-            self.gpu.issues.add(self.domain, format!("more than {MAX_ENTRIES} registers"));
+            self.gpu.issues.add(self.domain, "too large");
         }
         full
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn put(
-        &mut self,
-        offset: u64,
-        place: &Place<'_, 'm>,
-        name: &str,
-        ty: u32,
-        condition: u32,
-        width: u32,
-        unit: u32,
-        usage: u32,
-    ) {
-        let Some(offset) = u32::try_from(offset).ok().filter(|&o| u64::from(o) < place.end) else { return };
+    fn put(&mut self, offset: u64, end: u64, name: &str, contents: Contents) {
+        let Some(offset) = u32::try_from(offset).ok().filter(|&o| u64::from(o) < end) else { return };
         let candidates = self.at.entry(offset).or_default();
-        let shadowed = candidates.iter().any(|c| c.condition == 0);
-        if shadowed && width == 0 {
+        let shadowed = candidates.iter().any(|c| c.contents.condition == 0);
+        let is_hole = contents.width == 0;
+        if (shadowed && is_hole) || !self.gpu.store.spend_entry() {
             return;
         }
-        let name = self.gpu.store.string(name);
-        if width != 0 {
-            self.names.push((name, unit, offset, condition));
+        let string = self.gpu.store.string(name);
+        let Contents { unit, condition, .. } = contents;
+        if !is_hole {
+            self.names.push(Name { string, unit, offset, condition });
         }
         if !shadowed {
-            candidates.push(Candidate { name, ty, condition, width, unit, usage });
-            self.count += 1;
+            candidates.push(Candidate { name: string, contents });
         }
     }
 
@@ -259,9 +269,8 @@ impl<'m> Placer<'_, '_, 'm> {
         let mut index = Index::default();
         for (&offset, candidates) in &at {
             index.add(offset, (entries.len() as u32) / entry::SIZE + 1);
-            for c in candidates {
-                let width = c.width | (c.unit << 8);
-                entries.extend([offset, c.name, c.ty, c.condition, width, c.usage]);
+            for &Candidate { name, contents: c } in candidates {
+                entries.extend([offset, name, c.ty, c.condition, c.width | (c.unit << 8), c.usage]);
             }
         }
         let names = sorted_names(gpu, names);
@@ -287,16 +296,13 @@ impl<'m> Placer<'_, '_, 'm> {
 }
 
 /// By name; of equal names, low dwords before others, then in the order of the file.
-fn sorted_names(gpu: &GpuCompiler<'_, '_>, names: Vec<(u32, u32, u32, u32)>) -> Vec<u32> {
-    let mut keyed: Vec<(&str, u32, usize, u32, u32, u32)> = names
-        .iter()
-        .enumerate()
-        .map(|(order, &(name, unit, offset, condition))| {
-            (gpu.store.text(name), u32::from(unit != 0), order, name, offset, condition)
-        })
-        .collect();
-    keyed.sort();
-    keyed.into_iter().flat_map(|(.., name, offset, condition)| [name, offset, condition]).collect()
+fn sorted_names(gpu: &GpuCompiler<'_, '_>, mut names: Vec<Name>) -> Vec<u32> {
+    // A stable sort: the order of the file decides the rest.
+    names.sort_by(|a, b| {
+        let key = |n: &Name| n.unit != 0;
+        gpu.store.text(a.string).cmp(gpu.store.text(b.string)).then(key(a).cmp(&key(b)))
+    });
+    names.into_iter().flat_map(|n| [n.string, n.offset, n.condition]).collect()
 }
 
 /// The directory from offsets to entries.

@@ -299,7 +299,13 @@ impl<'d> Type<'d> {
 
     fn write_at(self, raw: u64, selected: &mut Variants, p: &Palette, out: &mut Vec<u8>, depth: u32) {
         let value = self.extract(raw);
-        let mut number = |text: std::fmt::Arguments<'_>| {
+        let number = |out: &mut Vec<u8>, sign: bool, value: u64| {
+            out.extend_from_slice(p.number.as_bytes());
+            out.extend_from_slice(if sign { b"-" } else { b"" });
+            push_decimal(out, value);
+            out.extend_from_slice(p.reset.as_bytes());
+        };
+        let text = |out: &mut Vec<u8>, text: std::fmt::Arguments<'_>| {
             out.extend_from_slice(p.number.as_bytes());
             let _ = out.write_fmt(text);
             out.extend_from_slice(p.reset.as_bytes());
@@ -313,16 +319,16 @@ impl<'d> Type<'d> {
                 None => push_hex(out, p.number, value, p),
             },
             kind::BOOLEAN if value <= 1 => push(out, p.value, if value == 1 { "TRUE" } else { "FALSE" }, p),
-            kind::UINT => number(format_args!("{value}")),
-            kind::INT if self.is_negative(value) => number(format_args!("-{}", self.magnitude(value))),
-            kind::INT => number(format_args!("{}", value as i64)),
+            kind::UINT => number(out, false, value),
+            kind::INT if self.is_negative(value) => number(out, true, self.magnitude(value)),
+            kind::INT => number(out, (value as i64) < 0, (value as i64).unsigned_abs()),
             kind::FIXED if self.is_negative(value) => {
-                number(format_args!("-{:.6}", self.magnitude(value) as f64 / self.scale()));
+                text(out, format_args!("-{:.6}", self.magnitude(value) as f64 / self.scale()));
             }
-            kind::FIXED | kind::UFIXED => number(format_args!("{:.6}", value as f64 / self.scale())),
+            kind::FIXED | kind::UFIXED => text(out, format_args!("{:.6}", value as f64 / self.scale())),
             kind::REGID => {
                 let component = char::from(*b"xyzw".get((value & 3) as usize).unwrap_or(&b'?'));
-                number(format_args!("r{}.{component}", value >> 2));
+                text(out, format_args!("r{}.{component}", value >> 2));
             }
             kind::FLOAT if matches!(self.width(), 16 | 32 | 64) => {
                 let float = match self.width() {
@@ -331,9 +337,9 @@ impl<'d> Type<'d> {
                     _ => half_as_printed(value as u16).into(),
                 };
                 if float.is_nan() {
-                    number(format_args!("{}nan", if float.is_sign_negative() { "-" } else { "" }));
+                    text(out, format_args!("{}nan", if float.is_sign_negative() { "-" } else { "" }));
                 } else {
-                    number(format_args!("{float:.6}"));
+                    text(out, format_args!("{float:.6}"));
                 }
             }
             _ => push_hex(out, p.number, value, p),
@@ -408,17 +414,43 @@ fn push_hex(out: &mut Vec<u8>, colour: &str, value: u64, p: &Palette) {
     if value == 0 {
         out.push(b'0');
     } else {
-        let _ = write!(out, "{value:#x}");
+        out.extend_from_slice(b"0x");
+        let digits = (67 - value.leading_zeros()) / 4;
+        out.extend(
+            (0..digits).rev().map(|i| HEX.get((value >> (i * 4) & 15) as usize).copied().unwrap_or(b'?')),
+        );
     }
     out.extend_from_slice(p.reset.as_bytes());
 }
 
-/// A register's name with the colours rnn gives its parts: `name[number].name+error`. `_HI` of an address stays plain.
-pub(crate) fn write_name(name: &str, p: &Palette, out: &mut Vec<u8>) {
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+fn push_decimal(out: &mut Vec<u8>, value: u64) {
+    let start = out.len();
+    let mut rest = value;
+    loop {
+        out.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(start..) {
+        digits.reverse();
+    }
+}
+
+/// A register's name with the colours rnn gives its parts: `name[number].name+error`. `_HI` of an address (`high`) stays
+/// plain.
+pub(crate) fn write_name(name: &str, high: bool, p: &Palette, out: &mut Vec<u8>) {
     if p.reset.is_empty() && p.name.is_empty() {
         out.extend_from_slice(name.as_bytes());
         return;
     }
+    let (name, suffix) = match name.strip_suffix("_HI").filter(|_| high) {
+        Some(name) => (name, "_HI"),
+        None => (name, ""),
+    };
     let (name, offset) = match name.rsplit_once('+') {
         Some((name, offset)) => (name, Some(offset)),
         None => (name, None),
@@ -438,6 +470,7 @@ pub(crate) fn write_name(name: &str, p: &Palette, out: &mut Vec<u8>) {
         }
         out.extend_from_slice(rest.as_bytes());
     }
+    out.extend_from_slice(suffix.as_bytes());
     if let Some(offset) = offset {
         out.push(b'+');
         push(out, p.error, offset, p);

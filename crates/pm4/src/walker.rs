@@ -79,6 +79,10 @@ impl Facts {
     }
 }
 
+/// Zeros that listing tools find behind the end of a buffer, in dwords: their allocator rounds sizes up and clears the
+/// rest, and they read a packet at the end of a ring to its own end.
+const BEYOND: usize = 2;
+
 /// A stream to walk.
 pub(crate) struct Target<'a> {
     pub(crate) stream: Stream<'a>,
@@ -157,10 +161,12 @@ pub(crate) enum Next<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(target: &Target<'a>) -> Frame<'a> {
+    fn new(target: &Target<'a>, linear: bool) -> Frame<'a> {
         let Stream { dwords, iova, level, exec, .. } = target.stream;
+        let Target { reach, .. } = *target;
+        let beyond = if linear { BEYOND } else { 0 };
         Frame {
-            reach: target.reach,
+            reach: Dwords::new(reach.stored(), reach.len().saturating_add(beyond)),
             len: dwords.len(),
             iova,
             level,
@@ -231,8 +237,8 @@ impl<'w> Walker<'w> {
     where
         'w: 'a,
     {
-        let mut frame = Frame::new(target);
         let linear = self.options.linear;
+        let mut frame = Frame::new(target, linear);
         let mut at = 0;
         while at < frame.len && !self.stopped {
             self.state.level = frame.level;

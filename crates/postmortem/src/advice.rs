@@ -19,13 +19,28 @@ pub enum Driver {
 
 const VULKAN: &[&str] = &["deqp-vk", "vk", "vulkan", "dxvk", "zink", "wine", "proton", "gfxr", "turnip"];
 const OPENGL: &[&str] = &[
-    "deqp-gles", "deqp-egl", "glmark", "es2gears", "glxgears", "glcts", "piglit", "xorg", "xwayland", "gnome-shell",
-    "kwin", "mutter", "kmscube", "surfaceflinger", "chrome", "egl",
+    "deqp-gles",
+    "deqp-egl",
+    "glmark",
+    "es2gears",
+    "glxgears",
+    "glcts",
+    "piglit",
+    "xorg",
+    "xwayland",
+    "gnome-shell",
+    "kwin",
+    "mutter",
+    "kmscube",
+    "surfaceflinger",
+    "chrome",
+    "egl",
 ];
 
 /// Guesses the driver from the process.
 pub fn driver(case: &Case<'_>) -> Driver {
-    let process = [case.dump.comm.as_deref(), case.dump.cmdline.as_deref().and_then(|c| c.split_whitespace().next())];
+    let process =
+        [case.dump.comm.as_deref(), case.dump.cmdline.as_deref().and_then(|c| c.split_whitespace().next())];
     let process = process.into_iter().flatten().collect::<Vec<_>>().join(" ").to_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| process.contains(w));
     match (has(VULKAN), has(OPENGL)) {
@@ -44,24 +59,39 @@ struct Knob {
 
 impl Knob {
     fn advice(&self, driver: Driver) -> Option<Advice> {
-        let (turnip, freedreno) = (format!("TU_DEBUG={}", self.turnip), format!("FD_MESA_DEBUG={}", self.freedreno));
+        let (turnip, freedreno) =
+            (format!("TU_DEBUG={}", self.turnip), format!("FD_MESA_DEBUG={}", self.freedreno));
         let action = match (driver, self.turnip, self.freedreno) {
             (Driver::Turnip, "", _) | (Driver::Freedreno, _, "") | (_, "", "") => return None,
             (Driver::Turnip, ..) | (Driver::Unknown, _, "") => turnip,
             (Driver::Freedreno, ..) | (Driver::Unknown, "", _) => freedreno,
-            (Driver::Unknown, ..) => format!("{turnip} (Turnip) or {freedreno} (freedreno)"),
+            (Driver::Unknown, ..) => format!("{turnip} {freedreno}"),
         };
         Some(Advice { action, reason: self.reason.to_owned() })
     }
 }
 
-const SYSMEM: Knob =
-    Knob { turnip: "sysmem", freedreno: "sysmem", reason: "does it hang without tiling? tells GMEM, binning and resolves apart" };
-const GMEM: Knob =
-    Knob { turnip: "gmem", freedreno: "gmem", reason: "does it hang with tiling? the hang is in the sysmem path now" };
-const NOBIN: Knob = Knob { turnip: "nobin", freedreno: "nobin", reason: "excludes the binning pass and its visibility streams" };
+const SYSMEM: Knob = Knob {
+    turnip: "sysmem",
+    freedreno: "sysmem",
+    reason: "does it hang without tiling? tells GMEM, binning and resolves apart",
+};
+const GMEM: Knob = Knob {
+    turnip: "gmem",
+    freedreno: "gmem",
+    reason: "does it hang with tiling? the hang is in the sysmem path now",
+};
+const NOBIN: Knob = Knob {
+    turnip: "nobin",
+    freedreno: "nobin",
+    reason: "excludes the binning pass and its visibility streams",
+};
 const NOLRZ: Knob = Knob { turnip: "nolrz", freedreno: "nolrz", reason: "excludes LRZ" };
-const NOUBWC: Knob = Knob { turnip: "noubwc", freedreno: "noubwc", reason: "excludes compressed render targets and their flag buffers" };
+const NOUBWC: Knob = Knob {
+    turnip: "noubwc",
+    freedreno: "noubwc",
+    reason: "excludes compressed render targets and their flag buffers",
+};
 const NOBLIT: Knob = Knob { turnip: "", freedreno: "noblit", reason: "takes the 2D engine out of it" };
 
 /// What to try next, the most telling first.
@@ -88,15 +118,16 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
         });
         return out;
     }
-    if !sure(FindingKind::CpWait) || open > 0 {
+    let waits_for_itself = sure(FindingKind::CpWait) && open == 0;
+    if !waits_for_itself {
         let range = match open {
             0 | 1 => "serializes the work, so that the stop is at the culprit".to_owned(),
             n => format!("serializes the work: narrows the range from {n} pieces of work to 1"),
         };
         let knob = Knob { turnip: "flushall,syncdraw", freedreno: "flush", reason: "" };
         out.extend(knob.advice(driver).map(|a| Advice { reason: range, ..a }));
+        out.extend(by_scene(stop).into_iter().filter_map(|knob| knob.advice(driver)));
     }
-    out.extend(by_scene(stop).into_iter().filter_map(|knob| knob.advice(driver)));
     if findings.iter().any(|f| f.kind == FindingKind::Busy && f.title.contains("shader processors are")) {
         out.push(Advice {
             action: "IR3_SHADER_DEBUG=nouboopt,nopreamble,nofp16".to_owned(),
@@ -105,14 +136,17 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
     }
     if strong(FindingKind::Fault) {
         out.push(Advice {
-            action: "echo Y > /sys/module/msm/parameters/rd_full; cat /sys/kernel/debug/dri/0/hangrd > hang.rd".to_owned(),
+            action:
+                "echo Y > /sys/module/msm/parameters/rd_full; cat /sys/kernel/debug/dri/0/hangrd > hang.rd"
+                    .to_owned(),
             reason: "captures the submit with all its buffers, to find who made that address".to_owned(),
         });
     }
     if sure(FindingKind::CpWait) {
         out.push(Advice {
             action: "cat /sys/kernel/debug/dri/0/rd > all.rd".to_owned(),
-            reason: "captures the submits before it: one of them should have written the awaited value".to_owned(),
+            reason: "captures the submits before it: one of them should have written the awaited value"
+                .to_owned(),
         });
     }
     out.truncate(5);

@@ -192,12 +192,14 @@ fn any_set(flags: &[&str], alternatives: &str) -> bool {
 pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     if let Some(stalled) = case.regs.field("RBBM_STATUS3", "SMMU_STALLED_ON_FAULT").filter(|&v| v != 0) {
-        let evidence = vec![Evidence::new("registers", format!("RBBM_STATUS3.SMMU_STALLED_ON_FAULT = {stalled}"))];
+        let evidence =
+            vec![Evidence::new("registers", format!("RBBM_STATUS3.SMMU_STALLED_ON_FAULT = {stalled}"))];
         out.push(Finding {
             kind: FindingKind::Busy,
             trust: Trust::Certain,
             title: "the IOMMU holds the GPU at a fault".to_owned(),
-            why: "Blocks are busy because a translation fault stalls their access, whatever they are.".to_owned(),
+            why: "Blocks are busy because a translation fault stalls their access, whatever they are."
+                .to_owned(),
             evidence,
         });
     }
@@ -205,15 +207,26 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     out
 }
 
+/// The flags of RBBM_STATUS, from the registers; where those were not read, from the dump's head, unless it is zero,
+/// as some kernels write for want of the value.
+fn status<'a>(case: &Case<'a>) -> Option<(Vec<&'a str>, Evidence)> {
+    if let Some(flags) = case.regs.flags("RBBM_STATUS") {
+        return Some((flags, case.regs.flags_evidence("RBBM_STATUS")?));
+    }
+    let value = case.dump.rbbm_status.filter(|&v| v != 0)?;
+    let evidence = Evidence::new("header", format!("rbbm-status: {value:#x}"));
+    Some((case.regs.flags_of("RBBM_STATUS", value), evidence))
+}
+
 fn combination(case: &Case<'_>) -> Option<Finding> {
-    let flags = case.regs.flags("RBBM_STATUS")?;
+    let (flags, status) = status(case)?;
     let generation = case.gpu.generation();
     let rule = RULES.iter().find(|rule| {
         (rule.from..=rule.to).contains(&generation)
             && rule.set.iter().all(|f| any_set(&flags, f))
             && !rule.clear.iter().any(|f| any_set(&flags, f))
     })?;
-    let mut evidence: Vec<_> = case.regs.flags_evidence("RBBM_STATUS").into_iter().collect();
+    let mut evidence = vec![status];
     for name in ["RBBM_STATUS1", "RBBM_STATUS2", "RBBM_STATUS3"] {
         if case.regs.get(name).is_some_and(|v| v != 0) {
             evidence.extend(case.regs.evidence(name));
@@ -230,6 +243,6 @@ fn combination(case: &Case<'_>) -> Option<Finding> {
 
 /// The GPU's blocks behind the CP are idle.
 pub(crate) fn idle_behind_cp(case: &Case<'_>) -> Option<bool> {
-    let flags = case.regs.flags("RBBM_STATUS")?;
+    let (flags, _) = status(case)?;
     Some(!BEHIND_CP.iter().any(|f| any_set(&flags, f)))
 }

@@ -25,7 +25,7 @@ impl<'a> Values<'a> {
         Values { section, space, wide, sorted }
     }
 
-    /// The dump has this section.
+    /// The dump does not have this section.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
@@ -59,12 +59,18 @@ impl<'a> Values<'a> {
 
     /// The names of the single-bit fields that are set.
     pub fn flags(&self, name: &str) -> Option<Vec<&'a str>> {
-        let reg = self.space.offset_of(name)?;
-        let value = u64::from(self.at(reg)?);
-        let Some(ty) = self.space.at(reg)?.ty() else { return Some(Vec::new()) };
-        let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return Some(Vec::new()) };
+        Some(self.flags_of(name, self.get(name)?))
+    }
+
+    /// The names of the single-bit fields that are set in a value of this register.
+    pub fn flags_of(&self, name: &str, value: u32) -> Vec<&'a str> {
+        let ty = self.space.offset_of(name).and_then(|reg| self.space.at(reg)).and_then(|reg| reg.ty());
+        let Some(Value::Fields(fields)) = ty.map(|ty| ty.decode(u64::from(value), &mut Variants::default()))
+        else {
+            return Vec::new();
+        };
         let set = fields.iter().filter(|f| f.low == f.high && f.raw != 0 && !f.name.is_empty());
-        Some(set.map(|f| f.name).collect())
+        set.map(|f| f.name).collect()
     }
 
     /// What a register says, as evidence. `None` if the dump does not have it.
@@ -130,16 +136,10 @@ impl<'a> Case<'a> {
     /// The dwords of an indexed-registers block, whatever the kernel called it.
     pub fn indexed(&self, name: &str) -> Option<(Vec<u32>, Evidence)> {
         let (words, block) = indexed(self.dump, name)?;
-        let mut evidence = Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
+        let mut evidence =
+            Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
         evidence.span = Some(block.span);
         Some((words, evidence))
-    }
-
-    /// The name of the buffer that holds an address, for people: `buffer 0x1000…`, `ring 0`.
-    pub fn place_name(&self, iova: u64) -> Option<String> {
-        let buffer = self.memory.find(iova)?;
-        let name = if buffer.name.is_empty() { String::new() } else { format!(" \"{}\"", buffer.name) };
-        Some(format!("{:#x}{name}+{:#x}", buffer.iova, iova.saturating_sub(buffer.iova)))
     }
 }
 

@@ -9,8 +9,20 @@ use crate::trace::header_of;
 
 /// Dwords that people and allocators write on purpose.
 const POISON: &[u32] = &[
-    0xdead_d00d, 0xdead_beef, 0xdead_dead, 0xdead_c0de, 0xbaad_f00d, 0xbad0_bad0, 0xcafe_babe, 0xcafe_d00d,
-    0xfeed_face, 0xabad_1dea, 0xdead_0000, 0x6b6b_6b6b, 0xa5a5_a5a5, 0xcccc_cccc,
+    0xdead_d00d,
+    0xdead_beef,
+    0xdead_dead,
+    0xdead_c0de,
+    0xbaad_f00d,
+    0xbad0_bad0,
+    0xcafe_babe,
+    0xcafe_d00d,
+    0xfeed_face,
+    0xabad_1dea,
+    0xdead_0000,
+    0x6b6b_6b6b,
+    0xa5a5_a5a5,
+    0xcccc_cccc,
 ];
 
 /// What is wrong with the stream, if anything.
@@ -45,7 +57,9 @@ fn garbage_at_stop(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
     let trust = match (agree, in_stream.is_some()) {
         (true, _) => Trust::Certain,
         (false, true) => Trust::Possible,
-        (false, false) => Trust::Likely,
+        // Firmware may use $01 for something else while it works on a packet.
+        (false, false) if case.sqe.as_ref().is_some_and(|s| s.confirmed) => Trust::Likely,
+        (false, false) => Trust::Possible,
     };
     let deliberate = POISON.contains(&raw);
     let title = if deliberate {
@@ -155,9 +169,7 @@ fn protected_access(case: &Case<'_>) -> Option<Finding> {
 /// The section that memory at this address comes from.
 pub(crate) fn section_of(case: &Case<'_>, iova: Option<u64>) -> String {
     let ring = iova.and_then(|iova| {
-        case.dump.rings.iter().find(|r| {
-            r.iova <= iova && iova - r.iova < u64::from(r.size.unwrap_or(0))
-        })
+        case.dump.rings.iter().find(|r| r.iova <= iova && iova - r.iova < u64::from(r.size.unwrap_or(0)))
     });
     ring.map_or_else(|| "bos".to_owned(), |r| format!("ringbuffer {}", r.id))
 }

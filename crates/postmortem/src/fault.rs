@@ -74,7 +74,8 @@ const SOURCES: &[(&str, &str)] = &[
 /// The fault, if the dump reports one.
 pub fn finding(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
     let fault = case.dump.fault.as_ref()?;
-    let Some(iova) = fault.iova.filter(|&iova| iova != 0 || fault.dir.is_some() || fault.kind.is_some()) else {
+    let Some(iova) = fault.iova.filter(|&iova| iova != 0 || fault.dir.is_some() || fault.kind.is_some())
+    else {
         return Some(Finding {
             kind: FindingKind::NotCaptured,
             trust: Trust::Certain,
@@ -122,7 +123,12 @@ fn buffer_words(buffer: &Buffer) -> String {
 }
 
 /// Where, why, and how far to trust it.
-fn judge(case: &Case<'_>, fault: &Fault<'_>, iova: u64, evidence: &mut Vec<Evidence>) -> (String, String, Trust) {
+fn judge(
+    case: &Case<'_>,
+    fault: &Fault<'_>,
+    iova: u64,
+    evidence: &mut Vec<Evidence>,
+) -> (String, String, Trust) {
     let unmapped = last_unmap(case, iova);
     let history = unmapped.as_ref().map(|(line, e)| {
         evidence.push(e.clone());
@@ -132,7 +138,8 @@ fn judge(case: &Case<'_>, fault: &Fault<'_>, iova: u64, evidence: &mut Vec<Evide
     let freed = unmapped.is_some();
     match whereabouts(case, iova) {
         Whereabouts::Null => {
-            let why = format!("An address this low is a null pointer plus {iova:#x}: an unset descriptor or base.");
+            let why =
+                format!("An address this low is a null pointer plus {iova:#x}: an unset descriptor or base.");
             ("in the null page".to_owned(), why + &history, Trust::Likely)
         }
         Whereabouts::NotAnAddress => {
@@ -190,11 +197,13 @@ fn between(
             (place, "Closest to the start of that buffer: an underrun of it.".to_owned(), Trust::Possible)
         }
         (Some(_), Some(_)) => {
-            let why = "A hole between buffers: a freed buffer's address, or one that the submit does not list.";
+            let why =
+                "A hole between buffers: a freed buffer's address, or one that the submit does not list.";
             ("between the buffers of the submit".to_owned(), why.to_owned(), Trust::Possible)
         }
         _ => {
-            let why = "Far from every listed buffer: a wild pointer, or a buffer that the submit does not list.";
+            let why =
+                "Far from every listed buffer: a wild pointer, or a buffer that the submit does not list.";
             ("outside of all buffers".to_owned(), why.to_owned(), Trust::Possible)
         }
     }
@@ -227,7 +236,12 @@ fn page_tables(case: &Case<'_>) -> Option<Evidence> {
 
 /// The last entry of the VM log that covers the address, if it is an unmap.
 fn last_unmap(case: &Case<'_>, iova: u64) -> Option<(String, Evidence)> {
-    let line = case.dump.vm_log.iter().rev().find(|line| range_in(line).is_some_and(|(a, b)| a <= iova && iova < b))?;
+    let line = case
+        .dump
+        .vm_log
+        .iter()
+        .rev()
+        .find(|line| range_in(line).is_some_and(|(a, b)| a <= iova && iova < b))?;
     let line = line.trim().trim_start_matches("- ").to_owned();
     line.contains("unmap").then(|| (line.clone(), Evidence::new("vm-log", line)))
 }

@@ -24,7 +24,9 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
             kind: FindingKind::Gmu,
             trust: Trust::Certain,
             title: "the GPU was not initialized: its registers were not read".to_owned(),
-            why: "The kernel could not bring the GPU up, or lost it. The hang is in power-up, not in a stream.".to_owned(),
+            why:
+                "The kernel could not bring the GPU up, or lost it. The hang is in power-up, not in a stream."
+                    .to_owned(),
             evidence: vec![Evidence::new("header", "gpu-initialized: 0")],
         });
     }
@@ -117,11 +119,14 @@ struct Message<'h> {
 fn recent_messages<'h>(hfi: &GmuBuffer<'_>, words: &'h [u32]) -> Vec<Message<'h>> {
     let mut out = Vec::new();
     for (queue, history) in hfi.history.iter().enumerate().take(MAX_QUEUES) {
-        let Some(header) = words.get(TABLE_DWORDS + queue * QUEUE_DWORDS..).and_then(|w| w.get(..QUEUE_DWORDS)) else {
+        let Some(header) =
+            words.get(TABLE_DWORDS + queue * QUEUE_DWORDS..).and_then(|w| w.get(..QUEUE_DWORDS))
+        else {
             continue;
         };
         let (iova, dwords) = (u64::from(header[1]), header[3] as usize);
-        let Some(base) = iova.checked_sub(hfi.iova).and_then(|offset| usize::try_from(offset / 4).ok()) else {
+        let Some(base) = iova.checked_sub(hfi.iova).and_then(|offset| usize::try_from(offset / 4).ok())
+        else {
             continue;
         };
         for &at in history {
@@ -159,7 +164,9 @@ fn messages(hfi: &GmuBuffer<'_>) -> Vec<Finding> {
         });
     }
     for queue in 0..hfi.history.len().min(MAX_QUEUES) {
-        let Some(header) = words.get(TABLE_DWORDS + queue * QUEUE_DWORDS..).and_then(|w| w.get(..QUEUE_DWORDS)) else {
+        let Some(header) =
+            words.get(TABLE_DWORDS + queue * QUEUE_DWORDS..).and_then(|w| w.get(..QUEUE_DWORDS))
+        else {
             continue;
         };
         let (read, write, dropped) = (header[10], header[11], header[5]);

@@ -18,7 +18,7 @@ use crate::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_
 use crate::wait::Wait;
 
 /// Dwords of a walk before giving up; real submits have far fewer.
-const BUDGET: u64 = 8 << 20;
+const BUDGET: u64 = 16 << 20;
 /// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
 const LOOKBACK: u64 = 20;
 /// Largest window of the ring that is copied when it wraps around.
@@ -268,7 +268,7 @@ fn level_candidates(
         (0..calls.len()).filter(|&i| calls[i].level == level && calls[i].exec != Exec::NotTaken).collect();
     let mut out = Vec::new();
     // Calls of one buffer over and over (once for each bin) lead to the same dword: read its headers once.
-    let mut compared: HashMap<(u64, u64), (Option<bool>, i32)> = HashMap::new();
+    let mut compared: HashMap<(u64, u64), (Option<bool>, i32, u64)> = HashMap::new();
     for (order, &fetched) in made.iter().enumerate() {
         let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
         let same_size = fetch.dwords.is_none_or(|d| d == call.size);
@@ -302,13 +302,13 @@ fn level_candidates(
             c.score += fits_outer(call, outer);
         }
         let key = (call.iova, c.last_read);
-        if let Some((agrees, score)) = compared.get(&key) {
-            c.agrees = *agrees;
+        if let Some(&(agrees, score, last_read)) = compared.get(&key) {
+            (c.agrees, c.last_read) = (agrees, last_read);
             c.score += score;
         } else if let Some(stream) = case.memory.dwords(call.iova).filter(|_| compared.len() < MAX_COMPARED) {
             let before = c.score;
             compare_headers(case, stream.take(call.size as usize), &mut c);
-            compared.insert(key, (c.agrees, c.score - before));
+            compared.insert(key, (c.agrees, c.score - before, c.last_read));
         }
         out.push(c);
     }
@@ -330,9 +330,16 @@ fn roq_depth(generation: Generation) -> u64 {
 }
 
 fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
-    let Some(sqe) = &case.sqe else { return };
-    let Some((_, raw, before)) = packet_at(stream, c.last_read, case.gpu.generation()) else { return };
-    if raw != sqe.header() {
+    // In a draw state, the SQE's headers are those of the draw state.
+    let Some(sqe) = case.sqe.as_ref().filter(|_| draw_state_position(case).is_none()) else { return };
+    let Some((index, raw, mut before)) = packet_at(stream, c.last_read, case.gpu.generation()) else {
+        return;
+    };
+    if raw != sqe.header() && index > 0 && before.first() == Some(&sqe.header()) {
+        // The first dwords of the next packet can leave the queue before the SQE is done with this one.
+        c.last_read = index - 1;
+        before.remove(0);
+    } else if raw != sqe.header() {
         c.agrees = Some(false);
         c.score -= 5;
         return;
@@ -341,10 +348,7 @@ fn compare_headers(case: &Case<'_>, stream: Dwords<'_>, c: &mut Candidate) {
     c.score += 10;
     // The SQE remembers operations; register writes in between do not count.
     let mut operations = before.iter().filter(|&&h| {
-        !matches!(
-            header_of(h, case.gpu.generation()),
-            Some(Header::Registers { .. } | Header::Padding)
-        )
+        !matches!(header_of(h, case.gpu.generation()), Some(Header::Registers { .. } | Header::Padding))
     });
     c.score += 3 * sqe.previous.iter().take_while(|&h| operations.next() == Some(h)).count() as i32;
 }
@@ -374,7 +378,8 @@ fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &m
                 "CP_WAIT_MEM_GTE" => unwedge_pm4::Op::WaitMemGte,
                 _ => unwedge_pm4::Op::Other,
             };
-            let payload: Vec<u32> = stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();
+            let payload: Vec<u32> =
+                stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();
             let unmet = Wait::parse(op, &payload, case.gpu.generation())
                 .is_some_and(|w| w.now(case).is_some_and(|now| !w.accepts(now)));
             if unmet {
@@ -408,7 +413,11 @@ const KEY_REGISTERS: &[(DrawKind, &[&str])] = &[
 fn key_registers(case: &Case<'_>) -> Vec<(DrawKind, u32)> {
     let with_kind = |(kind, names): &(DrawKind, &[&str])| {
         let kind = *kind;
-        names.iter().filter_map(|name| case.gpu.reg_offset(name)).map(move |reg| (kind, reg)).collect::<Vec<_>>()
+        names
+            .iter()
+            .filter_map(|name| case.gpu.reg_offset(name))
+            .map(move |reg| (kind, reg))
+            .collect::<Vec<_>>()
     };
     KEY_REGISTERS.iter().flat_map(with_kind).collect()
 }
@@ -423,8 +432,12 @@ fn describe(
     fetches: &[Option<Fetch>; 2],
     best: Candidate,
     ring_read: u64,
-    scene: Scene,
+    mut scene: Scene,
 ) -> Stop {
+    if !scene.reached {
+        // What the walk met then is all of the stream, not what lies before the stop.
+        scene = Scene::default();
+    }
     let mut levels = Vec::new();
     let (mut call, mut start, mut end) = (best.call, best.last_read, best.last_read);
     if let Some(packet) = &scene.packet {
@@ -434,12 +447,13 @@ fn describe(
     while let Some(c) = call.and_then(|i| calls.get(i)) {
         levels.push(LevelPosition { level: c.level, base: c.iova, size: Some(c.size), range: (start, end) });
         (start, end) = (c.at, c.at.saturating_add(3));
-        if let Some(fetch) = c.level.checked_sub(2).and_then(|l| fetches.get(usize::from(l))).and_then(Option::as_ref)
+        if let Some(fetch) =
+            c.level.checked_sub(2).and_then(|l| fetches.get(usize::from(l))).and_then(Option::as_ref)
         {
-            // The level above is fetched ahead of the call in work.
-            let parent = c.parent.and_then(|i| calls.get(i));
-            if let Some(parent) = parent.filter(|p| p.iova == fetch.base) {
-                end = end.max(parent.size.saturating_sub(fetch.unread()).saturating_sub(1));
+            // The level above is fetched ahead of the call in work, maybe into another buffer.
+            if let Some(parent) = c.parent.and_then(|i| calls.get(i)) {
+                let left = if parent.iova == fetch.base { fetch.unread() } else { 0 };
+                end = end.max(parent.size.saturating_sub(left).saturating_sub(1));
             }
         }
         call = c.parent;
@@ -455,33 +469,47 @@ fn describe(
         range: ((window.start + start) % ring_dwords, (window.start + end) % ring_dwords),
     });
     levels.reverse();
-    let sds = draw_state_position(case, scene.packet.as_ref().map(|p| p.raw));
-    let trust = trust_of(case, &best, &scene);
+    let sds = draw_state_position(case);
+    let (trust, headers_agree) = match &sds {
+        Some(_) if case.sqe.is_some() => (Trust::Certain, Some(true)),
+        _ => (trust_of(case, &best, &scene), best.agrees),
+    };
     let (packet, iova) = match (&sds, &scene.packet, &scene.garbage) {
         (Some((_, name, iova)), ..) => (Some(name.clone()), Some(*iova)),
         (None, Some(step), _) => (Some(step.name.clone()), step.iova),
         (None, None, Some((raw, iova))) => (Some(format!("{raw:#010x} (no packet)")), *iova),
-        _ => (None, None),
+        (None, None, None) => {
+            let header = case.sqe.as_ref().and_then(|s| header_of(s.header(), case.gpu.generation()));
+            (header.map(|h| packet_name(case.gpu, h)), None)
+        }
     };
     levels.extend(sds.map(|(position, ..)| position));
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
     let reached = scene.reached;
-    let point = HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
+    let mut evidence = seen(case, ring);
+    evidence.insert(usize::from(case.sqe.is_some()), Evidence::new("position", range_words(&levels)));
+    let point =
+        HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
     let walked = (window.start, window.len);
-    Stop { ring, walked, point, evidence: evidence(case, ring), headers_agree: best.agrees, scene, reached }
+    Stop { ring, walked, point, evidence, headers_agree, scene, reached }
 }
 
-/// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is not that of
-/// the packet in the IB.
-fn draw_state_position(case: &Case<'_>, ib_packet: Option<u32>) -> Option<(LevelPosition, String, u64)> {
+/// `dwords 53…65 of the ring, 191…220 of IB1, 93…94 of IB2`.
+fn range_words(levels: &[LevelPosition]) -> String {
+    let level = |l: &LevelPosition| {
+        let name = if l.level == 0 { "the ring" } else { l.name() };
+        format!("{}…{} of {name}", l.range.0, l.range.1)
+    };
+    format!("dwords {}", levels.iter().map(level).collect::<Vec<_>>().join(", "))
+}
+
+/// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is the SQE's.
+fn draw_state_position(case: &Case<'_>) -> Option<(LevelPosition, String, u64)> {
     let fetch = fetch(case, "SDS")?;
     let size = fetch.dwords?;
     let header = case.sqe.as_ref().map(|s| s.header());
-    if header.is_some() && header == ib_packet {
-        return None;
-    }
     let unread = fetch.unread();
-    if unread == 0 && header.is_none() {
+    if unread == 0 {
         return None;
     }
     let last = size.checked_sub(unread)?.checked_sub(1)?;
@@ -496,10 +524,10 @@ fn draw_state_position(case: &Case<'_>, ib_packet: Option<u32>) -> Option<(Level
 }
 
 fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
-    if !scene.reached {
-        return Trust::Guess;
-    }
     let in_ib = best.call.is_some();
+    if !scene.reached {
+        return if in_ib && best.counted { Trust::Possible } else { Trust::Guess };
+    }
     match (best.agrees, best.counted, best.slack) {
         (Some(true), true, _) => Trust::Certain,
         (Some(true), false, _) => Trust::Likely,
@@ -510,12 +538,12 @@ fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
     }
 }
 
-fn evidence(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
+fn seen(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
     let mut out = Vec::new();
     if let Some(sqe) = &case.sqe {
         let name = header_of(sqe.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
         let name = name.unwrap_or_else(|| "no packet".to_owned());
-        let what = format!("PC {:#x}, $01 = {:#010x} ({name})", sqe.pc, sqe.header());
+        let what = format!("CP_SQE_STAT PC {:#x}, $01 = {:#010x} ({name})", sqe.pc, sqe.header());
         out.push(Evidence::new("indexed-registers CP_SQE_STAT", what));
     }
     for level in ["IB2", "IB1"] {
@@ -535,7 +563,19 @@ fn evidence(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
         (e.iova, e.span) = (Some(r.iova), Some(r.span));
         out.push(e);
     }
+    if let Some(sqe) = &case.sqe {
+        let section = "indexed-registers CP_SQE_STAT";
+        out.push(Evidence::new(section, format!("from $01 on: {}", hex_words(&sqe.registers))));
+        out.push(Evidence::new(
+            section,
+            format!("behind the registers, meaning unknown: {}", hex_words(&sqe.rest)),
+        ));
+    }
     out
+}
+
+fn hex_words(words: &[u32]) -> String {
+    words.iter().map(|w| format!("{w:08x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// `rptr 40, wptr 56`.

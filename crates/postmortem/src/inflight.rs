@@ -10,7 +10,8 @@ use crate::corrupt::section_of;
 use crate::hang::Stop;
 use crate::mempool::{self, Mempool, Queue, QueueEnd};
 use crate::report::{Evidence, Finding, FindingKind, Trust};
-use crate::trace::Work;
+use crate::sqe::SqeStat;
+use crate::trace::{Work, header_of, packet_name};
 use crate::wait::{Polled, Wait};
 
 /// Which pass of a frame a marker stands for.
@@ -66,14 +67,15 @@ pub fn work_words(case: &Case<'_>, work: &Work, packet: bool) -> String {
     }
 }
 
-/// In which pass, and which bin: `sysmem`, `gmem, bin 0,0…127,63`.
+/// In which pass, and which bin: `sysmem`, `gmem, bin 2 (256,0…511,255)`. Bins count from 0.
 pub fn pass_words(case: &Case<'_>, stop: &Stop) -> Option<String> {
     let pass = pass_name(case.gpu.generation(), stop.scene.marker?)?;
-    let bin = stop.scene.bin;
-    if pass.starts_with("gmem") && (bin.x2, bin.y2) != (0, 0) {
-        return Some(format!("{pass}, bin {},{}…{},{}", bin.x1, bin.y1, bin.x2, bin.y2));
-    }
-    Some(pass.to_owned())
+    let bin = stop.scene.bins.checked_sub(1).filter(|_| pass.starts_with("gmem"));
+    Some(match (bin, stop.scene.scissor) {
+        (Some(bin), Some([x1, y1, x2, y2])) => format!("{pass}, bin {bin} ({x1},{y1}…{x2},{y2})"),
+        (Some(bin), None) => format!("{pass}, bin {bin}"),
+        (None, _) => pass.to_owned(),
+    })
 }
 
 /// The CP waits in the packet at the stop.
@@ -96,7 +98,8 @@ pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
             evidence.push(source);
         }
         let idle = idle_behind_cp(case) == Some(true);
-        let hardware = if idle { " All blocks behind the CP are idle: nothing running will write it." } else { "" };
+        let hardware =
+            if idle { " All blocks behind the CP are idle: nothing running will write it." } else { "" };
         let (what, why, trust) = match now.map(|now| (now, wait.accepts(now))) {
             Some((now, false)) => (
                 format!("has {now:#x}"),
@@ -105,7 +108,8 @@ pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
             ),
             Some((now, true)) => (
                 format!("has {now:#x} now"),
-                "The awaited value is there in the dump: it came late, or the CP is past this packet.".to_owned(),
+                "The awaited value is there in the dump: it came late, or the CP is past this packet."
+                    .to_owned(),
                 Trust::Possible,
             ),
             None => (
@@ -121,7 +125,9 @@ pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
     let why = match packet.op {
         Op::WaitForIdle => "Work before this packet does not finish; the culprit is in front of it.",
         Op::WaitForMe => "Register writes before this packet have not landed; the culprit is in front of it.",
-        Op::RegToMem | Op::MemToReg => "This packet waits for earlier waits to end; the culprit is in front of it.",
+        Op::RegToMem | Op::MemToReg => {
+            "This packet waits for earlier waits to end; the culprit is in front of it."
+        }
         _ => return None,
     };
     Some(Finding {
@@ -141,11 +147,12 @@ pub struct Open<'s> {
     pub pending_waits: u32,
 }
 
-/// Work since the last CP_WAIT_FOR_IDLE that is known to be over.
+/// Work since the last CP_WAIT_FOR_IDLE that is known to be over; none if the hardware is idle.
 pub fn open_work<'s>(stop: &'s Stop, pool: Option<&Mempool>, case: &Case<'_>) -> Open<'s> {
     let pending = pool.map_or(0, |pool| pool.queues.iter().map(|q| waits_in(q, case)).max().unwrap_or(0));
     let since = stop.scene.waits.saturating_sub(pending);
-    let work = stop.scene.work.iter().rev().filter(|w| w.waits_before >= since).collect();
+    let idle = idle_behind_cp(case) == Some(true);
+    let work = stop.scene.work.iter().rev().filter(|w| !idle && w.waits_before >= since).collect();
     Open { work, pending_waits: pending }
 }
 
@@ -192,19 +199,18 @@ fn state_words(case: &Case<'_>, work: &Work) -> Vec<String> {
 pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Option<Finding> {
     let blit_open = pool.and_then(|p| p.queue("PS")).is_some_and(|q| ends_blit(q, case));
     let culprit = open.work.iter().find(|w| blit_open && w.kind == DrawKind::Blit).or(open.work.first())?;
-    let mut evidence: Vec<_> = open
-        .work
-        .iter()
-        .take(6)
-        .map(|w| seen_work(case, w))
-        .collect();
+    let mut evidence: Vec<_> = open.work.iter().take(6).map(|w| seen_work(case, w)).collect();
     let (title, why, trust) = if blit_open && culprit.kind == DrawKind::Blit {
-        evidence.insert(0, Evidence::new("indexed-registers CP_MEMPOOL", "CLUSTER_PS: CP_2D_EVENT_END is next"));
+        evidence
+            .insert(0, Evidence::new("indexed-registers CP_MEMPOOL", "CLUSTER_PS: CP_2D_EVENT_END is next"));
         let state = state_words(case, culprit);
-        let state = if state.is_empty() { String::new() } else { format!(" Its state: {}.", state.join(", ")) };
+        let state =
+            if state.is_empty() { String::new() } else { format!(" Its state: {}.", state.join(", ")) };
         (
             format!("{} before it has not finished", work_words(case, culprit, true)),
-            format!("The PS cluster has not taken the end of a 2D event, and this is the last blit sent.{state}"),
+            format!(
+                "The PS cluster has not taken the end of a 2D event, and this is the last blit sent.{state}"
+            ),
             Trust::Likely,
         )
     } else {
@@ -213,7 +219,11 @@ pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Opt
             n => format!(" ({n} more sent, but still queued)"),
         };
         (
-            format!("{} may still be running, the newest {}", pieces(open.work.len()), work_words(case, culprit, true)),
+            format!(
+                "{} may still be running, the newest {}",
+                pieces(open.work.len()),
+                work_words(case, culprit, true)
+            ),
             format!("Nothing has waited for idle since the last completed CP_WAIT_FOR_IDLE{pending}."),
             Trust::Possible,
         )
@@ -232,16 +242,40 @@ fn ends_blit(queue: &Queue, case: &Case<'_>) -> bool {
 
 /// The pool of queued writes, if the dump has it.
 pub fn pool(case: &Case<'_>) -> Option<(Mempool, Evidence)> {
-    let (words, evidence) = case.indexed("CP_MEMPOOL")?;
+    let (words, evidence) = case.indexed("CP_MEMPOOL").or_else(|| case.indexed("CP_MEM_POOL_DBG"))?;
     Some((mempool::parse(&words, case.gpu), evidence))
+}
+
+/// What the other command thread of a7xx (BV) was doing.
+pub fn bv_thread(case: &Case<'_>) -> Option<Finding> {
+    let (words, source) = case.indexed("CP_BV_SQE_STAT")?;
+    let stat = SqeStat::parse(&words)?;
+    let packet = header_of(stat.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
+    let packet = packet.unwrap_or_else(|| format!("{:#010x} (no packet)", stat.header()));
+    let what = format!("PC {:#x}, $01 = {:#010x}", stat.pc, stat.header());
+    let pool = case.indexed("CP_BV_MEM_POOL_DBG").or_else(|| case.indexed("CP_BV_MEMPOOL"));
+    let queued = pool.map(|(words, _)| mempool::parse_bv(&words).total()).filter(|&n| n > 0);
+    let queued = queued.map(|n| format!("; {n} register writes of it are queued")).unwrap_or_default();
+    Some(Finding {
+        kind: FindingKind::InFlight,
+        trust: Trust::Likely,
+        title: format!("the BV thread has {packet} in work{queued}"),
+        why: "BV runs ahead through the binning pass, or waits for BR.".to_owned(),
+        evidence: vec![Evidence { what, ..source }],
+    })
 }
 
 /// Writes that the clusters have not taken.
 pub fn queued(case: &Case<'_>, pool: &Mempool, source: &Evidence) -> Option<Finding> {
     let behind = pool.queues.iter().filter(|q| !q.writes.is_empty()).max_by_key(|q| q.writes.len())?;
-    let mut evidence = vec![source.clone()];
+    let mut evidence = Vec::new();
     for queue in pool.queues.iter().filter(|q| !q.writes.is_empty()) {
-        let what = format!("CLUSTER_{}: {} writes, next {}", queue.cluster, queue.writes.len(), next_write(queue, case));
+        let what = format!(
+            "CLUSTER_{}: {} queued, next {}",
+            queue.cluster,
+            queue.writes.len(),
+            next_write(queue, case)
+        );
         evidence.push(Evidence { what, ..source.clone() });
     }
     let whole = pool.queues.iter().all(|q| q.end == QueueEnd::Whole || q.counted == 0 && q.writes.is_empty());
@@ -252,7 +286,8 @@ pub fn queued(case: &Case<'_>, pool: &Mempool, source: &Evidence) -> Option<Find
         behind.writes.len(),
         next_write(behind, case)
     );
-    let why = "The stage with the longest queue is the one that does not get on; stages before it wait for it.";
+    let why =
+        "The stage with the longest queue is the one that does not get on; stages before it wait for it.";
     Some(Finding {
         kind: FindingKind::QueuedWrites,
         trust: if whole { Trust::Likely } else { Trust::Possible },

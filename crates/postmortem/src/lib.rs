@@ -71,6 +71,7 @@ fn judge(case: &Case<'_>, report: &mut Report) {
     findings.extend(gmu::findings(case));
     findings.extend(busy::findings(case));
     findings.extend(pool.as_ref().and_then(|(pool, source)| inflight::queued(case, pool, source)));
+    findings.extend(inflight::bv_thread(case));
     let mut open = 0;
     if let Some(stop) = &stop {
         let open_work = inflight::open_work(stop, queues, case);
@@ -125,7 +126,10 @@ fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
     let causes = causes.take(2).map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ");
     let why = match (causes.is_empty(), stop.headers_agree) {
         (false, _) => causes,
-        (true, Some(false)) => "the SQE's current packet is another than the registers point to: take the place with care".to_owned(),
+        (true, Some(false)) => {
+            "the SQE's current packet is another than the registers point to: take the place with care"
+                .to_owned()
+        }
         (true, _) => String::new(),
     };
     Finding {

@@ -132,7 +132,11 @@ fn walk(words: &[u32], layout: &Layout, queue: usize, cluster: &'static str) -> 
         let number = block * size + chunk;
         let at = number as usize * 4;
         let Some(&[a, b, c, d]) = words.get(at..at + 4) else { return out };
-        push_writes(u128::from(a) | u128::from(b) << 32 | u128::from(c) << 64 | u128::from(d) << 96, number, &mut out);
+        push_writes(
+            u128::from(a) | u128::from(b) << 32 | u128::from(c) << 64 | u128::from(d) << 96,
+            number,
+            &mut out,
+        );
         out.walked += 1;
         chunk += 1;
         if chunk == size {
@@ -247,7 +251,10 @@ mod tests {
         assert_eq!((ps.end, ps.walked), (QueueEnd::Broken, 0x400), "block 2 follows itself");
         let mut words = pool();
         words[0x2018 + 5] = 9;
-        assert_eq!(parse_pool(&words, Generation::A6xx, false).queue("PS").unwrap().end, QueueEnd::Miscounted);
+        assert_eq!(
+            parse_pool(&words, Generation::A6xx, false).queue("PS").unwrap().end,
+            QueueEnd::Miscounted
+        );
     }
 
     #[test]

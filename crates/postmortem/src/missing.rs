@@ -4,6 +4,7 @@ use unwedge_base::Generation;
 
 use crate::case::Case;
 use crate::hang::Stop;
+use crate::inflight::pool;
 use crate::report::{Evidence, Finding, FindingKind, Trust};
 
 /// What is absent: grave gaps one by one, the rest in one finding.
@@ -11,11 +12,20 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
     let mut out = Vec::new();
     let mut gap = |title: String, why: &str| {
         let evidence = Vec::<Evidence>::new();
-        out.push(Finding { kind: FindingKind::NotCaptured, trust: Trust::Certain, title, why: why.to_owned(), evidence });
+        out.push(Finding {
+            kind: FindingKind::NotCaptured,
+            trust: Trust::Certain,
+            title,
+            why: why.to_owned(),
+            evidence,
+        });
     };
     let dump = case.dump;
     if case.regs.is_empty() {
-        gap("registers".to_owned(), "Without them neither the position nor the state of the hardware is known.");
+        gap(
+            "registers".to_owned(),
+            "Without them neither the position nor the state of the hardware is known.",
+        );
     }
     match stop {
         None => gap("the ring".to_owned(), "No stream can be walked."),
@@ -26,7 +36,8 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
             for level in ["IB1", "IB2"] {
                 let base = case.regs.address(&format!("CP_{level}_BASE")).filter(|&b| b != 0);
                 if let Some(base) = base.filter(|&b| case.memory.dwords(b).is_none()) {
-                    let why = "Its packets are unknown; the kernel dumps the buffers of the hung submit only.";
+                    let why =
+                        "Its packets are unknown; the kernel dumps the buffers of the hung submit only.";
                     gap(format!("the contents of {level} at {base:#x}"), why);
                 }
             }
@@ -37,7 +48,7 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
         (dump.fault.is_none(), "fault-info (no IOMMU fault was reported with this dump)"),
         (dump.bos.is_empty(), "bos"),
         (a6xx && case.sqe.is_none(), "CP_SQE_STAT"),
-        (a6xx && case.indexed("CP_MEMPOOL").is_none(), "CP_MEMPOOL"),
+        (a6xx && pool(case).is_none(), "CP_MEMPOOL"),
         (a6xx && dump.registers_gmu.is_empty(), "registers-gmu"),
         (a6xx && dump.gmu_hfi.is_none(), "gmu-hfi"),
     ]

@@ -15,9 +15,14 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
         let unread = ring.rptr.zip(ring.wptr).map(|(r, w)| r != w);
         let name = format!("ring {}", ring.id);
         let (title, trust) = match (is_hung, open, unread) {
-            (_, Some(n @ 1..), _) if is_hung => {
-                (format!("{name}: {}, the oldest is fence {}", open_submits(n), next_fence(ring.retired_fence)), Trust::Certain)
-            }
+            (_, Some(n @ 1..), _) if is_hung => (
+                format!(
+                    "{name}: {}, the oldest is fence {}",
+                    open_submits(n),
+                    next_fence(ring.retired_fence)
+                ),
+                Trust::Certain,
+            ),
             (true, Some(0), _) => (format!("{name}: all submits are complete"), Trust::Certain),
             (true, ..) => (format!("{name}: fences are not in the dump"), Trust::Certain),
             (false, Some(n @ 1..), _) => (format!("{name} waits too: {}", open_submits(n)), Trust::Certain),
@@ -34,7 +39,9 @@ pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
             ..Evidence::new(format!("ringbuffer {}", ring.id), fences + &pointers(ring.rptr, ring.wptr))
         };
         let why = match (is_hung, open) {
-            (true, Some(0)) => "The hang is after the last fence, or the GPU finished before the dump was taken.",
+            (true, Some(0)) => {
+                "The hang is after the last fence, or the GPU finished before the dump was taken."
+            }
             (true, None) => "",
             (false, _) => "It is not the ring the CP was reading: preempted, or not scheduled yet.",
             _ => "",

@@ -12,7 +12,9 @@ pub struct SqeStat {
     pub pc: u32,
     /// `$01` to `$20`, as many as the block holds.
     pub registers: Vec<u32>,
-    /// Headers of the packets taken before the current one, newest first; empty when the block is short.
+    /// `$01` is the newest of the headers that the block remembers, and so is surely a header.
+    pub confirmed: bool,
+    /// Headers of the packets taken before the current one, newest first; empty when not `confirmed`.
     pub previous: Vec<u32>,
     /// Everything behind the registers.
     pub rest: Vec<u32>,
@@ -27,14 +29,12 @@ impl SqeStat {
         let (&pc, after) = words.split_first()?;
         let registers = after.get(..after.len().min(REGISTERS))?.to_vec();
         let current = *registers.first()?;
-        let previous = match words.get(CURRENT_COPY..CURRENT_COPY + 3) {
-            Some([copy, before @ ..]) if *copy == current => {
-                before.iter().copied().take_while(|&header| header != 0).collect()
-            }
-            _ => Vec::new(),
-        };
+        let remembered = words.get(CURRENT_COPY..CURRENT_COPY + 3).unwrap_or_default();
+        let confirmed = remembered.first() == Some(&current);
+        let previous =
+            remembered.iter().skip(1).copied().filter(|_| confirmed).take_while(|&h| h != 0).collect();
         let rest = words.get(REGISTERS + 1..).unwrap_or_default().to_vec();
-        Some(SqeStat { pc, registers, previous, rest })
+        Some(SqeStat { pc, registers, confirmed, previous, rest })
     }
 
     /// `$01`: the header of the packet in work.
@@ -78,6 +78,7 @@ mod tests {
     fn headers_elsewhere_are_not_taken_for_history() {
         let mut words = vec![9; 51];
         words[1] = 1;
-        assert_eq!(parse(&words).unwrap().previous, [0u32; 0]);
+        let stat = parse(&words).unwrap();
+        assert!(!stat.confirmed && stat.previous.is_empty());
     }
 }

@@ -198,8 +198,10 @@ pub struct Scene {
     pub work: VecDeque<Work>,
     /// Marker or mode at the stop.
     pub marker: Option<u32>,
-    /// The bin at the stop.
-    pub bin: unwedge_pm4::Bin,
+    /// Bins whose rendering was started since the last pass of another kind (a6xx on).
+    pub bins: u32,
+    /// The window scissor at the stop: left, top, right, bottom, inclusive.
+    pub scissor: Option<[u64; 4]>,
     /// CP_WAIT_FOR_IDLE packets met.
     pub waits: u32,
     /// Packets since the last CP_WAIT_FOR_IDLE, over all streams.
@@ -226,7 +228,12 @@ pub struct Stopper<'s> {
 
 impl<'s> Stopper<'s> {
     /// Stops at the packet that holds dword `last_read` of call number `target` (`None`: of the ring).
-    pub fn new(gpu: Gpu<'s>, target: Option<usize>, last_read: u64, keys: &'s [(DrawKind, u32)]) -> Stopper<'s> {
+    pub fn new(
+        gpu: Gpu<'s>,
+        target: Option<usize>,
+        last_read: u64,
+        keys: &'s [(DrawKind, u32)],
+    ) -> Stopper<'s> {
         let scene = Scene::default();
         Stopper { gpu, target, last_read, keys, nest: Nest::default(), in_hit: false, scene }
     }
@@ -251,13 +258,28 @@ impl<'s> Stopper<'s> {
 
     fn snapshot(&mut self, state: &State) {
         self.scene.marker = state.marker;
-        self.scene.bin = state.bin;
+        let xy = |name: &str| {
+            let reg = self.gpu.reg_offset(name)?;
+            let (ty, value) = (self.gpu.reg(reg)?.ty()?, u64::from(state.regs.get(reg)?));
+            Some([ty.field(value, "X")?, ty.field(value, "Y")?])
+        };
+        let corners = xy("GRAS_SC_WINDOW_SCISSOR_TL").zip(xy("GRAS_SC_WINDOW_SCISSOR_BR"));
+        self.scene.scissor = corners.map(|([left, top], [right, bottom])| [left, top, right, bottom]);
         let address = |reg| {
             let entry = self.gpu.reg(reg)?;
             let is_address = entry.dword() == 0 && entry.ty()?.is_address();
             is_address.then_some(HeldAddress { reg, iova: self.value(state, reg)? })
         };
         self.scene.addresses = state.regs.iter_written().filter_map(address).collect();
+    }
+
+    /// A marker of a6xx on: 4 starts a bin; 1, 2 and 8 start a pass without bins; bit 8 makes it no marker of a pass.
+    fn pass_starts(&mut self, marker: u32) {
+        match marker & 0x10f {
+            4 => self.scene.bins = self.scene.bins.saturating_add(1),
+            1 | 2 | 8 => self.scene.bins = 0,
+            _ => {}
+        }
     }
 
     fn met(&mut self, packet: &Packet<'_>) {
@@ -269,6 +291,9 @@ impl<'s> Stopper<'s> {
         }
         if packet.exec != Exec::NotTaken {
             self.scene.since_wait = self.scene.since_wait.saturating_add(1);
+            if packet.op == Op::SetMarker {
+                self.pass_starts(packet.payload.get(0).unwrap_or_default());
+            }
             if packet.op == Op::WaitForIdle {
                 self.scene.waits = self.scene.waits.saturating_add(1);
                 self.scene.since_wait = 0;
@@ -382,7 +407,9 @@ impl Sink for Stopper<'_> {
                         self.scene.reached = true;
                         self.scene.garbage = Some((raw, trouble.place.iova));
                         self.snapshot(state);
-                    } else if self.nest.current().is_some_and(|call| call.is_some() || self.target.is_none()) && self.scene.earlier_garbage.len() < RECENT {
+                    } else if self.nest.current().is_some_and(|call| call.is_some() || self.target.is_none())
+                        && self.scene.earlier_garbage.len() < RECENT
+                    {
                         self.scene.earlier_garbage.push((trouble.place.iova, raw));
                     }
                 }

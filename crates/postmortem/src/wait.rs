@@ -77,8 +77,11 @@ impl Wait {
     /// Whether a value ends the wait.
     pub fn accepts(&self, value: u32) -> bool {
         let value = value & self.mask;
-        let order =
-            if self.signed { (value as i32).cmp(&(self.reference as i32)) } else { value.cmp(&self.reference) };
+        let order = if self.signed {
+            (value as i32).cmp(&(self.reference as i32))
+        } else {
+            value.cmp(&self.reference)
+        };
         match self.function {
             1 => order.is_lt(),
             2 => order.is_le(),

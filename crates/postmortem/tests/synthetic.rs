@@ -7,8 +7,8 @@ use unwedge_postmortem::{Finding, FindingKind, Report, Trust, explain_msm};
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::pm4::{
-    CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4,
-    pkt7,
+    CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer,
+    pkt3, pkt4, pkt7,
 };
 
 const RING: u64 = 0x0001_0000_0000_1000;
@@ -104,7 +104,8 @@ fn draw() -> Vec<u32> {
 
 /// IB1: marker (sysmem), a draw, then a wait for a fence.
 fn waiting() -> (Generation, DevcoreBuilder) {
-    let ib1 = [pkt7(CP_SET_MARKER, &[1]), draw(), wait_for_fence(), pkt7(CP_NOP, &[0]), pkt7(CP_NOP, &[0])].concat();
+    let ib1 = [pkt7(CP_SET_MARKER, &[1]), draw(), wait_for_fence(), pkt7(CP_NOP, &[0]), pkt7(CP_NOP, &[0])]
+        .concat();
     let headers = [wait_for_fence()[0], draw()[0], pkt7(CP_SET_MARKER, &[1])[0]];
     stopped(At { ib1: (&ib1, 4), ib2: None, headers }).named("RBBM_STATUS", ONLY_CP)
 }
@@ -131,6 +132,7 @@ fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {
     assert_eq!(report.findings[0].kind, FindingKind::HangPoint);
     assert!(report.findings[0].title.contains("in sysmem"), "{}", report.findings[0].title);
     assert!(report.findings[0].why.contains("the CP waits in CP_WAIT_REG_MEM"));
+    assert!(report.advice.iter().all(|a| !a.action.contains("flush")), "the work before it is done");
 }
 
 #[test]
@@ -138,7 +140,9 @@ fn memory_that_the_dump_lacks_is_unknown_not_zero() {
     let wait_for_zero =
         pkt7(CP_WAIT_REG_MEM, &[3 | 1 << 4, FENCE as u32, (FENCE >> 32) as u32, 0, u32::MAX, 16]);
     let report = explain(
-        stopped(At { ib1: (&wait_for_zero, 0), ib2: None, headers: [wait_for_zero[0], 0, 0] }).1.bo_absent(FENCE, 4096, ""),
+        stopped(At { ib1: (&wait_for_zero, 0), ib2: None, headers: [wait_for_zero[0], 0, 0] })
+            .1
+            .bo_absent(FENCE, 4096, ""),
     );
     let wait = find(&report, FindingKind::CpWait);
     assert!(wait.title.ends_with("value not in the dump"), "{}", wait.title);
@@ -176,8 +180,12 @@ fn a_stop_in_a_buffer_that_is_behind_the_one_fetched() {
     let ahead = IB2 + 0x1000;
     let first = [pkt7(CP_NOP, &[7]), draw()].concat();
     let second = pkt7(CP_NOP, &[1, 2, 3]);
-    let ib1 =
-        [indirect_buffer(IB2, first.len() as u32), indirect_buffer(ahead, second.len() as u32), pkt7(CP_NOP, &[])].concat();
+    let ib1 = [
+        indirect_buffer(IB2, first.len() as u32),
+        indirect_buffer(ahead, second.len() as u32),
+        pkt7(CP_NOP, &[]),
+    ]
+    .concat();
     let headers = [draw()[0], pkt7(CP_NOP, &[7])[0], 0];
     let (generation, builder) = stopped(At { ib1: (&ib1, 1), ib2: None, headers });
     let builder = builder.bo(IB2, 4096, "", &first).bo(ahead, 4096, "", &second);
@@ -194,22 +202,39 @@ fn a_stop_in_a_buffer_that_is_behind_the_one_fetched() {
     assert_eq!(hang.levels.len(), 3);
     assert_eq!(hang.levels[1].range, (0, ib1.len() as u64 - 2), "IB1 is read ahead of its call");
     assert_eq!(hang.draw, Some(0));
-    assert!(report.findings[0].title.contains("CP_DRAW_INDX_OFFSET of draw 0"), "{}", report.findings[0].title);
+    assert!(
+        report.findings[0].title.contains("CP_DRAW_INDX_OFFSET of draw 0"),
+        "{}",
+        report.findings[0].title
+    );
 }
 
 #[test]
 fn the_same_buffer_called_for_every_bin() {
     let body = [pkt7(CP_NOP, &[7]), draw()].concat();
-    let bin = [indirect_buffer(IB2, body.len() as u32), pkt7(CP_WAIT_FOR_IDLE, &[])].concat();
-    let ib1 = [bin.clone(), bin.clone(), bin.clone(), bin].concat();
+    let tile = |i: u32| {
+        [
+            pkt7(CP_SET_MARKER, &[4]),
+            pkt4(offset(Generation::A6xx, "GRAS_SC_WINDOW_SCISSOR_TL"), &[64 * i, (64 * i + 63) | 31 << 16]),
+            indirect_buffer(IB2, body.len() as u32),
+            pkt7(CP_WAIT_FOR_IDLE, &[]),
+        ]
+        .concat()
+    };
+    let ib1 = [tile(0), tile(1), tile(2), tile(3)].concat();
     // In the third bin: IB1 is consumed up to and including the third call.
-    let unread = ib1.len() - 14;
+    let unread = ib1.len() - (2 * tile(0).len() + 9);
     let headers = [draw()[0], pkt7(CP_NOP, &[7])[0], 0];
     let report = explain(stopped(At { ib1: (&ib1, unread), ib2: Some((&body, 1)), headers }).1);
     let hang = report.hang.as_ref().unwrap();
     assert_eq!(hang.iova, Some(IB2 + 8));
-    assert_eq!(hang.levels[1].range.0, 10, "the third of four calls");
+    assert_eq!(hang.levels[1].range.0, 2 * tile(0).len() as u64 + 5, "the third of four calls");
     assert_eq!(hang.draw, Some(2));
+    assert!(
+        report.findings[0].title.ends_with("in gmem, bin 2 (128,0…191,31)"),
+        "{}",
+        report.findings[0].title
+    );
 }
 
 #[test]
@@ -249,9 +274,18 @@ fn an_a5xx_counts_only_what_is_not_fetched() {
 fn an_a3xx_with_type_3_packets() {
     let generation = Generation::A3xx;
     let (ring_at, ib1_at, fence) = (0x1000_0000u64, 0x2000_0000u64, 0x3000_0000u32);
-    let ib1 = [pkt3(CP_NOP, &[7]), pkt3(CP_WAIT_REG_MEM, &[3 | 1 << 4, fence, 5, u32::MAX, 16]), pkt3(CP_NOP, &[0; 8])].concat();
-    let ring =
-        [pkt3(CP_NOP, &[1]), pkt3(CP_INDIRECT_BUFFER_PFE, &[ib1_at as u32, ib1.len() as u32]), pkt3(CP_NOP, &[2])].concat();
+    let ib1 = [
+        pkt3(CP_NOP, &[7]),
+        pkt3(CP_WAIT_REG_MEM, &[3 | 1 << 4, fence, 5, u32::MAX, 16]),
+        pkt3(CP_NOP, &[0; 8]),
+    ]
+    .concat();
+    let ring = [
+        pkt3(CP_NOP, &[1]),
+        pkt3(CP_INDIRECT_BUFFER_PFE, &[ib1_at as u32, ib1.len() as u32]),
+        pkt3(CP_NOP, &[2]),
+    ]
+    .concat();
     let builder = DevcoreBuilder::a3xx()
         .ring(ring_at, &ring)
         .with_ring(|r| r.rptr = Some(5))
@@ -274,9 +308,12 @@ fn faulting(iova: u64) -> Report {
     let base = offset(Generation::A6xx, "RB_MRT[0].BASE");
     let ib1 = [pkt4(base, &[target as u32, (target >> 32) as u32]), draw()].concat();
     let dump = stopped(At { ib1: (&ib1, 1), ib2: None, headers: [draw()[0], 0, 0] });
-    explain(
-        dump.1.bo_absent(target, 0x1_0000, "target").bo_absent(0x1_0100_0000, 0x1000, "far").fault(iova, "WRITE", "TRANSLATION", "CCU"),
-    )
+    explain(dump.1.bo_absent(target, 0x1_0000, "target").bo_absent(0x1_0100_0000, 0x1000, "far").fault(
+        iova,
+        "WRITE",
+        "TRANSLATION",
+        "CCU",
+    ))
 }
 
 #[test]
@@ -328,7 +365,12 @@ fn a_fault_that_says_nothing_is_no_fault() {
     dump.fault = Some(unwedge_capture::devcore::Fault { iova: Some(0), ..Default::default() });
     let report = explain_msm(&dump, &Db::builtin());
     assert!(report.findings.iter().all(|f| f.kind != FindingKind::Fault));
-    assert!(report.findings.iter().any(|f| f.kind == FindingKind::NotCaptured && f.title.contains("names no fault")));
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|f| f.kind == FindingKind::NotCaptured && f.title.contains("names no fault"))
+    );
 }
 
 #[test]
@@ -374,10 +416,15 @@ fn busy_blocks_and_their_meaning() {
 
 #[test]
 fn old_generations_name_their_blocks_differently() {
-    for (generation, status) in [(Generation::A3xx, 1 << 24 | 1 << 31), (Generation::A4xx, 1 << 24), (Generation::A5xx, 1 << 26)] {
+    for (generation, status) in
+        [(Generation::A3xx, 1 << 24 | 1 << 31), (Generation::A4xx, 1 << 24), (Generation::A5xx, 1 << 26)]
+    {
         let builder = DevcoreBuilder::of(generation).ring(0x1000_0000, &[]);
         let report = explain((generation, builder).named("RBBM_STATUS", status).1);
-        assert!(find(&report, FindingKind::Busy).title.contains("shader processors are stuck"), "{generation}");
+        assert!(
+            find(&report, FindingKind::Busy).title.contains("shader processors are stuck"),
+            "{generation}"
+        );
     }
 }
 
@@ -387,8 +434,12 @@ fn other_rings_wait_too() {
         (r.last_fence, r.retired_fence) = (Some(9), Some(6));
     });
     let report = explain(dump);
-    let titles: Vec<_> =
-        report.findings.iter().filter(|f| f.kind == FindingKind::Progress).map(|f| f.title.as_str()).collect();
+    let titles: Vec<_> = report
+        .findings
+        .iter()
+        .filter(|f| f.kind == FindingKind::Progress)
+        .map(|f| f.title.as_str())
+        .collect();
     assert!(titles.contains(&"ring 0: 1 submit is open, the oldest is fence 1"), "{titles:?}");
     assert!(titles.contains(&"ring 1 waits too: 3 submits are open"), "{titles:?}");
 }
@@ -405,11 +456,15 @@ fn the_gmu_and_a_gpu_that_never_came_up() {
     let gpu = Db::builtin();
     let space = gpu.gpu(Generation::A6xx).space(unwedge_hw::Space::Gmu);
     let status = space.offset_of("GMU_AO_HOST_INTERRUPT_STATUS").unwrap();
-    let report = explain(DevcoreBuilder::a6xx().gpu_initialized(false).ring(RING, &[]).gmu_register(status, 1));
+    let report =
+        explain(DevcoreBuilder::a6xx().gpu_initialized(false).ring(RING, &[]).gmu_register(status, 1));
     let gmu: Vec<_> = report.findings.iter().filter(|f| f.kind == FindingKind::Gmu).collect();
     assert!(gmu.iter().any(|f| f.title.contains("not initialized") && f.trust == Trust::Certain), "{gmu:?}");
     assert!(gmu.iter().any(|f| f.title.contains("watchdog")), "{gmu:?}");
-    assert!(gmu.iter().any(|f| all_evidence(f).contains("registers-gmu: GMU_AO_HOST_INTERRUPT_STATUS")), "{gmu:?}");
+    assert!(
+        gmu.iter().any(|f| all_evidence(f).contains("registers-gmu: GMU_AO_HOST_INTERRUPT_STATUS")),
+        "{gmu:?}"
+    );
 }
 
 #[test]
@@ -448,7 +503,11 @@ fn writes_stuck_in_the_mempool() {
     let dump = stopped(At { ib1: (&ib1, 1), ib2: None, headers: [draw()[0], blit[0], 0] });
     let report = explain(dump.1.indexed("CP_MEMPOOL", &pool));
     let queued = find(&report, FindingKind::QueuedWrites);
-    assert!(queued.title.contains("CLUSTER_PS is furthest behind (1), next for it: CP_2D_EVENT_END"), "{}", queued.title);
+    assert!(
+        queued.title.contains("CLUSTER_PS is furthest behind (1), next for it: CP_2D_EVENT_END"),
+        "{}",
+        queued.title
+    );
     assert_eq!(queued.trust, Trust::Likely);
     assert!(all_evidence(queued).contains("indexed-registers CP_MEMPOOL"));
     let suspect = find(&report, FindingKind::Suspect);
@@ -475,7 +534,11 @@ fn every_generation_s_complete_dump_is_explained() {
 
 #[test]
 fn broken_dumps_get_a_report_in_bounded_time() {
-    let seeds: Vec<Vec<u8>> = Generation::ALL.iter().map(|&g| DevcoreBuilder::complete(g).text()).chain([waiting().1.text()]).collect();
+    let seeds: Vec<Vec<u8>> = Generation::ALL
+        .iter()
+        .map(|&g| DevcoreBuilder::complete(g).text())
+        .chain([waiting().1.text()])
+        .collect();
     let db = Db::builtin();
     let start = std::time::Instant::now();
     let mut explained = 0u32;
@@ -506,4 +569,114 @@ fn a_truncated_dump_explains_what_is_there() {
             explain_msm(&dump, &Db::builtin());
         }
     }
+}
+
+#[test]
+fn buffers_that_call_each_other_without_end_are_bounded() {
+    let call = indirect_buffer(IB2, 0x3_ffff);
+    let calls: Vec<u32> = call.iter().copied().cycle().take(0x1_0000).collect();
+    let dump = stopped(At { ib1: (&calls, 1), ib2: None, headers: [call[0]; 3] });
+    let dump = (dump.0, dump.1.bo(IB2, 0x10_0000, "", &calls))
+        .named64("CP_IB2_BASE", IB2)
+        .named("CP_IB2_REM_SIZE", 0xffff)
+        .named("CP_ROQ_AVAIL_IB2", 0xffff << 16);
+    let start = std::time::Instant::now();
+    let report = explain(dump.1);
+    assert!(report.hang.is_some());
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn an_ib_whose_contents_are_not_in_the_dump() {
+    let (_, mut dump) = (0, waiting().1.build());
+    dump.bos.clear();
+    let report = explain_msm(&dump, &Db::builtin());
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!(
+        hang.levels.last().map(|l| (l.level, l.base)),
+        Some((1, IB1)),
+        "the registers still tell the place"
+    );
+    assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"), "from the SQE");
+    assert_eq!((hang.iova, hang.trust, hang.draw), (None, Trust::Possible, None));
+    let absent = report.findings.iter().filter(|f| f.kind == FindingKind::NotCaptured);
+    assert!(absent.map(|f| &f.title).any(|t| t == "the contents of IB1 at 0x100000000"));
+}
+
+#[test]
+fn both_threads_of_an_a7xx() {
+    let mut sqe = [0u32; 51];
+    sqe[1] = pkt7(CP_WAIT_FOR_IDLE, &[])[0];
+    let builder = DevcoreBuilder::a7xx().ring(RING, &pkt7(CP_NOP, &[])).indexed("CP_BV_SQE_STAT_ADDR", &sqe);
+    let report = explain(builder);
+    let bv = find(&report, FindingKind::InFlight);
+    assert!(bv.title.contains("BV thread has CP_WAIT_FOR_IDLE in work"), "{}", bv.title);
+    assert!(bv.evidence[0].section.contains("CP_BV_SQE_STAT"));
+}
+
+#[test]
+fn a_stop_inside_a_draw_state() {
+    let state_at = IB2 + 0x800;
+    let group = [pkt4(0x8600, &[1]), pkt7(CP_NOP, &[9])].concat();
+    let set = pkt7(0x43, &[group.len() as u32 | 7 << 20, state_at as u32, (state_at >> 32) as u32]);
+    let ib1 = [set.clone(), draw()].concat();
+    let headers = [pkt7(CP_NOP, &[9])[0], draw()[0], set[0]];
+    let (generation, builder) = stopped(At { ib1: (&ib1, 0), ib2: None, headers });
+    let dump = (generation, builder.bo(state_at, 64, "", &group))
+        .named64("CP_SDS_BASE", state_at)
+        .named("CP_SDS_REM_SIZE", 0)
+        .named("CP_SDS_DWORDS", group.len() as u32)
+        .named("CP_ROQ_AVAIL_SDS", 2 << 16);
+    let report = explain(dump.1);
+    let hang = report.hang.as_ref().unwrap();
+    let last = hang.innermost().unwrap();
+    assert_eq!((last.level, last.base, last.range.0), (3, state_at, 2));
+    assert_eq!((hang.packet.as_deref(), hang.iova), (Some("CP_NOP"), Some(state_at + 8)));
+    assert_eq!(hang.trust, Trust::Certain);
+    assert_eq!(hang.draw, Some(0));
+}
+
+#[test]
+fn a_queue_that_is_a_few_dwords_ahead_of_the_sqe() {
+    let ib1 = [pkt7(CP_NOP, &[1]), draw(), pkt7(CP_SET_MARKER, &[1])].concat();
+    // The marker's header has left the queue, and the SQE is still in the draw.
+    let headers = [draw()[0], pkt7(CP_NOP, &[1])[0], 0];
+    let report = explain(stopped(At { ib1: (&ib1, 1), ib2: None, headers }).1);
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.iova, hang.trust, hang.draw), (Some(IB1 + 8), Trust::Certain, Some(0)));
+}
+
+#[test]
+fn a_stop_in_the_ring_behind_a_finished_ib() {
+    let ib1 = pkt7(CP_NOP, &[1]);
+    let wait = wait_for_fence();
+    let ring = [pkt7(CP_NOP, &[2]), indirect_buffer(IB1, ib1.len() as u32), wait.clone(), pkt7(CP_NOP, &[3])]
+        .concat();
+    let mut dump =
+        stopped(At { ib1: (&ib1, 0), ib2: None, headers: [wait[0], indirect_buffer(0, 0)[0], 0] }).1.build();
+    dump.rings[0].data = Some(unwedge_capture::devcore::Blob::encode(&ring));
+    dump.rings[0].wptr = Some(ring.len() as u32);
+    dump.rings[0].rptr = Some(13);
+    for register in &mut dump.registers {
+        let rptr = offset(Generation::A6xx, "CP_RB_RPTR");
+        if register.reg == rptr {
+            register.value = 15;
+        }
+    }
+    // Two of the 15 dwords are still in the queue.
+    let report = explain_msm(&dump, &Db::builtin());
+    let hang = report.hang.as_ref().unwrap();
+    assert_eq!((hang.levels.len(), hang.packet.as_deref()), (1, Some("CP_WAIT_REG_MEM")));
+    assert_eq!((hang.iova, hang.trust), (Some(RING + 6 * 4), Trust::Certain));
+}
+
+#[test]
+fn an_unconfirmed_sqe_register_is_weak_evidence_of_corruption() {
+    let mut dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] }).1.build();
+    let mut sqe = [0u32; 51];
+    sqe[1] = 0x1234_5678;
+    dump.indexed[0].data = Some(unwedge_capture::devcore::Blob::encode(&sqe));
+    let report = explain_msm(&dump, &Db::builtin());
+    assert_eq!(find(&report, FindingKind::CorruptStream).trust, Trust::Possible);
+    assert_eq!(report.hang.as_ref().unwrap().trust, Trust::Possible);
 }

@@ -341,7 +341,7 @@ mod tests {
 
     fn shown(memory: &[u32], history: [i32; HISTORY]) -> String {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out);
+        let mut text = Text::new(&mut out, u64::MAX);
         Queues { memory, iova: 0x6000_0000, history: &[history], gpu_id: 630 }.show(&mut text);
         text.finish();
         String::from_utf8(out).unwrap()

@@ -9,14 +9,13 @@ use unwedge_hw::Space;
 use unwedge_pm4::header::Header;
 
 /// The name that is shown and that decides how the contents are read: early kernels misspelt some.
-pub fn listed_name(written: &str) -> String {
+pub fn listed_name(written: &str) -> &str {
     match written {
         "CP_MEMPOOOL" => "CP_MEMPOOL",
         "CP_SEQ_STAT" => "CP_SQE_STAT",
         "CP_BV_SQE_STAT_ADDR" => "CP_BV_SQE_STAT",
         other => other,
     }
-    .to_owned()
 }
 
 /// Dwords of one part of the SQE's memory in CP_SQE_UCODE_DBG.
@@ -114,7 +113,7 @@ fn control_registers(
     for (reg, value) in (first..).zip(values.iter()) {
         if pair.push(registers, reg, value, walk.text) {
             walk.text.byte(b'\t').hex(pair.value, 8).byte(b'\t');
-            printer.plain(registers, pair, &mut walk.variants, walk.text);
+            printer.plain(registers, pair, &mut walk.carry.variants, walk.text);
             walk.text.end();
         }
     }

@@ -7,7 +7,7 @@
 
 use super::sections::Walk;
 use crate::text::{Pair, RegisterPrinter, hex_ascii};
-use unwedge_base::{Diagnostic, Dwords, Generation};
+use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Space;
 
 /// The pool as read out.
@@ -148,8 +148,7 @@ impl<'m> MemPool<'m> {
                 walk.text.str("\tblock ").hex(u64::from(block), 1).end();
             }
             if block >= BLOCKS {
-                walk.diagnostics
-                    .push(Diagnostic::loss(None, format!("CP_MEMPOOL: block {block:x} too large")));
+                walk.loss(None, format!("CP_MEMPOOL: block {block:x} too large"));
             }
             block < BLOCKS
         };
@@ -158,8 +157,7 @@ impl<'m> MemPool<'m> {
         }
         while (block, chunk) != last {
             if seen >= BLOCKS * CHUNKS_PER_BLOCK {
-                let message = "CP_MEMPOOL: a queue has no end";
-                walk.diagnostics.push(Diagnostic::loss(None, message));
+                walk.loss(None, "CP_MEMPOOL: a queue has no end");
                 return;
             }
             seen += 1;
@@ -204,7 +202,7 @@ fn show_write(walk: &mut Walk<'_, '_, '_>, write: Write) {
         let void = registers.at(write.reg).and_then(|r| r.ty()).is_some_and(|ty| ty.name() == "void");
         if !void {
             walk.text.str("\t\t\t");
-            printer.plain(registers, pair, &mut walk.variants, walk.text);
+            printer.plain(registers, pair, &mut walk.carry.variants, walk.text);
             walk.text.end();
         }
     } else {
@@ -213,7 +211,7 @@ fn show_write(walk: &mut Walk<'_, '_, '_>, write: Write) {
             walk.text.str(" context ").dec(u64::from(write.context));
         }
         walk.text.end();
-        printer.line(pair, 2, |reg| walk.registers.raw(reg), &mut walk.variants, walk.text);
+        printer.line(pair, 2, |reg| walk.registers.raw(reg), &mut walk.carry.variants, walk.text);
     }
 }
 

@@ -12,6 +12,8 @@ mod mempool;
 mod prefetch;
 mod ring;
 mod sections;
+#[cfg(test)]
+mod tests;
 
 pub use args::{USAGE, parse_args};
 
@@ -19,8 +21,7 @@ use crate::text::Text;
 use sections::Walk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::devcore::NotDevcore;
-use unwedge_capture::devcore::lines::{LineKind, Lines, TopKey};
+use unwedge_capture::devcore::{Devcore, NotDevcore};
 use unwedge_hw::Db;
 
 /// What to show.
@@ -55,35 +56,52 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<bool, NotDevcore> {
-    if !is_devcore(dump) {
-        return Err(NotDevcore);
-    }
-    let mut text = Text::new(out);
-    let diagnostics = Walk::new(&mut text, options, db).run(dump);
+    // What is malformed about the dump is for its reader to say; the listing adds what it could not show.
+    let mut said = Said::default();
+    Devcore::read(dump)?.diagnostics.into_iter().for_each(|diagnostic| said.say(diagnostic));
+    let mut text = Text::new(out, LENGTH + LENGTH_PER_BYTE * dump.len() as u64);
+    let said = Walk::new(&mut text, options, db, said).run(dump);
     text.finish();
     // Nobody is left to tell when standard error is gone.
-    let _ = report(&diagnostics, err);
-    Ok(diagnostics.iter().any(|d| d.severity == Severity::Loss))
+    let _ = said.report(err);
+    Ok(said.lost)
 }
 
-/// A heading, a revision or a register is somewhere in it.
-fn is_devcore(dump: &[u8]) -> bool {
-    Lines::new(dump).any(|line| match line.kind {
-        LineKind::Section(_) | LineKind::Register { .. } => true,
-        LineKind::Top { key, .. } => key == TopKey::Revision,
-        _ => false,
-    })
+/// Longest listing of a dump: so many bytes, and so many more per byte of the dump. Listings of real dumps with all
+/// options have some 50 bytes per byte.
+const LENGTH: u64 = 128 << 20;
+const LENGTH_PER_BYTE: u64 = 256;
+
+/// What is wrong with a dump.
+#[derive(Debug, Default)]
+struct Said {
+    told: Vec<Diagnostic>,
+    /// Not told one by one.
+    more: u64,
+    /// Something of the dump is not shown, or not understood.
+    lost: bool,
 }
 
-/// Diagnostics told one by one; the rest is counted.
+/// Diagnostics told one by one.
 const TOLD: usize = 20;
 
-fn report(diagnostics: &[Diagnostic], err: &mut dyn Write) -> io::Result<()> {
-    for diagnostic in diagnostics.iter().take(TOLD) {
-        writeln!(err, "crashdec: {diagnostic}")?;
+impl Said {
+    fn say(&mut self, diagnostic: Diagnostic) {
+        self.lost |= diagnostic.severity == Severity::Loss;
+        if self.told.len() < TOLD {
+            self.told.push(diagnostic);
+        } else {
+            self.more += 1;
+        }
     }
-    match diagnostics.len().saturating_sub(TOLD) {
-        0 => Ok(()),
-        more => writeln!(err, "crashdec: … and {more} more"),
+
+    fn report(&self, err: &mut dyn Write) -> io::Result<()> {
+        for diagnostic in &self.told {
+            writeln!(err, "crashdec: {diagnostic}")?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => writeln!(err, "crashdec: … and {more} more"),
+        }
     }
 }

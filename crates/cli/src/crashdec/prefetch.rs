@@ -4,7 +4,7 @@
 //! CP_INDIRECT_BUFFERs that follow each other directly, so the SQE may still be in a buffer called before: the one that
 //! holds the dword which lies as far back as dwords are left, counted over the buffers in between.
 
-use super::ring::is_header;
+use super::ring::has_parity;
 use crate::text::Target;
 use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};
@@ -60,7 +60,6 @@ impl Search<'_> {
     /// Looks for the call of the target's buffer. When it is found, and enough was called before it, the target becomes
     /// where the SQE was; returns which of the calls that is.
     fn scan(&self, calls: &mut Calls, stream: Dwords<'_>, target: &mut Target) -> Option<usize> {
-        let generation = self.gpu.generation();
         let mut at = 0;
         // Beyond what is stored there are zeros only.
         while at < stream.len().min(stream.stored().len()) {
@@ -69,8 +68,7 @@ impl Search<'_> {
                 Some(Header::Operation { opcode, count })
                     if self.gpu.packet_name(opcode) == Some("CP_INDIRECT_BUFFER") =>
                 {
-                    let wide = generation.is_64bit();
-                    let (iova, size) = if wide {
+                    let (iova, size) = if self.gpu.generation().is_64bit() {
                         (stream.get64(at + 1), stream.get(at + 3))
                     } else {
                         (stream.get(at + 1).map(u64::from), stream.get(at + 2))
@@ -90,7 +88,7 @@ impl Search<'_> {
                 Some(header) if !matches!(header, Header::Padding) => at += 1 + header.count() as usize,
                 _ => {
                     at += 1;
-                    while stream.stored().get(at).is_some_and(|&raw| !is_header(raw, generation)) {
+                    while stream.stored().get(at).is_some_and(|&raw| !has_parity(raw)) {
                         at += 1;
                     }
                 }

@@ -101,9 +101,14 @@ fn unread(ring: Dwords<'_>, pointers: &Ring, lookback: u32, generation: Generati
     (0..len).map(|i| ring.get(add(start, i) as usize).unwrap_or(0)).collect()
 }
 
-/// A header with parity; before a5xx everything may be one.
+/// A header; before a5xx everything may be one.
 pub fn is_header(raw: u32, generation: Generation) -> bool {
-    !generation.is_64bit() || (matches!(raw >> 28, 4 | 7) && Header::decode_lenient(raw).is_some())
+    !generation.is_64bit() || has_parity(raw)
+}
+
+/// A header of type 4 or 7.
+pub fn has_parity(raw: u32) -> bool {
+    matches!(raw >> 28, 4 | 7) && Header::decode_lenient(raw).is_some()
 }
 
 fn list(
@@ -125,25 +130,24 @@ fn list(
     let walking = unwedge_pm4::Options { linear: true, ..unwedge_pm4::Options::default() };
     let mut walker = Walker::new(chip.gpu, &walk.memory, walking);
     walker.state.regs = registers;
-    let mut listing = CffText::new(walk.text, chip.gpu, &walk.memory, options, Marker::new(targets));
+    let carry = std::mem::take(&mut walk.carry);
+    let mut listing = CffText::new(walk.text, chip.gpu, &walk.memory, options, Marker::new(targets), carry);
     walker.walk(stream, iova, &mut listing);
-    let lost = listing.into_lost();
+    let (carry, lost) = listing.finish();
+    walk.carry = carry;
+    let registers = std::mem::replace(&mut walker.state.regs, Registers::new(0));
     for (iova, dwords) in lost.missing {
-        walk.diagnostics
-            .push(unwedge_base::Diagnostic::note(None, format!("could not find: {iova:016x} ({dwords})")));
+        walk.note(format!("could not find: {iova:016x} ({dwords})"));
     }
     if lost.too_deep > 0 {
-        walk.diagnostics.push(unwedge_base::Diagnostic::loss(
-            None,
-            format!("{} buffers inside too many others are not shown", lost.too_deep),
-        ));
+        walk.loss(None, format!("{} buffers inside too many others are not shown", lost.too_deep));
     }
     if lost.budget_spent {
         let message =
             "the command stream is too long, or its buffers call each other too often: the rest is not shown";
-        walk.diagnostics.push(unwedge_base::Diagnostic::loss(None, message));
+        walk.loss(None, message);
     }
-    std::mem::replace(&mut walker.state.regs, Registers::new(0))
+    registers
 }
 
 #[cfg(test)]

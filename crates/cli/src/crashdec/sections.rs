@@ -1,16 +1,22 @@
 //! The walk over a dump's lines, section by section.
 
 use super::ring::{self, Ring};
-use super::{Options, hfi, indexed};
-use crate::text::{COLORS, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
+use super::{Options, Said, hfi, indexed};
+use crate::text::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
-use unwedge_hw::{Db, Device, Gpu, Palette, Space, Variants};
+use unwedge_hw::{Db, Device, Gpu, Palette, Space};
 use unwedge_pm4::Registers;
 
 /// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
 /// that nothing but a claimed size says how many there are.
 const ZEROS_SHOWN: u64 = 16 << 20;
+
+/// First number of the revision of a7xx chips that have no GPU id.
+const CORE_A7XX: u32 = 67;
+
+/// Command streams that one listing may show.
+const STREAMS: u32 = 4;
 
 /// A dump being listed.
 pub struct Walk<'r, 'o, 'd> {
@@ -24,12 +30,15 @@ pub struct Walk<'r, 'o, 'd> {
     pub(super) rings: Vec<Ring>,
     /// Values of `registers:`; nothing counts as written by a packet.
     pub(super) registers: Registers,
-    pub(super) variants: Variants,
+    /// What listings of command streams leave behind; also what selector fields have chosen.
+    pub(super) carry: Carry<'d>,
     fault: Option<u64>,
     entry: Entry,
     zeros_left: u64,
-    ring_shown: bool,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    /// Command streams that may still be shown: one per revision, as dumps may be put together.
+    streams_left: u32,
+    stream_due: bool,
+    said: Said,
 }
 
 /// The GPU, as far as the dump says.
@@ -59,7 +68,7 @@ struct Entry {
 }
 
 impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
-    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db) -> Walk<'r, 'o, 'd> {
+    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db, said: Said) -> Walk<'r, 'o, 'd> {
         Walk {
             text,
             options: *options,
@@ -69,19 +78,20 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             memory: Memory::default(),
             rings: Vec::new(),
             registers: Registers::new(0),
-            variants: Variants::default(),
+            carry: Carry::default(),
             fault: None,
             entry: Entry::default(),
             zeros_left: ZEROS_SHOWN,
-            ring_shown: false,
-            diagnostics: Vec::new(),
+            streams_left: STREAMS,
+            stream_due: false,
+            said,
         }
     }
 
     /// Lists the whole dump; returns what was wrong with it.
-    pub fn run(mut self, dump: &[u8]) -> Vec<Diagnostic> {
+    pub fn run(mut self, dump: &[u8]) -> Said {
         for line in Lines::new(dump) {
-            if self.text.is_broken() {
+            if self.text.ended().is_some() {
                 break;
             }
             if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
@@ -91,16 +101,19 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             self.line(&line);
         }
         self.leave_section();
-        if self.chip.is_none() {
-            self.loss(None, "no revision: registers, packets and queues are not decoded".to_owned());
+        if self.text.ended() == Some(End::TooLong) {
+            self.loss(None, "the listing is too long: the rest is not shown");
         }
-        self.diagnostics
+        if self.chip.is_none() {
+            self.loss(None, "no revision: registers, packets and queues are not decoded");
+        }
+        self.said
     }
 
     /// The command stream follows the registers that say where the hardware was in it.
     fn leave_section(&mut self) {
-        if self.entry.section == Some(Section::Registers) && !self.ring_shown {
-            self.ring_shown = true;
+        if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {
+            self.streams_left = self.streams_left.saturating_sub(1);
             ring::show(self);
         }
     }
@@ -135,21 +148,12 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.text.bytes(line.raw);
     }
 
-    pub(super) fn loss(&mut self, span: Option<Span>, message: String) {
-        self.diagnostics.push(Diagnostic::loss(span, message));
+    pub(super) fn loss(&mut self, span: Option<Span>, message: impl Into<String>) {
+        self.said.say(Diagnostic::loss(span, message));
     }
 
     pub(super) fn note(&mut self, message: String) {
-        self.diagnostics.push(Diagnostic::note(None, message));
-    }
-
-    /// A line that does not fit into its section is shown as it is.
-    fn misfit(&mut self, line: &Line<'_>) {
-        if !line.text().is_empty() {
-            let section = line.section.map_or("", Section::name);
-            self.loss(Some(line.span), format!("malformed line in section {section}"));
-        }
-        self.echo(line);
+        self.said.say(Diagnostic::note(None, message));
     }
 
     /// `630 (6.3.0.2)`
@@ -158,7 +162,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
         let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
         let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
-            return self.loss(Some(span), "malformed revision".to_owned());
+            return;
         };
         let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
         let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
@@ -170,7 +174,11 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             None => {
                 self.text.str("Unsupported device").end();
-                let family = if gpu_id >= 100 { gpu_id / 100 } else { core & 0xff };
+                let family = match core {
+                    _ if gpu_id >= 100 => gpu_id / 100,
+                    CORE_A7XX => 7,
+                    core => core,
+                };
                 Generation::from_number(family)
             }
         };
@@ -182,6 +190,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             self.note(format!("device {gpu_id} ({chip_id}) is not known; decoded as {generation}"));
         }
         self.chip = Some(Chip { gpu: self.db.gpu(generation), device, gpu_id });
+        self.stream_due = self.streams_left > 0;
         self.registers = Registers::new(if generation.is_64bit() { 0x4_0000 } else { 0x8000 });
     }
 
@@ -194,16 +203,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     fn ringbuffer(&mut self, line: &Line<'_>) {
         if let LineKind::ListItem { key: "id", value, .. } = line.kind {
-            let id = Number::decimal(value).map_or(0, |n| n.to_u32().0);
+            let id = decimal(value);
             self.rings.push(Ring { id, ..Ring::default() });
             return self.echo(line);
         }
-        let Some(ring) = self.rings.last_mut() else { return self.misfit(line) };
-        let decimal = |value: &[u8]| Number::decimal(value).map_or(0, |n| n.to_u32().0);
+        let Some(ring) = self.rings.last_mut() else { return self.echo(line) };
         match &line.kind {
-            LineKind::Field { key: "iova", value, .. } => {
-                ring.iova = Number::hex(value).map_or(0, |n| n.to_u64().0)
-            }
+            LineKind::Field { key: "iova", value, .. } => ring.iova = hex(value),
             LineKind::Field { key: "rptr", value, .. } => ring.rptr = decimal(value),
             LineKind::Field { key: "wptr", value, .. } => ring.wptr = decimal(value),
             LineKind::Field { key: "size", value, .. } => ring.size = decimal(value),
@@ -217,13 +223,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     contents: Some(contents),
                     name: String::new(),
                 };
-                if buffer.size > u64::from(ring.size) {
-                    self.loss(Some(line.span), "a ring holds more than its size says".to_owned());
-                }
                 self.memory.add(buffer);
                 return;
             }
-            _ => return self.misfit(line),
+            _ => return self.echo(line),
         }
         self.echo(line);
     }
@@ -231,20 +234,21 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     fn bo(&mut self, line: &Line<'_>) {
         match &line.kind {
             LineKind::ListItem { key: "iova", value, .. } => {
-                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+                self.entry.iova = hex(value);
             }
             LineKind::Field { key: "size", value, .. } => {
-                let size = u64::from(Number::decimal(value).map_or(0, |n| n.to_u32().0));
+                let size = u64::from(decimal(value));
                 self.entry.size = size;
                 let iova = self.entry.iova;
                 let end = iova.wrapping_add(size);
                 self.text.str("  - iova: 0x").hex(iova, 16).str("-0x").hex(end, 16);
-                match self.fault {
-                    Some(fault) if iova <= fault && fault < end => drop(self.text.str("\t==")),
-                    Some(fault) if iova <= fault && fault < end.wrapping_add(size) => {
-                        drop(self.text.str("\t>="))
+                if let Some(fault) = self.fault {
+                    let near = end.wrapping_add(size);
+                    if (iova..end).contains(&fault) {
+                        self.text.str("\t==");
+                    } else if (iova..near).contains(&fault) {
+                        self.text.str("\t>=");
                     }
-                    _ => {}
                 }
                 self.text.end();
                 self.text.str("    size: ").dec(size).str(" (0x").hex(size, 1).str(")").end();
@@ -258,13 +262,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.dump(&contents, size, 1);
                 }
                 let stored = 4 * contents.len() as u64;
-                if stored > size.next_multiple_of(4) {
-                    self.loss(Some(line.span), "a buffer holds more than its size says".to_owned());
-                }
                 let size = size.max(stored);
                 self.memory.add(Buffer { iova, size, contents: Some(contents), name: String::new() });
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -287,11 +288,11 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     fn gmu_buffer(&mut self, line: &Line<'_>) -> Option<Vec<u32>> {
         match &line.kind {
             LineKind::Field { key: "iova", value, .. } => {
-                self.entry.iova = Number::hex(value).map_or(0, |n| n.to_u64().0);
+                self.entry.iova = hex(value);
                 self.echo(line);
             }
             LineKind::Field { key: "size", value, .. } => {
-                self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                self.entry.size = u64::from(decimal(value));
                 self.echo(line);
             }
             LineKind::Field { key, value, .. } => {
@@ -302,7 +303,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::DataHeader => {}
             LineKind::Data(blob) => return Some(blob.decode()),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
         None
     }
@@ -347,7 +348,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     /// A line of `registers:`, `registers-gmu:` or a cluster.
     fn register(&mut self, line: &Line<'_>, space: Space) {
-        let LineKind::Register { offset, value, .. } = line.kind else { return self.misfit(line) };
+        let LineKind::Register { offset, value, .. } = line.kind else { return self.echo(line) };
         let reg = offset / 4;
         if line.section == Some(Section::Registers) {
             self.registers.set(reg, value);
@@ -361,10 +362,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let printer = RegisterPrinter { gpu: chip.gpu, memory: &self.memory, palette: &self.palette };
         self.text.byte(b'\t').hex(pair.value, 8);
         if space == Space::Gpu {
-            printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.variants, self.text);
+            printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.carry.variants, self.text);
         } else {
             self.text.byte(b'\t');
-            printer.plain(registers, pair, &mut self.variants, self.text);
+            printer.plain(registers, pair, &mut self.carry.variants, self.text);
             self.text.end();
         }
     }
@@ -373,7 +374,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match line.kind {
             LineKind::Register { .. } => self.register(line, Space::Gpu),
             LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -381,12 +382,17 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match &line.kind {
             LineKind::ListItem { key: "regs-name", value, .. } => {
                 let written = String::from_utf8_lossy(value);
-                self.entry.name = indexed::listed_name(&written);
-                self.text.str("  - regs-name: ").str(&self.entry.name).end();
+                let listed = indexed::listed_name(written.trim_end());
+                if listed == written.trim_end() {
+                    self.echo(line);
+                } else {
+                    self.text.str("  - regs-name: ").str(listed).end();
+                }
+                self.entry.name = listed.to_owned();
             }
             LineKind::Field { key, value, .. } => {
                 if *key == "dwords" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -400,7 +406,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 self.entry.name = name;
             }
             LineKind::ListItem { .. } => self.echo(line),
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -414,7 +420,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             LineKind::Field { key, value, .. } => {
                 if *key == "size" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -432,7 +438,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
                 self.dump(&contents, 4 * self.entry.size, 1);
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
 
@@ -440,7 +446,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         match &line.kind {
             LineKind::Field { key, value, .. } => {
                 if *key == "count" {
-                    self.entry.size = Number::decimal(value).map_or(0, |n| n.to_u32().0).into();
+                    self.entry.size = u64::from(decimal(value));
                 }
                 self.echo(line);
             }
@@ -452,7 +458,17 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     self.dump(&contents, 4 * self.entry.size, 1);
                 }
             }
-            _ => self.misfit(line),
+            _ => self.echo(line),
         }
     }
+}
+
+/// A number; what is none counts as 0, as the dump's reader reports it.
+fn decimal(text: &[u8]) -> u32 {
+    Number::decimal(text).map_or(0, |n| n.to_u32().0)
+}
+
+/// An address.
+fn hex(text: &[u8]) -> u64 {
+    Number::hex(text).map_or(0, |n| n.to_u64().0)
 }

@@ -59,10 +59,8 @@ pub fn listing(
     db: &Db,
     out: &mut Output,
 ) -> Result<Outcome, Failure> {
-    let lost = match crashdec::run(&input.bytes, options, db, out, &mut io::stderr()) {
-        Ok(lost) => lost,
-        Err(_) => return Err(Failure::wrong_kind(input, Kind::sniff(&input.bytes))),
-    };
+    let lost = crashdec::run(&input.bytes, options, db, out, &mut io::stderr())
+        .map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
     let unpacking = Outcome::of(&input.name, &input.diagnostics);
     Ok(if lost { Outcome::Lost } else { unpacking })
 }
@@ -74,10 +72,10 @@ fn json(input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
     diagnostics.extend(dump.diagnostics.iter().cloned());
     sections::write(&dump, db, &mut lines);
     if let Some(gpu) = database::gpu(&dump, db) {
-        diagnostics.extend(stream::write(&Case::new(&dump, gpu), &mut lines));
+        diagnostics.extend(stream::write(&Case::new(&dump, gpu), input.bytes.len(), &mut lines));
     }
     sections::end(&diagnostics, &mut lines);
-    lines.flush();
+    lines.end();
     Ok(Outcome::of(&input.name, &diagnostics))
 }
 
@@ -93,7 +91,7 @@ fn around_hang(json: bool, input: &Input, db: &Db, out: &mut Output) -> Result<O
         sections::header(&dump, db, &mut lines);
         around::json(&case, &stop, &mut lines);
         sections::end(&diagnostics, &mut lines);
-        lines.flush();
+        lines.end();
     } else {
         around::text(&case, &stop, out.look, out);
         let _ = writeln!(out, "{}", database::line(db.identity()));
@@ -112,24 +110,35 @@ impl<'o> Lines<'o> {
     const FULL: usize = 64 << 10;
 
     fn new(out: &'o mut dyn Write) -> Lines<'o> {
-        Lines { buffer: Vec::with_capacity(Lines::FULL * 2), out, broken: false }
+        Lines { buffer: Vec::with_capacity(Lines::FULL), out, broken: false }
     }
 
     fn push(&mut self, record: &impl serde::Serialize) {
-        if self.broken {
-            return;
-        }
-        // Writing to a Vec does not fail, and no record has a map with keys that are not strings.
-        if serde_json::to_writer(&mut self.buffer, record).is_ok() {
+        if !self.broken {
+            // Only a failed write fails: no record has a map with keys that are not strings.
+            self.broken = serde_json::to_writer(&mut *self, record).is_err();
             self.buffer.push(b'\n');
-        }
-        if self.buffer.len() >= Lines::FULL {
-            self.flush();
         }
     }
 
-    fn flush(&mut self) {
-        self.broken |= self.out.write_all(&self.buffer).is_err();
+    fn end(mut self) {
+        let _ = self.flush();
+    }
+}
+
+/// What the serializer writes to: a long record goes out in pieces.
+impl Write for Lines<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= Lines::FULL - 512 {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.out.write_all(&self.buffer);
         self.buffer.clear();
+        written
     }
 }

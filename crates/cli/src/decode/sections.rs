@@ -118,6 +118,10 @@ struct Entry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ttbr0: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    asid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ptes: Option<[Hex; 4]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dir: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
@@ -127,7 +131,7 @@ struct Entry<'a> {
     history: &'a [[i32; 8]],
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Data>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "bytes", skip_serializing_if = "Option::is_none")]
     span: Option<[u64; 2]>,
 }
 
@@ -238,6 +242,16 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             ..Entry::default()
         });
     }
+    if let Some(p) = &dump.page_tables {
+        lines.push(&Entry {
+            ty: "page-tables",
+            ttbr0: p.ttbr0.map(Hex::wide),
+            asid: p.asid,
+            ptes: p.ptes.map(|ptes| ptes.map(Hex::wide)),
+            span: span(p.span),
+            ..Entry::default()
+        });
+    }
     for r in &dump.rings {
         lines.push(&Entry {
             ty: "ring",
@@ -297,6 +311,7 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
                 location: block.location,
                 bank: Some(bank.index),
                 usptp: bank.usptp,
+                context: bank.context,
                 size: Some(u64::from(bank.size)),
                 data: data(bank.data.as_ref()),
                 span: span(block.span),
@@ -332,7 +347,7 @@ struct DiagnosticLine<'a> {
     ty: &'static str,
     severity: &'static str,
     message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "bytes", skip_serializing_if = "Option::is_none")]
     span: Option<[u64; 2]>,
 }
 

@@ -20,7 +20,7 @@ use unwedge_postmortem::hang::{self, Stop};
 const MAX_GAP: usize = 1 << 20;
 
 /// Walks every ring. Returns what was left out.
-pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+pub fn write(case: &Case<'_>, input_bytes: usize, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let gpu = case.gpu;
     let mut diagnostics = Vec::new();
     for stretch in stretches(case, hang::locate(case).as_ref()) {
@@ -31,7 +31,7 @@ pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
             iova: stretch.iova.map(Hex::wide),
             dwords: stretch.dwords.len(),
         });
-        let mut walker = Walker::new(gpu, &case.memory, Options::default());
+        let mut walker = Walker::new(gpu, &case.memory, options(input_bytes));
         let mut sink = JsonSink { gpu, lines, spent: false };
         walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut sink);
         if sink.spent {
@@ -41,6 +41,11 @@ pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
         }
     }
     diagnostics
+}
+
+/// Every dword walked makes a line at most; buffers that are called again and again must not make an endless listing.
+pub fn options(input_bytes: usize) -> Options {
+    Options { budget: (512 << 10) + input_bytes as u64, ..Options::default() }
 }
 
 /// What of a ring is walked.
@@ -391,6 +396,7 @@ impl JsonSink<'_, '_> {
 
     fn draw(&mut self, state: &State, d: &Draw<'_>) {
         let gpu = self.gpu;
+        let regs = state.current_regs();
         let opcode = match d.packet.header {
             Header::Operation { opcode, .. } => Some(opcode),
             _ => None,
@@ -413,15 +419,16 @@ impl JsonSink<'_, '_> {
             instances: d.instances,
             indirect: d.indirect.map(Hex::wide),
             event: d.event.map(|e| Named::new(gpu, "vgt_event_type", e)),
-            modes: modes(state.enable_mask),
+            modes: modes(state.modes()),
             bin: [state.bin.x1, state.bin.y1, state.bin.x2, state.bin.y2],
-            registers: state
-                .regs
+            registers: regs
                 .iter_rewritten()
+                // A draw that does not end the span of writes leaves them to the one that does.
+                .take_while(|_| d.summary)
                 .map(|offset| StateRegister {
                     offset: Hex::offset(offset),
                     name: gpu.reg(offset).map(|r| r.name()),
-                    value: Hex::dword(state.regs.raw(offset)),
+                    value: Hex::dword(regs.raw(offset)),
                 })
                 .collect(),
         });

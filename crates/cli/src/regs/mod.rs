@@ -117,9 +117,9 @@ impl<'d> Lookup<'d> {
             .collect();
         let hint = match elsewhere.as_slice() {
             [] => "try a pattern such as '*STATUS*', or --space gmu|control|pipe|sqe".to_owned(),
-            names => format!("{} has it", names.join(", ")),
+            names => format!("known on {}", names.join(", ")),
         };
-        format!("{query}: not known on {}; {hint}", chip.generation)
+        format!("{query}: not on {}; {hint}", chip.generation)
     }
 }
 

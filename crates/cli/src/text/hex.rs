@@ -66,17 +66,23 @@ fn address(text: &mut Text<'_>, iova: u64, level: usize, wide: bool, highlight: 
     }
 }
 
+const ROW_OF_ZEROS: &str = "00000000 00000000 00000000 00000000\t|................|";
+
 /// A heading with the size in bytes, then rows of four dwords with their 16 characters.
 pub fn hex_ascii(text: &mut Text<'_>, dwords: Dwords<'_>, bytes: u64, level: usize) {
     text.tabs(level).str("-----------------------------------------------").end();
     text.tabs(level).dec(bytes).str(" (0x").hex(bytes, 1).str(") bytes").end();
     let dwords = dwords.take(usize::try_from(bytes.div_ceil(4)).unwrap_or(usize::MAX));
     for at in (0..dwords.len()).step_by(4) {
-        if text.is_broken() {
+        if text.ended().is_some() {
             return;
         }
         text.tabs(level).hex(4 * at as u64, 6).str(": ");
         let row = dwords.skip(at).take(4);
+        if row.stored().is_empty() && row.len() == 4 {
+            text.str(ROW_OF_ZEROS).end();
+            continue;
+        }
         for (i, dword) in row.iter().enumerate() {
             if i > 0 {
                 text.byte(b' ');
@@ -100,7 +106,7 @@ mod tests {
 
     fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out);
+        let mut text = Text::new(&mut out, u64::MAX);
         write(&mut text);
         text.finish();
         String::from_utf8(out).unwrap()
@@ -108,7 +114,7 @@ mod tests {
 
     #[test]
     fn runs_of_zeros_become_a_star() {
-        let mut dwords = vec![0; 40];
+        let mut dwords = [0; 40];
         (dwords[8], dwords[39]) = (7, 9);
         let listed = written(|t| rows(t, Dwords::from(&dwords[..]), Some(0x1000), 0, true, false));
         let zeros = " 00000000".repeat(7);

@@ -115,7 +115,7 @@ mod tests {
 
     fn marks(marker: &mut Marker, iova: u64, dwords: u64) -> bool {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out);
+        let mut text = Text::new(&mut out, u64::MAX);
         marker.reached(iova, dwords, &mut text, false);
         text.finish();
         !out.is_empty()

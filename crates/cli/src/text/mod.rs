@@ -16,10 +16,11 @@ mod summary;
 pub use disasm::{Shader, disassemble};
 pub use hex::hex_ascii;
 pub use marker::{Marker, Target};
-pub use out::Text;
+pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
 use crate::text::registers::Special;
+use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
@@ -75,25 +76,35 @@ const MISSING_KEPT: usize = 64;
 pub struct CffText<'t, 'o, 'd> {
     text: &'t mut Text<'o>,
     gpu: Gpu<'d>,
-    memory: &'d Memory,
+    memory: &'t Memory,
     options: Options,
     /// Where the command processor stopped.
     marker: Marker,
-    /// What selector fields have chosen so far; they keep their choice from packet to packet.
-    variants: Variants,
     layouts: Layouts<'d>,
     special: Special,
     streams: Vec<Open>,
+    carry: Carry<'d>,
+    /// Draws shown at each IB level, since the stream of that level began.
+    draws: [u32; LEVELS],
+    lost: Lost,
+}
+
+/// What a listing remembers from one stream to the next.
+#[derive(Default)]
+pub struct Carry<'d> {
+    /// What selector fields have chosen so far; they keep their choice from packet to packet.
+    pub variants: Variants,
     /// A write to a register needs a CP_WAIT_FOR_IDLE first (a2xx, a3xx).
     needs_wfi: bool,
-    mode: Mode<'d>,
+    /// Name of the render mode or marker, or its number.
+    render_mode: Option<Cow<'d, str>>,
+    thread: Option<&'d str>,
+    skip_ib2_global: bool,
+    skip_ib2_local: bool,
     /// Nesting of the scopes that Turnip marks with CP_NOP.
     scopes: i64,
     /// The low half of an address whose high half is a register of its own (a5xx).
     address_low: u32,
-    /// Draws shown at each IB level, since the stream of that level began.
-    draws: [u32; LEVELS],
-    lost: Lost,
 }
 
 /// IB levels that can be told apart.
@@ -117,16 +128,6 @@ impl Open {
     fn at(level: usize) -> Open {
         Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
     }
-}
-
-/// Modes shown at draws.
-#[derive(Default)]
-struct Mode<'d> {
-    /// Name of the render mode or marker, or its number.
-    render: Option<std::borrow::Cow<'d, str>>,
-    thread: Option<&'d str>,
-    skip_ib2_global: bool,
-    skip_ib2_local: bool,
 }
 
 /// Packet layouts and enums, looked up once.
@@ -185,9 +186,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     pub fn new(
         text: &'t mut Text<'o>,
         gpu: Gpu<'d>,
-        memory: &'d Memory,
+        memory: &'t Memory,
         options: Options,
         marker: Marker,
+        carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
         CffText {
             text,
@@ -195,22 +197,18 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             memory,
             options,
             marker,
-            variants: Variants::default(),
             layouts: Layouts::new(gpu),
             special: Special::new(gpu),
             streams: vec![Open::at(0)],
-            needs_wfi: false,
-            mode: Mode::default(),
-            scopes: 0,
-            address_low: 0,
+            carry,
             draws: [0; LEVELS],
             lost: Lost::default(),
         }
     }
 
-    /// What could not be shown.
-    pub fn into_lost(self) -> Lost {
-        self.lost
+    /// What the listing of the next stream needs, and what could not be shown.
+    pub fn finish(self) -> (Carry<'d>, Lost) {
+        (self.carry, self.lost)
     }
 
     fn level(&self) -> usize {
@@ -238,7 +236,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         }
     }
 
-    fn memory_at(&self, iova: u64) -> Option<Dwords<'d>> {
+    fn memory_at(&self, iova: u64) -> Option<Dwords<'t>> {
         if iova == 0 { None } else { self.memory.dwords(iova) }
     }
 
@@ -246,7 +244,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
         let mut i = 0;
         while let Some(dword) = dwords.get(i) {
-            let Some(entry) = layout.at(i as u32, &self.variants) else { break };
+            let Some(entry) = layout.at(i as u32, &self.carry.variants) else { break };
             let Some(ty) = entry.ty() else { break };
             let mut value = u64::from(dword);
             i += 1;
@@ -259,12 +257,12 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             self.text.level(level);
             let palette = &self.options.palette;
             if ty.is_bitset() {
-                ty.write(value, &mut self.variants, palette, self.text.buffer());
+                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
             } else {
                 self.text.str("{ ").str(palette.name);
                 names::write(entry, palette, self.text);
                 self.text.str(palette.reset).str(" = ");
-                ty.write(value, &mut self.variants, palette, self.text.buffer());
+                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
                 self.text.str(" }");
             }
             self.text.end();
@@ -273,42 +271,40 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     fn enter(&mut self, stream: &Stream<'_>) {
         let level = self.level();
-        let inner = level
-            + if matches!(stream.kind, StreamKind::Indirect) { 1 } else { self.enter_kind(stream, level) };
-        if matches!(stream.kind, StreamKind::Indirect) {
-            self.marker.descend();
-            self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
-        }
-        if let Some(draws) = self.draws.get_mut(self.marker.level()) {
-            *draws = 0;
-        }
-        self.streams.push(Open::at(inner));
-    }
-
-    /// What is printed in front of a nested stream that is not an IB; how much deeper its listing is.
-    fn enter_kind(&mut self, stream: &Stream<'_>, level: usize) -> usize {
-        let iterations = match stream.kind {
-            StreamKind::Bin { index } => Some(("bin ", index)),
-            StreamKind::DrawTable { index } => Some(("draw ", index)),
-            _ => None,
-        };
-        if let Some((what, index)) = iterations {
-            self.marker.descend();
-            self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
-            if !self.options.summary {
-                self.text.level(level + 1).str(what).dec(u64::from(index)).end();
-            }
-            return 1;
-        }
-        match stream.kind {
+        let deeper = match stream.kind {
+            StreamKind::Indirect => self.call(stream),
+            StreamKind::Bin { index } => self.iteration("bin ", index, stream, level),
+            StreamKind::DrawTable { index } => self.iteration("draw ", index, stream, level),
             StreamKind::Group { .. } => {
                 self.hex(stream.dwords, stream.iova, level + 2);
                 self.marker.descend();
+                2
             }
-            StreamKind::Mode => self.marker.descend(),
-            _ => {}
+            StreamKind::Mode => {
+                self.marker.descend();
+                2
+            }
+            StreamKind::Amble | StreamKind::Embedded => 2,
+        };
+        if let Some(draws) = self.draws.get_mut(self.marker.level()) {
+            *draws = 0;
         }
-        2
+        self.streams.push(Open::at(level + deeper));
+    }
+
+    /// A buffer that the hardware counts as an IB; returns how much deeper its listing is.
+    fn call(&mut self, stream: &Stream<'_>) -> usize {
+        self.marker.descend();
+        self.marker.stream(stream.iova.unwrap_or(0), stream.claimed);
+        1
+    }
+
+    /// One of several buffers that a packet runs in turn.
+    fn iteration(&mut self, what: &str, index: u32, stream: &Stream<'_>, level: usize) -> usize {
+        if !self.options.summary {
+            self.text.level(level + 1).str(what).dec(u64::from(index)).end();
+        }
+        self.call(stream)
     }
 
     fn leave(&mut self, stream: &Stream<'_>) {
@@ -421,6 +417,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
 impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        if self.text.ended().is_some() {
+            return Flow::Skip;
+        }
         match event {
             Event::Packet(packet) => self.packet(state, packet),
             Event::PacketEnd(packet) => self.packet_end(packet),

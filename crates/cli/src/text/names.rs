@@ -7,7 +7,9 @@ use unwedge_hw::{Palette, Reg, Registers};
 pub fn write_at(space: Registers<'_>, offset: u32, palette: &Palette, text: &mut Text<'_>) {
     match space.at(offset) {
         Some(reg) => write(reg, palette, text),
-        None => drop(text.str(palette.error).prefixed_hex(u64::from(offset)).str(palette.reset)),
+        None => {
+            text.str(palette.error).prefixed_hex(u64::from(offset)).str(palette.reset);
+        }
     }
 }
 

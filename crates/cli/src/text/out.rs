@@ -10,18 +10,31 @@ const PIECE: usize = 64 << 10;
 pub struct Text<'o> {
     buffer: Vec<u8>,
     out: &'o mut dyn Write,
-    broken: bool,
+    /// Bytes that may still be handed on.
+    left: u64,
+    end: Option<End>,
     /// Dwords of code that may still be shown.
     pub(super) code_budget: usize,
 }
 
+/// Why text is not written any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The receiver does not take it.
+    Refused,
+    /// There is more of it than allowed.
+    TooLong,
+}
+
 impl<'o> Text<'o> {
-    /// Text that goes to `out`.
-    pub fn new(out: &'o mut dyn Write) -> Text<'o> {
+    /// Text that goes to `out`, at most about `limit` bytes of it: a few lines of a hostile dump may stand for more
+    /// than anybody can read.
+    pub fn new(out: &'o mut dyn Write, limit: u64) -> Text<'o> {
         Text {
             buffer: Vec::with_capacity(PIECE + (PIECE >> 2)),
             out,
-            broken: false,
+            left: limit,
+            end: None,
             code_budget: super::disasm::CODE_BUDGET,
         }
     }
@@ -139,17 +152,27 @@ impl<'o> Text<'o> {
     /// Hands everything on.
     pub fn finish(&mut self) {
         self.hand_on(1);
-        self.broken |= self.out.flush().is_err();
+        if self.out.flush().is_err() {
+            self.end = Some(End::Refused);
+        }
     }
 
-    /// Whether the receiver is gone, so that writing more is pointless.
-    pub fn is_broken(&self) -> bool {
-        self.broken
+    /// Whether writing more is pointless, and why.
+    pub fn ended(&self) -> Option<End> {
+        self.end
     }
 
     fn hand_on(&mut self, from: usize) {
         if self.buffer.len() >= from {
-            self.broken = self.broken || self.out.write_all(&self.buffer).is_err();
+            if self.end.is_none() {
+                match self.left.checked_sub(self.buffer.len() as u64) {
+                    None => self.end = Some(End::TooLong),
+                    Some(left) => self.left = left,
+                }
+                if self.out.write_all(&self.buffer).is_err() {
+                    self.end = Some(End::Refused);
+                }
+            }
             self.buffer.clear();
         }
     }
@@ -163,7 +186,7 @@ mod tests {
 
     fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
         let mut out = Vec::new();
-        let mut text = Text::new(&mut out);
+        let mut text = Text::new(&mut out, u64::MAX);
         write(&mut text);
         text.finish();
         String::from_utf8(out).unwrap()
@@ -172,16 +195,27 @@ mod tests {
     #[test]
     fn numbers() {
         assert_eq!(
-            written(|t| drop(t.hex(0, 1).byte(b' ').hex(0x1f, 4).byte(b' ').hex(0x1_0000_0000, 8))),
+            written(|t| {
+                t.hex(0, 1).byte(b' ').hex(0x1f, 4).byte(b' ').hex(0x1_0000_0000, 8);
+            }),
             "0 001f 100000000"
         );
         assert_eq!(
-            written(|t| drop(t.hex(0xdead, 16).byte(b' ').hex(0xdeadd00d, 8))),
+            written(|t| {
+                t.hex(0xdead, 16).byte(b' ').hex(0xdeadd00d, 8);
+            }),
             "000000000000dead deadd00d"
         );
-        assert_eq!(written(|t| drop(t.prefixed_hex(0).byte(b' ').prefixed_hex(16))), "0 0x10");
         assert_eq!(
-            written(|t| drop(t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7))),
+            written(|t| {
+                t.prefixed_hex(0).byte(b' ').prefixed_hex(16);
+            }),
+            "0 0x10"
+        );
+        assert_eq!(
+            written(|t| {
+                t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7);
+            }),
             "0 18446744073709551615 -7"
         );
     }
@@ -189,17 +223,38 @@ mod tests {
     #[test]
     fn floats_are_at_least_eight_wide() {
         assert_eq!(
-            written(|t| drop(t.float(1.0_f32.to_bits()).byte(b'|').float((-20000.5_f32).to_bits()))),
+            written(|t| {
+                t.float(1.0_f32.to_bits()).byte(b'|').float((-20000.5_f32).to_bits());
+            }),
             "1.000000|-20000.500000"
         );
         assert_eq!(
-            written(|t| drop(t.float(f32::INFINITY.to_bits()).byte(b'|').float(0xffc0_0000))),
+            written(|t| {
+                t.float(f32::INFINITY.to_bits()).byte(b'|').float(0xffc0_0000);
+            }),
             "     inf|    -nan"
         );
     }
 
     #[test]
+    fn a_limit_ends_the_text() {
+        let mut out = Vec::new();
+        let mut text = Text::new(&mut out, 3 * PIECE as u64);
+        while text.ended().is_none() {
+            text.str("line").end();
+        }
+        assert_eq!(text.ended(), Some(End::TooLong));
+        let before = out.len();
+        assert!((3 * PIECE..=5 * PIECE).contains(&before));
+    }
+
+    #[test]
     fn levels_end_in_an_x() {
-        assert_eq!(written(|t| drop(t.level(1).level(9))), "\t\tx");
+        assert_eq!(
+            written(|t| {
+                t.level(1).level(9);
+            }),
+            "\t\tx"
+        );
     }
 }

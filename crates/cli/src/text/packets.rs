@@ -28,7 +28,7 @@ impl<'d> CffText<'_, '_, 'd> {
             Op::IndirectBuffer | Op::IndirectBufferPfd | Op::IndirectBufferChain => {
                 self.indirect(packet, level)
             }
-            Op::WaitForIdle => self.needs_wfi = false,
+            Op::WaitForIdle => self.carry.needs_wfi = false,
             Op::RegRmw => self.read_modify_write(p, level),
             Op::RegToMem | Op::MemToReg => self.register_and_memory(p, level),
             Op::MemWrite => self.memory_write(packet, level),
@@ -67,7 +67,9 @@ impl<'d> CffText<'_, '_, 'd> {
             }
             Op::SetConstant => self.set_constant(state, packet, level),
             Op::ImLoadImmediate => self.load_immediate(p, level),
-            Op::SetMarker => self.mode.render = self.marker_name("a6xx_marker", p.get(0).unwrap_or(0) & 0xf),
+            Op::SetMarker => {
+                self.carry.render_mode = self.marker_name("a6xx_marker", p.get(0).unwrap_or(0) & 0xf)
+            }
             Op::SetRenderMode => self.render_mode(p, level),
             Op::ComputeCheckpoint if !quiet => {
                 let dwords = p.get(if p.len() == 8 { 7 } else { 4 }).unwrap_or(0);
@@ -76,14 +78,20 @@ impl<'d> CffText<'_, '_, 'd> {
             Op::SetAmble if !quiet => self.text.level(level).str("addr=").hex(address(p, 0), 1).end(),
             Op::ThreadControl => {
                 let threads = self.gpu.enumeration("cp_thread");
-                self.mode.thread = name_of(threads, p.get(0).unwrap_or(0) & 3);
+                self.carry.thread = name_of(threads, p.get(0).unwrap_or(0) & 3);
             }
-            Op::SkipIb2EnableGlobal => self.mode.skip_ib2_global = p.get(0).unwrap_or(0) != 0,
-            Op::SkipIb2EnableLocal => self.mode.skip_ib2_local = p.get(0).unwrap_or(0) != 0,
+            Op::SkipIb2EnableGlobal => self.carry.skip_ib2_global = p.get(0).unwrap_or(0) != 0,
+            Op::SkipIb2EnableLocal => self.carry.skip_ib2_local = p.get(0).unwrap_or(0) != 0,
             Op::StartBin if self.memory_at(address(p, 1)).is_some() => self.pass(packet, 6),
             Op::FixedStrideDrawTable if self.memory_at(address(p, 0)).is_some() => self.pass(packet, 6),
             _ => {}
         }
+    }
+
+    /// A payload dword. Where a packet is shorter than what it is, listings read on behind it.
+    fn arg(&self, packet: &Packet<'_>, i: usize) -> u32 {
+        let behind = || self.memory_at(at(packet, i as u64)?)?.get(0);
+        packet.payload.get(i).or_else(behind).unwrap_or(0)
     }
 
     /// The listing comes to where a called buffer returns to, `dwords` behind the packet's header.
@@ -103,14 +111,16 @@ impl<'d> CffText<'_, '_, 'd> {
     fn nop(&mut self, p: Dwords<'_>) {
         let mut text = p;
         match p.get(0) {
-            Some(NOP_MESSAGE) => drop(self.text.str("### ")),
+            Some(NOP_MESSAGE) => {
+                self.text.str("### ");
+            }
             Some(NOP_BEGIN) => {
-                self.scopes = self.scopes.saturating_add(1);
-                self.text.str(">>> #").int(self.scopes).str(": ");
+                self.carry.scopes = self.carry.scopes.saturating_add(1);
+                self.text.str(">>> #").int(self.carry.scopes).str(": ");
             }
             Some(NOP_END) => {
-                self.text.str("<<< #").int(self.scopes).str(": ");
-                self.scopes = self.scopes.saturating_sub(1);
+                self.text.str("<<< #").int(self.carry.scopes).str(": ");
+                self.carry.scopes = self.carry.scopes.saturating_sub(1);
             }
             _ if self.options.markers => {
                 self.characters(text);
@@ -150,12 +160,12 @@ impl<'d> CffText<'_, '_, 'd> {
     fn read_modify_write(&mut self, p: Dwords<'_>, level: usize) {
         let [reg, and, or] = [0, 1, 2].map(|i| p.get(i).unwrap_or(0));
         let palette = self.options.palette;
-        let shown = [(!self.options.summary, None), (self.needs_wfi, Some("NEEDS WFI: "))];
+        let shown = [(!self.options.summary, None), (self.carry.needs_wfi, Some("NEEDS WFI: "))];
         for (_, front) in shown.into_iter().filter(|(shown, _)| *shown) {
             match front {
-                None => drop(self.text.level(level)),
-                Some(front) => drop(self.text.str(front)),
-            }
+                None => self.text.level(level),
+                Some(front) => self.text.str(front),
+            };
             self.text.str("rmw (");
             names::write_at(self.space(), reg & 0xffff, &palette, self.text);
             self.text.str(" & 0x").hex(u64::from(and), 8).str(") | 0x").hex(u64::from(or), 8).str(")").end();
@@ -188,7 +198,7 @@ impl<'d> CffText<'_, '_, 'd> {
     /// CP_DRAW_INDX and CP_DRAW_INDX_2 (a2xx, a3xx).
     fn old_draw(&mut self, packet: &Packet<'_>, level: usize) {
         let p = packet.payload;
-        let [initiator, count] = [1, 2].map(|i| p.get(i).unwrap_or(0));
+        let [initiator, count] = [1, 2].map(|i| self.arg(packet, i));
         let [primitive, source] = [initiator & 0x1f, initiator >> 6 & 3];
         let ib = self.marker.level();
         let number = self.draws.get(ib).copied().unwrap_or(0);
@@ -218,7 +228,7 @@ impl<'d> CffText<'_, '_, 'd> {
                     self.indices(dwords, Some(iova), size, bytes, level);
                 }
             }
-            self.needs_wfi = true;
+            self.carry.needs_wfi = true;
         }
     }
 
@@ -250,7 +260,7 @@ impl<'d> CffText<'_, '_, 'd> {
         let mut count = p.get(2).unwrap_or(0);
         let Some(layout) = self.gpu.domain("CP_DRAW_INDIRECT_MULTI") else { return };
         let place = |name: &str, this: &Self| {
-            layout.index_of(name, &this.variants).map(|i| i as usize).filter(|&i| i != 0)
+            layout.index_of(name, &this.carry.variants).map(|i| i as usize).filter(|&i| i != 0)
         };
         if let Some(at) = place("INDIRECT_COUNT", self) {
             let limit = match self.memory_at(address(p, at)).and_then(|m| m.get(0)) {
@@ -273,7 +283,7 @@ impl<'d> CffText<'_, '_, 'd> {
 
     fn render_mode(&mut self, p: Dwords<'_>, level: usize) {
         let mode = p.get(0).unwrap_or(0);
-        self.mode.render = name_of(self.gpu.enumeration("render_mode_cmd"), mode).map(Cow::Borrowed);
+        self.carry.render_mode = name_of(self.gpu.enumeration("render_mode_cmd"), mode).map(Cow::Borrowed);
         if p.len() < 5 || self.options.summary {
             return;
         }

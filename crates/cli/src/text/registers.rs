@@ -76,7 +76,9 @@ impl RegisterPrinter<'_, '_> {
         text.str(": ");
         match space.at(pair.reg).and_then(|e| e.ty()) {
             Some(ty) => ty.write(pair.value, variants, self.palette, text.buffer()),
-            None => drop(text.hex(pair.value, 8)),
+            None => {
+                text.hex(pair.value, 8);
+            }
         }
     }
 
@@ -242,7 +244,7 @@ impl CffText<'_, '_, '_> {
         let Some(open) = self.streams.last_mut() else { return };
         let (op, plain, level) = (open.op, open.plain, open.level + 2);
         let banked = (0x2000..0x2400).contains(&reg);
-        if self.needs_wfi && !banked && (plain || op == Op::SetConstant) {
+        if self.carry.needs_wfi && !banked && (plain || op == Op::SetConstant) {
             self.text.str("NEEDS WFI: ");
             names::write_at(self.space(), reg, &palette, self.text);
             self.text.str(" (").hex(u64::from(reg), 1).str(")").end();
@@ -273,13 +275,13 @@ impl CffText<'_, '_, '_> {
         if shown {
             let printer =
                 RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
-            printer.line(pair, level, |reg| state.regs.raw(reg), &mut self.variants, self.text);
+            printer.line(pair, level, |reg| state.regs.raw(reg), &mut self.carry.variants, self.text);
         }
         let Some(beside) = self.special.beside(pair.reg) else { return };
         let dword = pair.value & 0xffff_ffff;
-        let joined = u64::from(self.address_low) | dword << 32;
+        let joined = u64::from(self.carry.address_low) | dword << 32;
         match beside {
-            Beside::Low => self.address_low = pair.value as u32,
+            Beside::Low => self.carry.address_low = pair.value as u32,
             Beside::Samplers { count } if in_summary => {
                 self.samplers_at(joined, state.regs.raw(count), level + 1);
             }

@@ -21,13 +21,13 @@ impl CffText<'_, '_, '_> {
         if self.gpu.generation() < Generation::A5xx {
             return;
         }
-        self.text.level(level).str("mode: ").str(self.mode.render.as_deref().unwrap_or("(null)"));
-        if let Some(thread) = self.mode.thread {
+        self.text.level(level).str("mode: ").str(self.carry.render_mode.as_deref().unwrap_or("(null)"));
+        if let Some(thread) = self.carry.thread {
             self.text.byte(b':').str(thread);
         }
         self.text.end();
-        self.text.level(level).str("skip_ib2: g=").dec(self.mode.skip_ib2_global.into());
-        self.text.str(", l=").dec(self.mode.skip_ib2_local.into()).end();
+        self.text.level(level).str("skip_ib2: g=").dec(self.carry.skip_ib2_global.into());
+        self.text.str(", l=").dec(self.carry.skip_ib2_local.into()).end();
     }
 
     fn registers_at_draw(&mut self, state: &State, draw: &Draw<'_>, level: usize) {

@@ -1,0 +1,48 @@
+//! The full text of a dump, as `decode` and `crashdec` print it. Synthetic dumps, and those of `UNWEDGE_DATA`.
+
+#[path = "../../capture/tests/data/mod.rs"]
+mod data;
+
+use divan::Bencher;
+use divan::counter::BytesCount;
+use unwedge_base::Generation;
+use unwedge_cli::crashdec;
+use unwedge_hw::Db;
+use unwedge_testkit::devcore::DevcoreBuilder;
+
+fn main() {
+    divan::main();
+}
+
+fn list(bencher: Bencher<'_, '_>, dumps: &[Vec<u8>], summary: bool) {
+    let options = crashdec::Options { summary, ..crashdec::Options::default() };
+    let db = Db::builtin();
+    let bytes: usize = dumps.iter().map(Vec::len).sum();
+    let mut out = Vec::with_capacity(8 << 20);
+    bencher.counter(BytesCount::new(bytes)).bench_local(|| {
+        for dump in dumps {
+            out.clear();
+            crashdec::run(dump, &options, &db, &mut out, &mut std::io::sink()).expect("a dump");
+        }
+        out.len()
+    });
+}
+
+fn real() -> Vec<Vec<u8>> {
+    data::dumps().into_iter().map(|(_, text)| text).collect()
+}
+
+#[divan::bench]
+fn synthetic(bencher: Bencher<'_, '_>) {
+    list(bencher, &[DevcoreBuilder::complete(Generation::A6xx).text()], false);
+}
+
+#[divan::bench]
+fn every_real_dump(bencher: Bencher<'_, '_>) {
+    list(bencher, &real(), false);
+}
+
+#[divan::bench]
+fn every_real_dump_summary(bencher: Bencher<'_, '_>) {
+    list(bencher, &real(), true);
+}

@@ -1,0 +1,111 @@
+//! `unwedge crashdec` as a program: what it prints for real dumps, its options, its exit status.
+//!
+//! The dumps and what Mesa's crashdec prints for them are taken from `UNWEDGE_DATA` (by default `../shared/data` beside
+//! the workspace), every row of `adreno/devcoredump/index.csv`.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use unwedge_testkit::devcore::DevcoreBuilder;
+
+fn crashdec(args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
+        .arg("crashdec")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = input.to_vec();
+    // A program that stops on its options does not read.
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("the program ends");
+    feeder.join().expect("the input is fed");
+    output
+}
+
+fn data() -> PathBuf {
+    match std::env::var_os("UNWEDGE_DATA") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+    }
+}
+
+fn decompressed(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    flate2::read::MultiGzDecoder::new(fs::File::open(path).expect("a file of the index"))
+        .read_to_end(&mut bytes)
+        .expect("gzip");
+    bytes
+}
+
+#[test]
+fn prints_what_mesas_crashdec_prints() {
+    let folder = data().join("adreno/devcoredump");
+    let Ok(index) = fs::read_to_string(folder.join("index.csv")) else {
+        println!("skipped: no {}", folder.join("index.csv").display());
+        return;
+    };
+    for row in index.lines().skip(1).filter(|row| !row.is_empty()) {
+        let [dump, options, expected] = row.split(',').collect::<Vec<_>>()[..] else { panic!("row {row}") };
+        let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join(dump.trim_end_matches(".gz"));
+        fs::write(&input, decompressed(&folder.join(dump))).expect("a temporary file");
+        let input = input.to_str().expect("a path in UTF-8");
+        let args: Vec<&str> = options.split(' ').chain([input]).collect();
+        let output = crashdec(&args, b"");
+        assert_eq!(output.status.code(), Some(0), "{dump}: {}", String::from_utf8_lossy(&output.stderr));
+
+        let expected = decompressed(&folder.join(expected));
+        let mut wanted = expected.split(|&c| c == b'\n');
+        for (number, line) in output.stdout.split(|&c| c == b'\n').enumerate() {
+            let wanted =
+                wanted.next().unwrap_or_else(|| panic!("{dump}: line {} is one too many", number + 1));
+            let text = String::from_utf8_lossy;
+            assert_eq!(text(line), text(wanted), "{dump}: line {}", number + 1);
+        }
+        assert_eq!(wanted.next(), None, "{dump}: ends early");
+    }
+}
+
+#[test]
+fn reads_standard_input_by_default() {
+    let dump = DevcoreBuilder::a6xx().register(0x210, 5).text();
+    let output = crashdec(&["-s"], &dump);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("\nGot chip_id=0x6"), "{shown}");
+    assert!(shown.contains("\n\t00000005\tRBBM_STATUS: { "), "{shown}");
+}
+
+#[test]
+fn exit_status_and_usage() {
+    let usage = crashdec(&["-x"], b"");
+    assert_eq!(usage.status.code(), Some(2));
+    assert!(usage.stdout.is_empty());
+    let told = String::from_utf8_lossy(&usage.stderr).into_owned();
+    assert!(told.contains("\tcrashdec [-achmsv] [-f FILE]\n"), "{told}");
+    assert_eq!(crashdec(&["-h"], b"").status.code(), Some(2));
+
+    assert_eq!(crashdec(&[], b"nothing of the kind\n").status.code(), Some(1));
+    assert_eq!(crashdec(&["-f", "/nonexistent/dump"], b"").status.code(), Some(1));
+    let dump = DevcoreBuilder::a6xx().register(0x210, 5).text();
+    let broken = crashdec(&[], &dump[..dump.len() - 2]);
+    assert_eq!(broken.status.code(), Some(3));
+    assert!(!broken.stderr.is_empty());
+}
+
+#[test]
+fn the_usage_is_that_of_mesas_crashdec() {
+    let path = data().join("adreno/usage/crashdec.txt");
+    let Ok(expected) = fs::read_to_string(&path) else {
+        println!("skipped: no {}", path.display());
+        return;
+    };
+    let told = crashdec(&["-h"], b"").stderr;
+    let told = String::from_utf8_lossy(&told);
+    let from = told.find("Usage:").expect("a usage text");
+    assert_eq!(told[from..].trim_end(), expected.trim_end());
+}
