@@ -28,9 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let source = fs::read_to_string(&path).map_err(|e| format!("{shown}: {e}"))?;
         let isa = text::read(&source).map_err(|e| format!("{shown}: {e}"))?;
         let rows = compile::compile(&isa).map_err(|e| format!("{shown}: {e}"))?;
-        let strings = format!("{name}.strings");
-        fs::write(Path::new(&out).join(&strings), &rows.strings)?;
-        let source = emit::emit(&name.to_uppercase(), &rows, &strings);
+        let source = emit::emit(&name.to_uppercase(), &rows);
         fs::write(Path::new(&out).join(format!("{name}.rs")), source)?;
     }
     Ok(())

@@ -17,11 +17,13 @@ pub const AFUC_INSTRUCTION: Root = afuc::INSTRUCTION;
 #[rustfmt::skip]
 mod ir3 {
     use crate::table::{Root, Table, expr::Binary::*, rows::{*, Node::*, Op::*, Piece::*, Type::*}};
+    use std::borrow::Cow;
     include!(concat!(env!("OUT_DIR"), "/ir3.rs"));
 }
 
 #[rustfmt::skip]
 mod afuc {
     use crate::table::{Root, Table, expr::Binary::*, rows::{*, Node::*, Op::*, Piece::*, Type::*}};
+    use std::borrow::Cow;
     include!(concat!(env!("OUT_DIR"), "/afuc.rs"));
 }

@@ -7,7 +7,7 @@
 //!
 //! Never: decoding.
 
-use super::expr::{self, Expr};
+use super::expr::{self, Binary, Expr};
 use super::model::{Bitset, Case, Field, Isa, Item, Row};
 use super::rows::*;
 use super::tree;
@@ -55,7 +55,7 @@ const MAX_DEPTH: usize = 12;
 /// The rows of a table, owned.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    pub strings: String,
+    pub texts: Vec<String>,
     pub roots: Vec<RootRow>,
     pub nodes: Vec<Node>,
     pub picks: Vec<u32>,
@@ -150,7 +150,7 @@ struct Compiler<'m> {
     families: Vec<(usize, Vec<usize>)>,
     enums: HashMap<&'m str, u32>,
     texts: HashMap<String, Text>,
-    pool_picks: Pool<Op>,
+    pool_code: Pool<Op>,
     pool_cands: Pool<Cand>,
     pool_fields: Pool<FieldRow>,
     pool_pieces: Pool<Piece>,
@@ -226,7 +226,7 @@ impl<'m> Compiler<'m> {
             families,
             enums: HashMap::new(),
             texts: HashMap::new(),
-            pool_picks: Pool::new(),
+            pool_code: Pool::new(),
             pool_cands: Pool::new(),
             pool_fields: Pool::new(),
             pool_pieces: Pool::new(),
@@ -241,8 +241,8 @@ impl<'m> Compiler<'m> {
         if let Some(text) = self.texts.get(text) {
             return *text;
         }
-        let new = Text { at: self.rows.strings.len() as u32, len: text.len() as u32 };
-        self.rows.strings.push_str(text);
+        let new = Text(self.rows.texts.len() as u32);
+        self.rows.texts.push(text.to_owned());
         self.texts.insert(text.to_owned(), new);
         new
     }
@@ -377,6 +377,8 @@ impl<'m> Compiler<'m> {
     fn scope(&mut self, leaf: u32, place: &Place<'_>) -> Result<Scope> {
         let mut shows = Vec::new();
         let mut names = BTreeMap::new();
+        // Conditions that do not hold where a later template is shown.
+        let mut refuted = Vec::new();
         for owner in self.chain(place.bitset).collect::<Vec<_>>() {
             for index in 0..self.bitsets[owner].parts.len() {
                 let part = &self.bitsets[owner].parts[index];
@@ -405,23 +407,27 @@ impl<'m> Compiler<'m> {
                 let when = self.condition(place, when)?;
                 let asserts = self.pool_asserts.add(&mut self.rows.asserts, asserts);
                 let parts = match &case.show {
-                    Some(template) => Some(self.template(template, place)?),
+                    Some(template) => Some(self.template(template, place, &refuted, when)?),
                     None => None,
                 };
                 shows.push(Show { when, asserts, parts });
+                if parts.is_some() {
+                    refuted.push(when);
+                }
             }
         }
         let shows = self.pool_shows.add(&mut self.rows.shows, shows);
         let mut rows = Vec::new();
         for name in names.into_keys() {
-            let cands = self.cands(place, name)?;
+            let cands = self.cands(place, name, &[], NONE)?;
             rows.push(NameRow { name: self.text(name), cands });
         }
         let names = self.pool_names.add(&mut self.rows.names, rows);
         Ok(Scope { leaf, shows, names })
     }
 
-    fn template(&mut self, template: &str, place: &Place<'_>) -> Result<Span> {
+    /// The pieces of a template that is shown when `when` holds and none of `refuted` does.
+    fn template(&mut self, template: &str, place: &Place<'_>, refuted: &[u32], when: u32) -> Result<Span> {
         let mut pieces = Vec::new();
         let mut rest = template;
         while let Some((literal, field)) = rest.split_once('{') {
@@ -437,7 +443,7 @@ impl<'m> Compiler<'m> {
                 "" => {}
                 "NAME" => pieces.push(Piece::Name),
                 _ => {
-                    let cands = self.cands(place, name)?;
+                    let cands = self.cands(place, name, refuted, when)?;
                     pieces.push(Piece::Field { name: self.text(name), cands });
                 }
             }
@@ -478,15 +484,22 @@ impl<'m> Compiler<'m> {
         }
     }
 
-    fn cands(&mut self, place: &Place<'_>, name: &str) -> Result<Span> {
+    fn cands(&mut self, place: &Place<'_>, name: &str, refuted: &[u32], holds: u32) -> Result<Span> {
         let mut meanings = Vec::new();
         self.meanings(place, name, None, &mut meanings);
         let mut cands = Vec::new();
         for meaning in &meanings {
             let when = self.condition(meaning.place, meaning.when)?;
+            if when != NONE && refuted.contains(&when) {
+                continue;
+            }
+            let when = if when == holds { NONE } else { when };
             let field = self.field(meaning)?;
             let field = self.pool_fields.add(&mut self.rows.fields, vec![field]).at;
             cands.push(Cand { when, field });
+            if when == NONE {
+                break;
+            }
         }
         Ok(self.pool_cands.add(&mut self.rows.cands, cands))
     }
@@ -548,7 +561,7 @@ impl<'m> Compiler<'m> {
         if deepest(&code) > MAX_STACK {
             return Err(CompileError::Depth { owner: case_owner(self.bitsets[place.bitset].bitset) });
         }
-        Ok(self.pool_picks.add(&mut self.rows.code, code).at)
+        Ok(self.pool_code.add(&mut self.rows.code, code).at)
     }
 
     fn code(
@@ -581,13 +594,24 @@ impl<'m> Compiler<'m> {
             Expr::Generation => vec![Op::Generation],
             Expr::Not(inner) => {
                 let mut code = self.steps(place, inner, expr, depth, open)?;
-                code.push(Op::Not);
+                match code[..] {
+                    [Op::Bits { low, width }] => code = vec![Op::Compare { low, width, op: Binary::Eq, with: 0 }],
+                    _ => code.push(Op::Not),
+                }
                 code
             }
             Expr::Binary(op, left, right) => {
                 let mut code = self.steps(place, left, expr, depth, open)?;
-                code.extend(self.steps(place, right, expr, depth, open)?);
-                code.push(Op::Binary(*op));
+                let right = self.steps(place, right, expr, depth, open)?;
+                match (&code[..], &right[..]) {
+                    (&[Op::Bits { low, width }], &[Op::Push(with)]) => {
+                        code = vec![Op::Compare { low, width, op: *op, with }];
+                    }
+                    _ => {
+                        code.extend(right);
+                        code.push(Op::Binary(*op));
+                    }
+                }
                 code
             }
             Expr::Field(name) => {
@@ -664,7 +688,7 @@ fn deepest(code: &[Op]) -> usize {
     let (mut now, mut most) = (0usize, 0);
     for op in code {
         match op {
-            Op::Push(_) | Op::Bits { .. } | Op::Generation | Op::Absent { .. } => now += 1,
+            Op::Push(_) | Op::Bits { .. } | Op::Compare { .. } | Op::Generation | Op::Absent { .. } => now += 1,
             Op::Binary(_) | Op::SkipUnless(_) => now = now.saturating_sub(1),
             // What follows is the other way to the same value.
             Op::Skip(_) => now = now.saturating_sub(1),

@@ -3,8 +3,8 @@
 use super::compile::Rows;
 use std::fmt::Debug;
 
-/// The source of one static; `strings_file` is the file next to it that holds the pool of texts.
-pub fn emit(name: &str, rows: &Rows, strings_file: &str) -> String {
+/// The source of one static.
+pub fn emit(name: &str, rows: &Rows) -> String {
     fn list<T: Debug>(name: &str, rows: &[T]) -> String {
         format!("{name}: &{rows:?},\n")
     }
@@ -24,14 +24,14 @@ pub fn emit(name: &str, rows: &Rows, strings_file: &str) -> String {
         list("values", &rows.values),
         list("code", &rows.code),
     ];
+    let texts: String = rows.texts.iter().map(|text| format!("Cow::Borrowed({text:?}), ")).collect();
     let root = rows.roots.iter().position(|root| {
-        let name = root.name.at as usize..(root.name.at + root.name.len) as usize;
-        rows.strings.get(name) == Some("instruction")
+        rows.texts.get(root.name.0 as usize).is_some_and(|name| name == "instruction")
     });
     let instruction =
         root.map_or_else(String::new, |at| format!("pub(super) const INSTRUCTION: Root = Root({at});\n"));
     format!(
-        "{instruction}pub(super) static {name}: Table<'static> = Table {{\nstrings: include_str!({strings_file:?}),\n{}}};\n",
+        "{instruction}pub(super) static {name}: Table<'static> = Table {{\ntexts: &[{texts}],\n{}}};\n",
         body.concat()
     )
 }

@@ -3,11 +3,13 @@
 use super::compile::{CompileError, Rows, compile};
 use super::model::Isa;
 use super::types::Table;
+use std::borrow::Cow;
 
 /// Owns the rows a [`Table`] reads.
 #[derive(Clone, Debug)]
 pub struct OwnedTable {
     rows: Rows,
+    texts: Vec<Cow<'static, str>>,
 }
 
 impl OwnedTable {
@@ -16,14 +18,16 @@ impl OwnedTable {
     /// # Errors
     /// What the description refers to and does not define, bits beyond a word, endless nesting.
     pub fn new(isa: &Isa) -> Result<OwnedTable, CompileError> {
-        Ok(OwnedTable { rows: compile(isa)? })
+        let mut rows = compile(isa)?;
+        let texts = std::mem::take(&mut rows.texts).into_iter().map(Cow::Owned).collect();
+        Ok(OwnedTable { rows, texts })
     }
 
     /// The table.
     pub fn table(&self) -> Table<'_> {
         let rows = &self.rows;
         Table {
-            strings: &rows.strings,
+            texts: &self.texts,
             roots: &rows.roots,
             nodes: &rows.nodes,
             picks: &rows.picks,

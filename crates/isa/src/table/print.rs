@@ -98,9 +98,12 @@ fn signed(value: i64, out: &mut Vec<u8>) {
 fn hex(value: u64, out: &mut Vec<u8>) {
     let digits = (64 - value.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {
-        let digit = (value >> (digit * 4) & 15) as u8;
-        out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
+        out.push(hex_digit((value >> (digit * 4) & 15) as u8));
     }
+}
+
+fn hex_digit(digit: u8) -> u8 {
+    if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }
 }
 
 /// As C's `%f`: six decimals, `inf`, `nan` with the sign of the bits.
@@ -157,6 +160,7 @@ impl Faults<'_> {
 /// All 32-bit words of a bitset in hexadecimal, the most significant first.
 pub(crate) fn words(bits: u128, width: u32, out: &mut Vec<u8>) {
     for word in (0..width.div_ceil(32).min(4)).rev() {
-        let _ = write!(out, "{:08x}", (bits >> (word * 32)) as u32);
+        let value = (bits >> (word * 32)) as u32;
+        out.extend((0..8).rev().map(|digit| hex_digit((value >> (digit * 4) & 15) as u8)));
     }
 }

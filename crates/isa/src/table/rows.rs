@@ -7,12 +7,9 @@ use super::expr::Binary;
 /// No such index.
 pub const NONE: u32 = u32::MAX;
 
-/// A text in the table's pool.
+/// Index of a text of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Text {
-    pub at: u32,
-    pub len: u32,
-}
+pub struct Text(pub u32);
 
 /// Consecutive rows of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -182,6 +179,13 @@ pub enum Op {
         width: u8,
     },
     Generation,
+    /// Bits of the word, compared with a constant.
+    Compare {
+        low: u8,
+        width: u8,
+        op: Binary,
+        with: i64,
+    },
     Not,
     Binary(Binary),
     /// Takes a value; when it is 0, skips that many steps.

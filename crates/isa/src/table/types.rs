@@ -3,11 +3,12 @@
 use super::expr::Binary;
 use super::read::Decoded;
 use super::rows::*;
+use std::borrow::Cow;
 
 /// A flattened description of one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'t> {
-    pub(crate) strings: &'t str,
+    pub(crate) texts: &'t [Cow<'static, str>],
     pub(crate) roots: &'t [RootRow],
     pub(crate) nodes: &'t [Node],
     pub(crate) picks: &'t [u32],
@@ -79,7 +80,7 @@ pub(crate) fn rows<T>(all: &[T], span: Span) -> &[T] {
 /// `width` bits from `low` on, at most 64.
 #[inline]
 pub(crate) fn bits(word: u128, low: u8, width: u8) -> u64 {
-    let value = (word >> (low & 127)) as u64;
+    let value = if low < 64 && low + width <= 64 { word as u64 >> low } else { (word >> (low & 127)) as u64 };
     if width >= 64 { value } else { value & ((1 << width) - 1) }
 }
 
@@ -92,7 +93,7 @@ pub(crate) fn ones(low: u8, width: u8) -> u128 {
 impl<'t> Table<'t> {
     #[inline]
     pub(crate) fn text(&self, text: Text) -> &'t str {
-        self.strings.get(text.at as usize..text.at.saturating_add(text.len) as usize).unwrap_or_default()
+        self.texts.get(text.0 as usize).map_or("", |text| text)
     }
 
     #[inline]
@@ -218,6 +219,19 @@ impl<'t> Table<'t> {
         generation: u32,
         absent: &mut impl FnMut(Text, u16, u8) -> u64,
     ) -> u64 {
+        if let Some(&[Op::Compare { low, width, op, with }, Op::End, ..]) = self.code.get(code as usize..) {
+            return binary(op, bits(word, low, width) as i64, with) as u64;
+        }
+        self.run(code, word, generation, absent)
+    }
+
+    fn run(
+        &self,
+        code: u32,
+        word: u128,
+        generation: u32,
+        absent: &mut impl FnMut(Text, u16, u8) -> u64,
+    ) -> u64 {
         let mut stack = [0i64; MAX_STACK];
         let mut top = 0usize;
         let mut at = code as usize;
@@ -226,6 +240,7 @@ impl<'t> Table<'t> {
             let value = match *op {
                 Op::Push(value) => value,
                 Op::Bits { low, width } => bits(word, low, width) as i64,
+                Op::Compare { low, width, op, with } => binary(op, bits(word, low, width) as i64, with),
                 Op::Generation => i64::from(generation),
                 Op::Absent { name, expr, up } => absent(name, expr, up) as i64,
                 Op::Not => {
@@ -283,6 +298,7 @@ impl<'t> Table<'t> {
     }
 }
 
+#[inline]
 pub(crate) fn binary(op: Binary, a: i64, b: i64) -> i64 {
     match op {
         Binary::Or => i64::from(a != 0 || b != 0),
