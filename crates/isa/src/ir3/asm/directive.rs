@@ -240,11 +240,11 @@ impl<'t> Cursor<'t> {
     /// An integer, or a float's bits.
     fn value(&mut self) -> Result<u32, Failed> {
         self.skip_blanks();
-        if let Some((value, used)) = number::float(self.rest().as_bytes()) {
-            if self.rest()[..used].contains('.') {
-                self.pos += used;
-                return Ok(number::single(value) as u32);
-            }
+        if let Some((value, used)) = number::float(self.rest().as_bytes())
+            && self.rest()[..used].contains('.')
+        {
+            self.pos += used;
+            return Ok(number::single(value) as u32);
         }
         self.number().map(|value| value as u32)
     }

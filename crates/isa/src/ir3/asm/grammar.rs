@@ -113,9 +113,23 @@ pub(super) struct Rule {
     pub conditions: Vec<(ExprId, bool)>,
     /// Bits that are set where neither the text nor what follows from it says otherwise.
     pub unshown: u64,
+    /// ASCII bytes that its text can start with, one bit each; all of them if it may be empty.
+    pub starts: u128,
+    /// The same of what follows the last comma, where that is known; of whole instructions.
+    pub last_starts: u128,
 }
 
 impl Rule {
+    /// Whether its text may start with this byte.
+    pub fn may_start(&self, byte: u8) -> bool {
+        starts_with(self.starts, byte)
+    }
+
+    /// Whether what follows the last comma may start with this byte.
+    pub fn may_start_last(&self, byte: u8) -> bool {
+        starts_with(self.last_starts, byte)
+    }
+
     /// The instruction's name, for looking the rule up.
     pub fn name(&self) -> &[u8] {
         let name = self.ops.iter().find_map(|op| match op {
@@ -124,6 +138,78 @@ impl Rule {
         });
         name.unwrap_or_default()
     }
+}
+
+impl Op {
+    /// Bytes that what it reads can start with, and whether it may read nothing.
+    pub fn starts(&self, enums: &[Texts]) -> (u128, bool) {
+        const DIGITS: u128 = 0x3ff << b'0';
+        match self {
+            Op::Text(text) | Op::Name(text) => {
+                text.iter().find(|&&b| b != b' ').map_or((0, true), |&b| (byte_bit(b), false))
+            }
+            Op::Flag { text, .. } => (text.first().map_or(0, |&b| byte_bit(b)), true),
+            Op::Unsigned(_) => (DIGITS, false),
+            Op::Signed(_) => (DIGITS | byte_bit(b'-'), false),
+            Op::Hex(_) | Op::Float(_) | Op::Branch(_) => (u128::MAX, false),
+            Op::Offset { required, .. } => (byte_bit(b'+') | byte_bit(b'-'), !required),
+            Op::Enum { of, .. } => {
+                let texts = enums.get(of.0 as usize).map_or(&[][..], |texts| &texts.texts);
+                let starts =
+                    texts.iter().filter_map(|(text, _)| text.first()).fold(DIGITS, |a, &b| a | byte_bit(b));
+                (starts, texts.iter().any(|(text, _)| text.is_empty()))
+            }
+            Op::Any(rules) => (
+                rules.iter().fold(0, |starts, rule| starts | rule.starts),
+                rules.iter().any(|rule| rule.starts == u128::MAX),
+            ),
+            Op::Unordered(items) => {
+                let starts = items.iter().filter_map(|item| item.ops.first()).map(|op| op.starts(enums).0);
+                (starts.fold(0, |all, starts| all | starts), !items.iter().any(|item| item.required))
+            }
+        }
+    }
+}
+
+fn starts_with(starts: u128, byte: u8) -> bool {
+    if byte < 128 { starts >> byte & 1 == 1 } else { starts == u128::MAX }
+}
+
+/// Whether what an operation reads may have a comma in it.
+fn may_hold_comma(op: &Op) -> bool {
+    match op {
+        Op::Text(text) | Op::Name(text) | Op::Flag { text, .. } => text.contains(&b','),
+        Op::Any(rules) => rules.iter().flat_map(|rule| &rule.ops).any(may_hold_comma),
+        Op::Unordered(items) => items.iter().flat_map(|item| &item.ops).any(may_hold_comma),
+        _ => false,
+    }
+}
+
+/// Bytes that can follow the last comma of a template's text; all of them if that is not plain to see.
+pub(super) fn last_starts(ops: &[Op], enums: &[Texts]) -> u128 {
+    let Some(at) = ops.iter().rposition(may_hold_comma) else { return u128::MAX };
+    match &ops[at] {
+        Op::Text(text) if text.ends_with(b", ") => starts(&ops[at + 1..], enums),
+        _ => u128::MAX,
+    }
+}
+
+/// The bit of an ASCII byte.
+fn byte_bit(byte: u8) -> u128 {
+    1u128.checked_shl(u32::from(byte)).unwrap_or(0)
+}
+
+/// Bytes that a template's text can start with; all of them if it may be empty.
+pub(super) fn starts(ops: &[Op], enums: &[Texts]) -> u128 {
+    let mut all = 0;
+    for op in ops {
+        let (starts, empty) = op.starts(enums);
+        all |= starts;
+        if !empty {
+            return all;
+        }
+    }
+    u128::MAX
 }
 
 /// The texts of an enum, longest first.
@@ -163,6 +249,16 @@ impl Expr {
 
     /// The value for a word. What the stack does not hold is zero.
     pub fn eval(&self, word: u64) -> i64 {
+        match self.steps[..] {
+            [Step::Bits(window)] => window.take(word) as i64,
+            [Step::Bits(window), Step::Const(value), Step::Binary(op)] => {
+                binary(op, window.take(word) as i64, value)
+            }
+            _ => self.run(word),
+        }
+    }
+
+    fn run(&self, word: u64) -> i64 {
         let mut stack = [0i64; MAX_STACK + 1];
         let mut depth = 0usize;
         let mut at = 0usize;

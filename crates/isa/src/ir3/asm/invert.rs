@@ -1,6 +1,6 @@
 //! Turns the table's display templates round: what they print is what the rules read.
 
-use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window};
+use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, last_starts, starts};
 use crate::table::Table;
 use crate::table::rows::{self, Assert, Cand, FieldRow, Piece, Show, Span, Type};
 use std::collections::HashMap;
@@ -46,8 +46,11 @@ impl Inversion<'_> {
         let mut rules = self.forms(root.leaves, root.scopes, 0, 0);
         for rule in &mut rules {
             rule.ops = arranged(named(std::mem::take(&mut rule.ops)));
+            rule.last_starts = last_starts(&rule.ops, &self.grammar.enums);
         }
         rules.retain(|rule| !rule.name().is_empty());
+        // Templates that say all outright are read with less effort.
+        rules.sort_by_cached_key(|rule| derived(&rule.ops));
         rules
     }
 
@@ -189,7 +192,7 @@ impl Inversion<'_> {
         match &mut rules[..] {
             [only] if only.conditions.is_empty() && only.fixed == 0 => only.ops.pop(),
             rules if rules.iter().all(|rule| rule.ops.is_empty()) => None,
-            _ => Some(Op::Any(rules.into())),
+            _ => Some(self.one_of(rules)),
         }
     }
 
@@ -245,9 +248,16 @@ impl Inversion<'_> {
                 }
                 // Longer templates first: a shorter one may be the beginning of a longer one.
                 rules.sort_by_key(|rule| std::cmp::Reverse(rule.ops.len()));
-                Some(Op::Any(rules.into()))
+                Some(self.one_of(rules))
             }
         }
+    }
+
+    fn one_of(&self, mut rules: Vec<Rule>) -> Op {
+        for rule in &mut rules {
+            rule.starts = starts(&rule.ops, &self.grammar.enums);
+        }
+        Op::Any(rules.into())
     }
 
     fn unshown(&self, leaf: &str, names: Span) -> u64 {
@@ -309,6 +319,20 @@ impl Inversion<'_> {
     fn text(&self, text: rows::Text) -> &'static str {
         self.table.text(text)
     }
+}
+
+/// How many values of a template are derived ones.
+fn derived(ops: &[Op]) -> usize {
+    let count = |op: &Op| match op {
+        Op::Flag { target, .. }
+        | Op::Unsigned(target)
+        | Op::Enum { target, .. }
+        | Op::Offset { target, .. } => usize::from(matches!(target, Target::Derived { .. })),
+        Op::Any(rules) => rules.iter().map(|rule| derived(&rule.ops)).sum(),
+        Op::Unordered(items) => items.iter().map(|item| derived(&item.ops)).sum(),
+        _ => 0,
+    };
+    ops.iter().map(count).sum()
 }
 
 /// Numbers may be written in ways that are not printed: in decimal for hexadecimal, `- 5` for `+ -5`.

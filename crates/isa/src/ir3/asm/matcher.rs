@@ -5,7 +5,7 @@
 
 use super::grammar::{ExprId, Grammar, Item, Op, Rule, Target, Texts, Window};
 use super::number;
-use super::solve::take_apart;
+use super::solve::only_answer;
 
 /// Claims of one instruction; no template comes near.
 const MOST_CLAIMS: usize = 32;
@@ -204,6 +204,11 @@ impl<'a> Matcher<'a> {
         self.text.get(self.pos).copied().unwrap_or(0)
     }
 
+    /// The next byte that is no blank.
+    fn upcoming(&self) -> u8 {
+        self.rest().iter().copied().find(|b| !matches!(b, b' ' | b'\t')).unwrap_or(0)
+    }
+
     fn previous(&self) -> u8 {
         self.pos.checked_sub(1).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ')
     }
@@ -227,10 +232,20 @@ impl<'a> Matcher<'a> {
 
     fn rule(&mut self, rule: &Rule) -> Fit {
         self.set(rule.fixed, rule.value)?;
+        // A condition on what the template is yet to read is met or not met afterwards.
+        let known = self.known;
         for &(expr, holds) in &rule.conditions {
-            self.claim(expr, u64::from(holds), CONDITION)?;
+            if self.grammar.expr(expr).reads & !known == 0 {
+                self.claim(expr, u64::from(holds), CONDITION)?;
+            }
         }
-        self.ops(&rule.ops)
+        self.ops(&rule.ops)?;
+        for &(expr, holds) in &rule.conditions {
+            if self.grammar.expr(expr).reads & !known != 0 {
+                self.claim(expr, u64::from(holds), CONDITION)?;
+            }
+        }
+        Ok(())
     }
 
     fn ops(&mut self, ops: &[Op]) -> Fit {
@@ -272,12 +287,13 @@ impl<'a> Matcher<'a> {
                 let mask = Window { low: 0, width: bits }.ones();
                 let claim = Claim { expr, value: value & mask, mask };
                 let unknown = self.grammar.expr(expr).reads & !self.known;
-                if mask != 1 && unknown != 0 {
-                    if let Some(word) = take_apart(self.grammar, self.word, unknown, &claim) {
-                        self.word = word;
-                        self.known |= unknown;
-                        return Ok(());
-                    }
+                if mask != 1
+                    && unknown != 0
+                    && let Some(word) = only_answer(self.grammar, self.word, unknown, &claim)
+                {
+                    self.word = word;
+                    self.known |= unknown;
+                    return Ok(());
                 }
                 self.claim(expr, value, mask)
             }
@@ -386,6 +402,10 @@ impl<'a> Matcher<'a> {
         let Some(&first) = text.first() else { return false };
         let start = self.pos;
         self.skip_between(first);
+        if self.next() != first {
+            self.pos = start;
+            return false;
+        }
         // A modifier ends where its word ends: `.s` is not the start of `.s2en`.
         if self.rest().starts_with(text)
             && (first != b'.' || !self.text.get(self.pos + text.len()).is_some_and(|&b| is_word(b)))
@@ -475,7 +495,7 @@ impl<'a> Matcher<'a> {
                 self.pos = start;
                 return self.put(target, *value);
             }
-            if rest.starts_with(text) {
+            if rest.first() == text.first() && rest.starts_with(text) {
                 let read_at = self.pos;
                 self.pos += text.len();
                 return self.put_read(target, *value, read_at);
@@ -497,10 +517,14 @@ impl<'a> Matcher<'a> {
         let at = self.choice_count;
         let first = if at < self.scripted { usize::from(self.choices[at].taken) } else { 0 };
         let mark = self.mark();
-        for (i, rule) in rules.iter().enumerate().skip(first) {
+        let next = self.upcoming();
+        let traced = self.trace.is_some();
+        let fits = |rule: &&Rule| traced || rule.may_start(next);
+        for (i, rule) in rules.iter().enumerate().skip(first).filter(|(_, rule)| fits(rule)) {
             if at < MOST_CHOICES {
-                self.choices[at] =
-                    Choice { taken: u8::try_from(i).unwrap_or(u8::MAX), of: rules.len().min(255) as u8 };
+                let last = rules.iter().rposition(|rule| fits(&rule)).unwrap_or(i);
+                let small = |index| u8::try_from(index).unwrap_or(u8::MAX);
+                self.choices[at] = Choice { taken: small(i), of: small(last).saturating_add(1) };
                 self.choice_count = at + 1;
             }
             if self.rule(rule).is_ok() {
@@ -517,6 +541,9 @@ impl<'a> Matcher<'a> {
         let mut read = 0u64;
         loop {
             let before = read;
+            if !matches!(self.upcoming(), b'(' | b'.') {
+                break;
+            }
             for (i, item) in items.iter().enumerate().take(64) {
                 if read >> i & 1 == 1 {
                     continue;
@@ -549,7 +576,7 @@ impl<'a> Matcher<'a> {
                 };
                 read |= u64::from(present) << i;
             }
-            if read == before || !matches!(self.next(), b'(' | b'.' | b' ') {
+            if read == before {
                 break;
             }
         }

@@ -137,10 +137,10 @@ impl Assembler {
                 }
             } else if !statement.is_empty() {
                 for padding in [("(rpt5)nop", nops), ("(sy)(ss)nop", syncs)] {
-                    if let (text, true) = padding {
-                        if let Ok(nop) = self.encode(text) {
-                            program.push(nop.word, line);
-                        }
+                    if let (text, true) = padding
+                        && let Ok(nop) = self.encode(text)
+                    {
+                        program.push(nop.word, line);
                     }
                 }
                 match self.encode(statement) {
@@ -265,8 +265,15 @@ fn try_rules(
     rules: &[u32],
     trace: Option<&mut Trace>,
 ) -> Option<Encoded> {
+    let traced = trace.is_some();
     let mut matcher = Matcher::new(grammar, text, trace);
+    let last = text.iter().rposition(|&b| b == b',').map_or(0, |comma| {
+        text[comma + 1..].iter().copied().find(|b| !matches!(b, b' ' | b'\t')).unwrap_or(0)
+    });
     for &rule in rules {
+        if !traced && !grammar.rules[rule as usize].may_start_last(last) {
+            continue;
+        }
         matcher.start_over();
         for way in 0..MOST_WAYS {
             let read = matcher.read(&grammar.rules[rule as usize]);

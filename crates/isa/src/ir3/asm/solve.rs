@@ -111,9 +111,22 @@ impl Search<'_> {
     }
 }
 
+/// The one way of making a claim true, where that is easy to see; `None` where it is not, or there are several.
+pub(super) fn only_answer(grammar: &Grammar, word: u64, unknown: u64, claim: &Claim) -> Option<u64> {
+    const FEW: u32 = 3;
+    if unknown.count_ones() > FEW {
+        return take_apart(grammar, word, unknown, claim);
+    }
+    let mut answers = (0..1u64 << unknown.count_ones())
+        .map(|choice| word | deposit(choice, unknown))
+        .filter(|&word| claim.holds(grammar, word));
+    let answer = answers.next()?;
+    answers.next().is_none().then_some(answer)
+}
+
 /// Solves a claim whose expression only moves bits about, so that there is one solution: each unknown bit is set if
 /// what it changes is wanted, and no two change the same. `None` for any other expression.
-pub(super) fn take_apart(grammar: &Grammar, word: u64, unknown: u64, claim: &Claim) -> Option<u64> {
+fn take_apart(grammar: &Grammar, word: u64, unknown: u64, claim: &Claim) -> Option<u64> {
     let expr = grammar.expr(claim.expr);
     let base = expr.eval(word) as u64;
     let wanted = (base ^ claim.value) & claim.mask;
