@@ -7,7 +7,7 @@
 
 use super::emu::{self, Emulator, Processor};
 use super::firmware::{Blob, Firmware, TABLE_LEN, id_of};
-use super::table::Insn;
+use super::insn::Insn;
 use super::text::{Label, push_comment, push_insn, push_register_comment, target};
 use super::{Names, asm};
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ pub struct Section {
 
 impl Section {
     /// The words of the section that hold code.
-    fn code<'w>(&self, words: &'w [u32]) -> &'w [u32] {
+    pub(super) fn code<'w>(&self, words: &'w [u32]) -> &'w [u32] {
         let section = words.get(self.start..self.end).unwrap_or_default();
         section.get(..self.table_at.unwrap_or(section.len())).unwrap_or_default()
     }
@@ -160,6 +160,9 @@ pub fn around(
     shown.filter_map(line).collect()
 }
 
+/// Words of a blob that [`Form::Exact`] takes for instructions; real firmware has about 20,000.
+const LARGEST: usize = 1 << 20;
+
 /// Instructions a bootstrap routine may run; those of real firmware take a few thousand.
 const BOOTSTRAP_STEPS: u64 = 200_000;
 
@@ -178,7 +181,8 @@ pub fn disassemble(bytes: &[u8], options: &Options, names: &dyn Names) -> Result
         let version = blob.version().ok_or(DisasmError::TooShort(bytes.len()))?;
         return Ok(mesa(&blob, version, known?, options, names));
     }
-    if let (Ok(firmware), Some(version)) = (known, blob.version()) {
+    let is_plausible = blob.words.len() <= LARGEST;
+    if let (Ok(firmware), Some(version), true) = (known, blob.version(), is_plausible) {
         let restores = |text: &str| {
             let source = asm::Options { file: String::new(), firmware: options.firmware };
             asm::assemble(text, &source, names).is_ok_and(|assembled| assembled == bytes)
@@ -335,8 +339,8 @@ impl Listing<'_> {
         let len = u32::try_from(code.len()).unwrap_or(u32::MAX);
         let (mut locals, mut functions) = (BTreeSet::new(), BTreeSet::new());
         for (at, &word) in (0u32..).zip(code) {
-            let Some((insn, row)) = Insn::decode(word, generation) else { continue };
-            match target(&insn, row, at, len) {
+            let Some((insn, _)) = Insn::decode(word, generation) else { continue };
+            match target(&insn, at, len) {
                 Some(Label::Local(place)) => locals.insert(place),
                 Some(Label::Function(place)) => functions.insert(place),
                 Some(Label::Outside(_)) | None => continue,
@@ -381,7 +385,7 @@ impl Listing<'_> {
 
     fn push_word(&self, out: &mut String, at: u32, word: u32, len: u32, table_at: Option<u32>) {
         let (firmware, names) = (self.firmware, self.names);
-        let Some((insn, row)) = Insn::decode(word, firmware.generation()) else {
+        let Some((insn, decoded)) = Insn::decode(word, firmware.generation()) else {
             if table_at.is_some_and(|table| word == firmware.payload_nop(table)) {
                 out.push_str("[#jumptbl]");
             } else {
@@ -390,20 +394,20 @@ impl Listing<'_> {
             }
             return;
         };
-        let label = target(&insn, row, at, len);
+        let label = target(&insn, at, len);
         if self.lossless && !keeps(&insn, word, label, firmware) {
             let _ = write!(out, "[{word:08x}]\t; ");
-            push_insn(out, &insn, row, label, firmware, names);
+            push_insn(out, &decoded, label, firmware, names);
             return;
         }
-        push_insn(out, &insn, row, label, firmware, names);
-        push_comment(out, &insn, row, firmware, names);
+        push_insn(out, &decoded, label, firmware, names);
+        push_comment(out, &insn, firmware, names);
     }
 }
 
 /// Whether the text of an instruction gives its word back.
 fn keeps(insn: &Insn, word: u32, label: Option<Label>, firmware: Firmware) -> bool {
-    use super::table::{Field, Op};
+    use super::insn::{Field, Op};
     let decimal = matches!(insn.op, Op::Swrite | Op::Sread)
         && insn.has(Field::PreIncrement)
         && insn.get(Field::SqeOffset) > 9;

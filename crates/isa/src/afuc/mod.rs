@@ -1,16 +1,17 @@
 //! afuc: the microcode of the command processor since a5xx (PFP and ME; SQE; SQE, BV and LPAC).
 //!
-//! One table ([`table`]) gives the encodings; decoder, encoder, disassembler and assembler read it. [`emu`] says what
-//! the instructions do. Never: I/O, register names of its own (they come through [`Names`]). Facts: Mesa 25.0, its
+//! The instruction table ([`crate::tables::AFUC`]) gives encodings and texts; disassembler and assembler read it through
+//! [`insn`]. [`emu`] says what the instructions do. Never: I/O, register names of its own (they come through [`Names`]). Facts: Mesa 25.0, its
 //! description of the encodings and its notes on the instruction set.
 
 pub mod asm;
 pub mod disasm;
 pub mod emu;
 mod firmware;
+pub mod insn;
 mod names;
-pub mod table;
 pub mod text;
+pub mod wait;
 
 pub use asm::assemble;
 pub use disasm::disassemble;

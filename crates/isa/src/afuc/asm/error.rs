@@ -86,7 +86,7 @@ pub enum Problem {
     SecureRegister,
     /// There is no encoding.
     #[error(transparent)]
-    Encode(#[from] super::super::table::EncodeError),
+    Encode(#[from] super::super::insn::EncodeError),
     /// No literal tells which firmware this is.
     #[error("which firmware? The first line must be its version, such as [016ee001]")]
     NoVersion,

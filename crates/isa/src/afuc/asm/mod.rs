@@ -11,7 +11,7 @@ mod parser;
 pub use error::{Error, Errors, Problem};
 
 use super::firmware::{Firmware, TABLE_LEN, id_of};
-use super::table::{Field, Insn, Op};
+use super::insn::{Field, Insn, Op};
 use super::{Names, Space};
 use parser::{Statement, Value, What};
 use std::collections::HashMap;

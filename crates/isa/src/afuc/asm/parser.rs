@@ -3,7 +3,7 @@
 //! A line that cannot be read becomes an error and is left out. Never looks a name up: that needs the firmware, which
 //! the source itself names.
 
-use super::super::table::{Alu, Field, Insn, Op, ROWS, Syntax};
+use super::super::insn::{Alu, Field, Insn, Op, Syntax};
 use super::error::{Error, Problem};
 use super::lexer::{Kind, Token, tokens};
 
@@ -266,10 +266,10 @@ impl<'s> Cursor<'_, 's> {
             "mov" => self.mov()?,
             "jump" => self.jump()?,
             _ => {
-                let mut rows = ROWS.iter().filter(|row| row.mnemonic == mnemonic);
-                let first = rows.next().ok_or(unknown)?;
-                let choices: Vec<(Op, Syntax)> =
-                    std::iter::once((first.op, first.syntax)).chain(rows.map(|r| (r.op, r.syntax))).collect();
+                let choices: Vec<Op> = Op::with_mnemonic(mnemonic).collect();
+                if choices.is_empty() {
+                    return Err(unknown);
+                }
                 self.operands(&choices)?
             }
         };
@@ -313,9 +313,9 @@ impl<'s> Cursor<'_, 's> {
 
     /// The operands of an instruction that has one or several operand lists; those of one mnemonic differ only in
     /// whether a source is a register, an immediate or a bit.
-    fn operands(&mut self, choices: &[(Op, Syntax)]) -> Parsed<Source<'s>> {
-        let find = |wanted: Syntax| choices.iter().find(|&&(_, syntax)| syntax == wanted).map(|&(op, _)| op);
-        let first = choices.first().map_or(Syntax::Nothing, |&(_, syntax)| syntax);
+    fn operands(&mut self, choices: &[Op]) -> Parsed<Source<'s>> {
+        let find = |wanted: Syntax| choices.iter().copied().find(|op| op.syntax() == wanted);
+        let first = choices.first().map_or(Syntax::Nothing, |op| op.syntax());
         let mut source = Source { insn: Insn::new(Op::Nop), values: Vec::new(), label: None };
         let op = match first {
             Syntax::Nothing => find(first),

@@ -3,7 +3,7 @@
 //! The order is the hardware's as far as known: sources, then the destination, then extra moves; a branch and the
 //! dispatch of `waitin` take effect after the delay slot.
 
-use super::super::table::{Alu, Field, Insn, Op};
+use super::super::insn::{Alu, Field, Insn, Op};
 use super::super::text::{ADDR, DATA, LR, REM};
 use super::log::{Fault, Stop};
 use super::{Emulator, Interrupted, pair};
@@ -31,8 +31,11 @@ impl Emulator<'_> {
     pub(super) fn execute(&mut self) -> Result<(), Stop> {
         let pc = self.pc;
         let word = *self.code.get(pc as usize).ok_or(Stop::Fault(Fault::OutsideCode(pc)))?;
-        let insn = match Insn::decode(word, self.firmware.generation()) {
-            Some((insn, _)) => insn,
+        let generation = self.firmware.generation();
+        let known =
+            self.decoded.entry(word).or_insert_with(|| Insn::decode(word, generation).map(|(insn, _)| insn));
+        let insn = match *known {
+            Some(insn) => insn,
             // A `nop` with a payload.
             None if word >> 27 == 0 => Insn::new(Op::Nop),
             None => return Err(Stop::Fault(Fault::Unknown { pc, word })),

@@ -21,10 +21,10 @@ pub use log::{Access, Fault, Place, Stop};
 pub use memory::Memory;
 
 use super::firmware::{Firmware, TABLE_LEN};
-use super::table::Insn;
+use super::insn::Insn;
 use super::{Names, Space, text};
 use special::Special;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Address the instructions are loaded at.
 pub const INSTRUCTION_BASE: u64 = 0x1000;
@@ -83,6 +83,8 @@ pub struct Emulator<'n> {
     names: &'n dyn Names,
     special: Special,
     code: Vec<u32>,
+    /// Words decoded so far: a loop decodes each once.
+    decoded: HashMap<u32, Option<Insn>>,
     pc: u32,
     gprs: [u32; 32],
     control: Vec<u32>,
@@ -123,6 +125,7 @@ impl<'n> Emulator<'n> {
             names,
             special: Special::new(firmware, names),
             code: code.to_vec(),
+            decoded: HashMap::new(),
             pc: 0,
             gprs: [0; 32],
             control: vec![0; CONTROL_REGISTERS],
@@ -227,11 +230,11 @@ impl<'n> Emulator<'n> {
         let word = *self.code.get(self.pc as usize)?;
         let mut out = String::new();
         match Insn::decode(word, self.firmware.generation()) {
-            Some((insn, row)) => {
+            Some((insn, decoded)) => {
                 let len = u32::try_from(self.code.len()).unwrap_or(u32::MAX);
-                let label = text::target(&insn, row, self.pc, len);
-                text::push_insn(&mut out, &insn, row, label, self.firmware, self.names);
-                text::push_comment(&mut out, &insn, row, self.firmware, self.names);
+                let label = text::target(&insn, self.pc, len);
+                text::push_insn(&mut out, &decoded, label, self.firmware, self.names);
+                text::push_comment(&mut out, &insn, self.firmware, self.names);
             }
             None => out.push_str(&format!("[{word:08x}]")),
         }
@@ -352,10 +355,13 @@ impl<'n> Emulator<'n> {
 
     /// Executes until something stops it, at most `steps` instructions. A breakpoint on the very first is passed.
     pub fn run(&mut self, steps: u64) -> Stop {
-        for done in 0..steps {
-            if done > 0 && self.breakpoints.contains(&self.pc) {
+        let mut last = self.pc;
+        for _ in 0..steps {
+            // Repetitions of the same instruction are one to whoever waits for it.
+            if self.pc != last && self.breakpoints.contains(&self.pc) {
                 return Stop::Breakpoint(self.pc);
             }
+            last = self.pc;
             if let Err(stop) = self.step() {
                 return stop;
             }

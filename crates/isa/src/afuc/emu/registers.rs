@@ -123,6 +123,10 @@ impl Emulator<'_> {
                 let mask = self.control_at(active);
                 self.set_control(active, mask | 1 << group)?;
             }
+        } else if let Some(word) =
+            special.draw_state_set_base.and_then(|base| offset.checked_sub(base)).filter(|&w| w < 2)
+        {
+            self.set_draw_state_base(word, value);
         } else if is(special.draw_state_select) {
             self.select_draw_state(value)?;
         }

@@ -30,6 +30,8 @@ pub struct Special {
     pub sds_base: Option<u32>,
     pub sds_dwords: Option<u32>,
     pub draw_state_set: Option<u32>,
+    /// a7xx: the address by way of a register, where `(sds2)` is not used.
+    pub draw_state_set_base: Option<u32>,
     pub draw_state_select: Option<u32>,
     pub draw_state_active: Option<u32>,
     pub draw_state_header: Option<u32>,
@@ -78,6 +80,7 @@ impl Special {
             sds_base: control("SDS_BASE"),
             sds_dwords: control("SDS_DWORDS"),
             draw_state_set: control("DRAW_STATE_SET_HDR"),
+            draw_state_set_base: control("DRAW_STATE_SET_BASE"),
             draw_state_select: control("DRAW_STATE_SEL"),
             draw_state_active: control("DRAW_STATE_ACTIVE_BITMASK"),
             draw_state_header: control("DRAW_STATE_HDR"),
