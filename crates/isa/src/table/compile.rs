@@ -595,7 +595,9 @@ impl<'m> Compiler<'m> {
             Expr::Not(inner) => {
                 let mut code = self.steps(place, inner, expr, depth, open)?;
                 match code[..] {
-                    [Op::Bits { low, width }] => code = vec![Op::Compare { low, width, op: Binary::Eq, with: 0 }],
+                    [Op::Bits { low, width }] => {
+                        code = vec![Op::Compare { low, width, op: Binary::Eq, with: 0 }]
+                    }
                     _ => code.push(Op::Not),
                 }
                 code
@@ -688,7 +690,9 @@ fn deepest(code: &[Op]) -> usize {
     let (mut now, mut most) = (0usize, 0);
     for op in code {
         match op {
-            Op::Push(_) | Op::Bits { .. } | Op::Compare { .. } | Op::Generation | Op::Absent { .. } => now += 1,
+            Op::Push(_) | Op::Bits { .. } | Op::Compare { .. } | Op::Generation | Op::Absent { .. } => {
+                now += 1
+            }
             Op::Binary(_) | Op::SkipUnless(_) => now = now.saturating_sub(1),
             // What follows is the other way to the same value.
             Op::Skip(_) => now = now.saturating_sub(1),

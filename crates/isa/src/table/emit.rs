@@ -25,9 +25,10 @@ pub fn emit(name: &str, rows: &Rows) -> String {
         list("code", &rows.code),
     ];
     let texts: String = rows.texts.iter().map(|text| format!("Cow::Borrowed({text:?}), ")).collect();
-    let root = rows.roots.iter().position(|root| {
-        rows.texts.get(root.name.0 as usize).is_some_and(|name| name == "instruction")
-    });
+    let root = rows
+        .roots
+        .iter()
+        .position(|root| rows.texts.get(root.name.0 as usize).is_some_and(|name| name == "instruction"));
     let instruction =
         root.map_or_else(String::new, |at| format!("pub(super) const INSTRUCTION: Root = Root({at});\n"));
     format!(

@@ -1,6 +1,8 @@
 //! Turns the table's display templates round: what they print is what the rules read.
 
-use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, last_starts, starts};
+use super::grammar::{
+    EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, last_starts, starts,
+};
 use crate::table::Table;
 use crate::table::rows::{self, Assert, Cand, FieldRow, Piece, Show, Span, Type};
 use std::collections::HashMap;
@@ -279,18 +281,36 @@ impl Inversion<'_> {
         }
         let always = [rows::Op::Push(1), rows::Op::End];
         let ops = if code == rows::NONE { &always } else { &self.table.code[code as usize..] };
-        let steps = ops.iter().map_while(|op| match *op {
-            rows::Op::Push(value) => Some(Step::Const(value)),
-            rows::Op::Bits { low, width } => Some(Step::Bits(Window { low, width })),
-            rows::Op::Generation => Some(Step::Const(i64::from(self.gpu_id))),
-            rows::Op::Not => Some(Step::Not),
-            rows::Op::Binary(op) => Some(Step::Binary(op)),
-            rows::Op::SkipUnless(steps) => Some(Step::SkipUnless(steps)),
-            rows::Op::Skip(steps) => Some(Step::Skip(steps)),
-            rows::Op::Absent { .. } => Some(Step::Const(0)),
-            rows::Op::End => None,
-        });
-        let expr = Expr::new(steps.collect());
+        // A comparison becomes three steps, so skips have to reach further over it.
+        let mut places = vec![0];
+        for op in ops.iter().take_while(|op| !matches!(op, rows::Op::End)) {
+            let steps = if matches!(op, rows::Op::Compare { .. }) { 3 } else { 1 };
+            places.push(places[places.len() - 1] + steps);
+        }
+        let skip = |at: usize, over: u16| {
+            let from = places[at + 1];
+            places.get(at + 1 + usize::from(over)).map_or(over, |to: &u16| to - from)
+        };
+        let mut steps = Vec::new();
+        for (at, op) in ops.iter().enumerate() {
+            let step = match *op {
+                rows::Op::Push(value) => Step::Const(value),
+                rows::Op::Bits { low, width } => Step::Bits(Window { low, width }),
+                rows::Op::Compare { low, width, op, with } => {
+                    steps.extend([Step::Bits(Window { low, width }), Step::Const(with)]);
+                    Step::Binary(op)
+                }
+                rows::Op::Generation => Step::Const(i64::from(self.gpu_id)),
+                rows::Op::Not => Step::Not,
+                rows::Op::Binary(op) => Step::Binary(op),
+                rows::Op::SkipUnless(over) => Step::SkipUnless(skip(at, over)),
+                rows::Op::Skip(over) => Step::Skip(skip(at, over)),
+                rows::Op::Absent { .. } => Step::Const(0),
+                rows::Op::End => break,
+            };
+            steps.push(step);
+        }
+        let expr = Expr::new(steps);
         let exprs = &mut self.grammar.exprs;
         let at = exprs.iter().position(|known| *known == expr).unwrap_or_else(|| {
             exprs.push(expr);
