@@ -638,6 +638,42 @@ fn an_a5xx_firmware_names_its_handlers_from_its_table() {
     assert!(text.contains("\n 16 10: 0003   ; CP_NOP\n"));
 }
 
+#[test]
+fn a_session_is_driven_by_lines() {
+    use unwedge_isa::afuc::emu::session::Session;
+    let db = Db::builtin();
+    let names = DbNames::new(&db);
+    let handlers = "CP_NOP:\nmov $02, $data\nmov $addr, 0x883\nmov $data, $02\nwaitin\nmov $01, $data\n";
+    let mut session = Session::new(boot(handlers, &names));
+    let mut say = |line: &str| {
+        let mut out = String::new();
+        assert!(session.command(line, &mut out), "{line}");
+        out
+    };
+    assert_eq!(say("s 2"), "\t0000: 016ee001  [016ee001]\n\t0001: 01000018  [01000018]\n");
+    assert_eq!(
+        say("s"),
+        "\t0002: 88010830  mov $01, 0x830\t; CP_SQE_INSTR_BASE\n              GPR:  $01: 00000830\n"
+    );
+    assert_eq!(say("r"), "stopped: packet done\n\t0012: 981f0806  mov $01, $data\n");
+    assert_eq!(say("r"), "stopped: waiting for a packet\n\t0012: 981f0806  mov $01, $data\n");
+    assert_eq!(say("b CP_NOP"), "set breakpoint at 0x13\n");
+    assert_eq!(say("p CP_NOP 0xbeef"), "");
+    assert_eq!(say("r"), "stopped: breakpoint at 0x13\n\t0013: 981f1006  mov $02, $data\n");
+    assert_eq!(say(""), "stopped: packet done\n\t0017: 981f0806  mov $01, $data\n");
+    assert_eq!(say("d g CP_SCRATCH[0].REG"), "              GPU:  CP_SCRATCH[0].REG: 0000beef\n");
+    assert_eq!(say("w m 0x1000 1 2"), "");
+    assert_eq!(say("d m 0x1004 1"), "              MEM:  0x0000000000001004: 0x00000002\n");
+    assert_eq!(say("w r $03 0x77"), "");
+    assert!(say("d r").contains("$03: 00000077\n"));
+    assert_eq!(say("d t"), "              TABLE: CP_NOP: 00000013\n");
+    assert_eq!(say("x"), "error: no command `x`: h for help\n");
+    assert_eq!(say("d c NO_SUCH"), "error: no register `NO_SUCH`\n");
+    assert_eq!(say("w c 0xffff 1"), "error: register 0xffff does not exist\n");
+    assert!(say("h").starts_with("s [N] "));
+    assert!(!session.command("q", &mut String::new()));
+}
+
 /// A generator of the same numbers each time.
 struct Numbers(u64);
 

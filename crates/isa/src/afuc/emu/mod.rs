@@ -15,6 +15,7 @@ mod memory;
 mod queue;
 mod registers;
 pub mod report;
+pub mod session;
 mod special;
 
 pub use log::{Access, Fault, Place, Stop};
