@@ -3,7 +3,7 @@
 //! It reads and writes strings only; whoever has a terminal or a script passes the lines.
 
 use super::super::Space;
-use super::log::{Place, Stop};
+use super::log::{Fault, Place, Stop};
 use super::report::{changes, place_line};
 use super::{Emulator, packet4, packet7};
 use std::fmt::Write as _;
@@ -31,6 +31,29 @@ An empty line repeats the last step or run. Numbers: 10, 0x10.
 const RUN_STEPS: u64 = 1_000_000;
 const MAX_DUMP: u64 = 4096;
 const MAX_STEPS_SHOWN: u64 = 10_000;
+
+/// Why a command is not done.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("no command `{0}`: h for help")]
+    Command(String),
+    #[error("expected {0}")]
+    Usage(&'static str),
+    #[error("`{0}` is no number")]
+    Number(String),
+    #[error("{0:#x} is over 32 bits")]
+    TooLarge(u64),
+    #[error("no register `{0}`")]
+    Register(String),
+    #[error("no interrupt handler, or in one already")]
+    Interrupt,
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+const DUMP_USAGE: &str = "d r, d s, d t, d c REG, d g REG, d p REG or d m ADDRESS [N]";
+const WRITE_USAGE: &str = "w r|s|c|g REG VALUE or w m ADDRESS VALUE...";
+const PACKET_USAGE: &str = "p NAME VALUE... or p @ADDRESS DWORDS";
 
 /// An emulator, and the last command that an empty line repeats.
 pub struct Session<'n> {
@@ -81,7 +104,7 @@ impl<'n> Session<'n> {
                 Ok(())
             }
             "q" | "quit" => return false,
-            _ => Err(format!("no command `{key}`: h for help")),
+            _ => Err(Refusal::Command(key.to_string())),
         };
         if let Err(problem) = done {
             let _ = writeln!(out, "error: {problem}");
@@ -91,7 +114,7 @@ impl<'n> Session<'n> {
         true
     }
 
-    fn step(&mut self, arguments: &[&str], out: &mut String) -> Result<(), String> {
+    fn step(&mut self, arguments: &[&str], out: &mut String) -> Result<(), Refusal> {
         let count = arguments.first().map_or(Ok(1), |text| number(text))?.min(MAX_STEPS_SHOWN);
         for _ in 0..count {
             self.emulator.take_log();
@@ -109,7 +132,7 @@ impl<'n> Session<'n> {
         Ok(())
     }
 
-    fn run(&mut self, arguments: &[&str], out: &mut String) -> Result<(), String> {
+    fn run(&mut self, arguments: &[&str], out: &mut String) -> Result<(), Refusal> {
         let steps = arguments.first().map_or(Ok(RUN_STEPS), |text| number(text))?;
         let stop = self.emulator.run(steps.min(RUN_STEPS));
         self.emulator.take_log();
@@ -127,7 +150,7 @@ impl<'n> Session<'n> {
         out.push('\n');
     }
 
-    fn breakpoint(&mut self, arguments: &[&str], out: &mut String) -> Result<(), String> {
+    fn breakpoint(&mut self, arguments: &[&str], out: &mut String) -> Result<(), Refusal> {
         let Some(text) = arguments.first() else {
             for pc in self.emulator.breakpoints() {
                 let _ = writeln!(out, "breakpoint at {pc:#x}");
@@ -141,14 +164,14 @@ impl<'n> Session<'n> {
     }
 
     /// An offset of code: a number, or a packet whose handler begins there.
-    fn offset(&self, text: &str) -> Result<u32, String> {
+    fn offset(&self, text: &str) -> Result<u32, Refusal> {
         if let Some(opcode) = self.emulator.names.opcode(text) {
             return Ok(self.emulator.table.get(usize::from(opcode)).copied().unwrap_or(0));
         }
         narrow(number(text)?)
     }
 
-    fn dump(&self, arguments: &[&str], out: &mut String) -> Result<(), String> {
+    fn dump(&self, arguments: &[&str], out: &mut String) -> Result<(), Refusal> {
         let emulator = &self.emulator;
         match arguments {
             ["r"] => (0..32).for_each(|n| self.show(Place::Gpr(n), Some(emulator.gpr(n)), out)),
@@ -179,31 +202,30 @@ impl<'n> Session<'n> {
                 let count = arguments.get(2).map_or(Ok(1), |text| number(text))?.min(MAX_DUMP);
                 for i in 0..count {
                     let address = address.wrapping_add(4 * i);
-                    let value = emulator.memory().read(address).map_err(|fault| fault.to_string())?;
+                    let value = emulator.memory().read(address)?;
                     self.show(Place::Memory(address), value, out);
                 }
             }
-            _ => return Err("expected d r, d s, d t, d c REG, d g REG, d p REG or d m ADDRESS [N]".into()),
+            _ => return Err(Refusal::Usage(DUMP_USAGE)),
         }
         Ok(())
     }
 
-    fn write(&mut self, arguments: &[&str]) -> Result<(), String> {
-        let fault = |fault: super::Fault| fault.to_string();
+    fn write(&mut self, arguments: &[&str]) -> Result<(), Refusal> {
         match arguments {
             ["r", register, value] => {
                 let name = register.trim_start_matches('$');
-                let register =
-                    super::super::asm::register(name).ok_or(format!("no register `{register}`"))?;
+                let register = super::super::asm::register(name)
+                    .ok_or_else(|| Refusal::Register(register.to_string()))?;
                 self.emulator.set_gpr(register, narrow(number(value)?)?);
             }
             ["s", register, value] => {
                 let offset = self.register(Space::Sqe, register)?;
-                self.emulator.write_sqe(offset, narrow(number(value)?)?).map_err(fault)?;
+                self.emulator.write_sqe(offset, narrow(number(value)?)?)?;
             }
             ["c", register, value] => {
                 let offset = self.register(Space::Control, register)?;
-                self.emulator.write_control(offset, narrow(number(value)?)?).map_err(fault)?;
+                self.emulator.write_control(offset, narrow(number(value)?)?)?;
             }
             ["g", register, value] => {
                 let offset = self.register(Space::Gpu, register)?;
@@ -213,22 +235,22 @@ impl<'n> Session<'n> {
                 let address = number(address)?;
                 for (i, value) in (0u64..).zip(values) {
                     let value = narrow(number(value)?)?;
-                    self.emulator.memory_mut().write(address.wrapping_add(4 * i), value).map_err(fault)?;
+                    self.emulator.memory_mut().write(address.wrapping_add(4 * i), value)?;
                 }
             }
-            _ => return Err("expected w r|s|c|g REG VALUE or w m ADDRESS VALUE...".into()),
+            _ => return Err(Refusal::Usage(WRITE_USAGE)),
         }
         Ok(())
     }
 
-    fn packet(&mut self, arguments: &[&str]) -> Result<(), String> {
+    fn packet(&mut self, arguments: &[&str]) -> Result<(), Refusal> {
         let Some((&name, rest)) = arguments.split_first() else {
-            return Err("expected p NAME VALUE... or p @ADDRESS DWORDS".into());
+            return Err(Refusal::Usage(PACKET_USAGE));
         };
         let payload: Vec<u32> =
             rest.iter().map(|text| number(text).and_then(narrow)).collect::<Result<_, _>>()?;
         if let Some(address) = name.strip_prefix('@') {
-            let &[dwords] = payload.as_slice() else { return Err("expected p @ADDRESS DWORDS".into()) };
+            let &[dwords] = payload.as_slice() else { return Err(Refusal::Usage(PACKET_USAGE)) };
             self.emulator.submit(number(address)?, dwords);
         } else if let Some(opcode) = self.emulator.names.opcode(name) {
             self.emulator.push(&packet7(opcode, &payload));
@@ -240,23 +262,23 @@ impl<'n> Session<'n> {
     }
 
     /// A register by its name, with or without the sign before it, or by its offset.
-    fn register(&self, space: Space, text: &str) -> Result<u32, String> {
+    fn register(&self, space: Space, text: &str) -> Result<u32, Refusal> {
         let name = text.trim_start_matches(['@', '%', '|']);
         match self.emulator.names.offset(self.emulator.firmware, space, name) {
             Some(offset) => Ok(offset),
-            None => number(name).and_then(narrow).map_err(|_| format!("no register `{text}`")),
+            None => number(name).and_then(narrow).map_err(|_| Refusal::Register(text.to_string())),
         }
     }
 }
 
-fn number(text: &str) -> Result<u64, String> {
+fn number(text: &str) -> Result<u64, Refusal> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| format!("`{text}` is no number"))
+    parsed.map_err(|_| Refusal::Number(text.to_string()))
 }
 
-fn narrow(value: u64) -> Result<u32, String> {
-    u32::try_from(value).map_err(|_| format!("{value:#x} is over 32 bits"))
+fn narrow(value: u64) -> Result<u32, Refusal> {
+    u32::try_from(value).map_err(|_| Refusal::TooLarge(value))
 }
