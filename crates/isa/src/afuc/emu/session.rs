@@ -94,11 +94,7 @@ impl<'n> Session<'n> {
             "d" | "dump" => self.dump(arguments, out),
             "w" | "write" => self.write(arguments),
             "p" | "packet" => self.packet(arguments),
-            "i" => self
-                .emulator
-                .interrupt()
-                .then_some(())
-                .ok_or("no interrupt handler, or in one already".into()),
+            "i" => self.emulator.interrupt().then_some(()).ok_or(Refusal::Interrupt),
             "h" | "help" => {
                 out.push_str(HELP);
                 Ok(())
