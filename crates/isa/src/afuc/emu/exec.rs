@@ -43,7 +43,6 @@ impl Emulator<'_> {
         let idle = insn.has(Field::Rep) && self.gpr(REM) == 0;
         let reads = if idle { 0 } else { self.data_reads(&insn) };
         if reads > 0 && self.bootstrapping {
-            self.booted = true;
             return Err(Stop::Booted);
         }
         if reads > 0 && !self.has_data(reads) {
