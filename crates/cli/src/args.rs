@@ -138,7 +138,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge afuc disasm a630_sqe.fw > sqe.asm\n  unwedge afuc asm sqe.asm -o a630_sqe.fw\n  \
-        unwedge afuc run a630_sqe.fw\n  unwedge afuc run a630_sqe.fw -x 'packet CP_NOP 0' -x run -x dump"
+        unwedge afuc run a630_sqe.fw\n  unwedge afuc run a630_sqe.fw -x 'p CP_NOP 0' -x r -x 'd r'"
     )]
     Afuc(Afuc),
     /// Drop-in for Mesa's afuc-disasm: same options, same text
@@ -412,22 +412,9 @@ pub enum AfucCommand {
     /// Text to a firmware file
     Asm(AfucAsm),
     /// Run a firmware on an emulated command processor
-    #[command(after_help = AFUC_KEYS)]
+    #[command(after_help = unwedge_isa::afuc::emu::session::HELP)]
     Run(AfucRun),
 }
-
-/// What `afuc run` understands.
-pub const AFUC_KEYS: &str = "Commands, by their first letter or in full:
-  s, step [N]           execute N instructions (1)
-  r, run [N]            run to a breakpoint, a wait or a fault, at most N instructions (1000000)
-  b, break [PC]         set or take away a breakpoint; list them
-  d, dump [ADDRESS [N]] the registers and the call stack; or N dwords of memory
-  w, write PLACE VALUE  write a register or a dword of memory
-  p, print [PLACE]      print one; without PLACE the instructions around the PC
-     packet NAME WORD…  queue a packet: CP_NOP, an opcode, or a GPU register's name
-  h, help               this text
-  q, quit               stop
-PLACE: $02 general register, @NAME control register, %NAME SQE register, *ADDRESS memory, NAME or offset GPU register.";
 
 /// `afuc disasm`
 #[derive(Args, Debug)]
