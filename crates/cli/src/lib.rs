@@ -17,6 +17,7 @@ mod isa;
 mod json;
 mod kind;
 mod man;
+mod microcode;
 mod output;
 mod pager;
 mod regs;
@@ -117,18 +118,24 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         explain::name_file(&mut report, &args.file.to_string_lossy());
     }
     let mut out = Output::open(global, false);
-    print_report(&report, args.json, &mut out);
+    let sqe = microcode::look_up(&dump, args.firmware.as_deref(), &db, global)?;
+    print_report(&report, sqe.as_ref(), args.json, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
-fn print_report(report: &unwedge_postmortem::Report, json: bool, out: &mut Output) {
+fn print_report(
+    report: &unwedge_postmortem::Report,
+    sqe: Option<&microcode::Microcode>,
+    json: bool,
+    out: &mut Output,
+) {
     let _ = if json {
-        explain::json(report, out)
+        explain::json(report, sqe, out)
     } else {
         let style = explain::Style { colour: out.look.colour };
-        explain::text(report, &style, out)
+        explain::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
 }
 
