@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn json_has_hex_addresses_and_a_schema_version() {
         let mut out = Vec::new();
-        json(&report(), &mut out).unwrap();
+        json(&report(), None, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["schema_version"], SCHEMA_VERSION);
         assert_eq!(value["findings"][0]["kind"], "hang-point");
