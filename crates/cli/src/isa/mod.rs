@@ -56,12 +56,11 @@ fn code_in_dump(file: &Path, at: u64, global: &Global) -> Result<(Vec<u32>, Gene
     Ok((code.stored().to_vec(), generation))
 }
 
+/// Appends the answer to a line, or says why there is none.
+type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
+
 /// Answers each line of standard input or of a file with one line, as soon as there is one.
-fn batch(
-    file: &Path,
-    global: &Global,
-    answer: &mut dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String>,
-) -> Result<(), Failure> {
+fn batch(file: &Path, global: &Global, answer: &mut Answer<'_>) -> Result<(), Failure> {
     let source: Box<dyn Read> = if file.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
     } else {

@@ -377,7 +377,7 @@ fn operation(
             for i in 0..4u32 {
                 let channel = c.next().and_then(|found| "xyzw".find(found));
                 let channel = channel.ok_or_else(|| c.expected("four of x, y, z, w"))?;
-                swizzle |= (channel as u128).wrapping_sub(u128::from(i)) % 4 << (2 * i);
+                swizzle |= ((channel as u128).wrapping_sub(u128::from(i)) % 4) << (2 * i);
             }
             *word = source.swizzle.set(*word, swizzle);
         }
