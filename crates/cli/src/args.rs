@@ -301,6 +301,21 @@ pub enum Ir3Command {
     Disasm(Ir3Disasm),
     /// Text to words
     Asm(Ir3Asm),
+    /// Instructions, nops, registers, constants, syncs and stalls of a shader
+    Stats(Ir3Stats),
+}
+
+/// `ir3 stats`
+#[derive(Args, Debug)]
+pub struct Ir3Stats {
+    /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
+    pub file: PathBuf,
+    /// Generation (3 to 7) or GPU (630: then, from a6xx on, the most waves are told too); a dump tells it
+    #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
+    pub r#gen: Option<u32>,
+    /// The shader at this address of a dump
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub shader_at: Option<u64>,
 }
 
 /// `ir3 disasm`

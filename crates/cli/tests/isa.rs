@@ -180,3 +180,14 @@ fn a_shader_of_a_dump() {
     assert_eq!(unwedge(&["ir3", "disasm", &dump, "--shader-at", "0x900000"], b"").status.code(), Some(1));
     assert_eq!(unwedge(&["ir3", "disasm", Path::new(&dump).to_str().unwrap()], b"").status.code(), Some(2));
 }
+
+#[test]
+fn statistics_of_a_shader() {
+    let source = b"nop\n(rpt2)nop\nadd.f r3.x, r0.x, c4.y\n(ss)(sy)nop\nend\n";
+    let words = good(&["ir3", "asm", "--gen", "6", "-"], source);
+    let told = text(good(&["ir3", "stats", "--gen", "630", "-"], &words));
+    assert!(told.contains("shaderdb: 7 instr, 5 nops, 2 non-nops"), "{told}");
+    assert!(told.contains(" 1 (ss), 1 (sy)"), "{told}");
+    assert!(told.contains("registers: 4 full") && told.contains("constants: 5 of"), "{told}");
+    assert!(told.contains("waves: at most 16"), "{told}");
+}

@@ -2,5 +2,7 @@
 
 pub mod asm;
 mod disasm;
+mod stats;
 
 pub use disasm::{Listing, decode, disassemble, write};
+pub use stats::{Stats, WaveLimits};
