@@ -121,6 +121,40 @@ pub enum Command {
         after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
     )]
     Demo(Demo),
+    /// Disassemble and assemble shaders of a3xx to a7xx
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge ir3 disasm --gen 6 shader.bin\n  unwedge ir3 disasm crash.devcore --shader-at 0x100020000\n  \
+        unwedge ir3 asm --gen 630 shader.asm -o shader.bin\n  echo 4210000000000000 | unwedge ir3 disasm --gen 6 --hex -"
+    )]
+    Ir3(Ir3),
+    /// Disassemble and assemble shaders of a2xx
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
+    )]
+    Ir2(Ir2),
+    /// Disassemble, assemble and run the command processor's firmware
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge afuc disasm a630_sqe.fw > sqe.asm\n  unwedge afuc asm sqe.asm -o a630_sqe.fw\n  \
+        unwedge afuc run a630_sqe.fw\n  unwedge afuc run a630_sqe.fw -x 'p CP_NOP 0' -x r -x 'd r'"
+    )]
+    Afuc(Afuc),
+    /// Drop-in for Mesa's afuc-disasm: same options, same text
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  unwedge afuc-disasm -u a630_sqe.fw\n\n\
+            Also chosen by the name the program is started under."
+    )]
+    AfucDisasm(DropIn),
+    /// Drop-in for Mesa's afuc-asm: same arguments, same bytes
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  unwedge afuc-asm sqe.asm a630_sqe.fw\n\n\
+            Also chosen by the name the program is started under."
+    )]
+    AfucAsm(DropIn),
     /// Drop-in for Mesa's crashdec: same options, same text
     #[command(
         disable_help_flag = true,
@@ -147,6 +181,9 @@ pub struct Explain {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+    /// The firmware the command processor ran; without it, one in /lib/firmware/qcom is taken
+    #[arg(long, value_name = "FILE")]
+    pub firmware: Option<PathBuf>,
 }
 
 /// `decode`
@@ -241,6 +278,212 @@ pub struct Crashdec {
     pub args: Vec<OsString>,
 }
 
+/// A drop-in with options of its own.
+#[derive(Args, Debug)]
+pub struct DropIn {
+    /// Options and files as the tool takes them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub args: Vec<OsString>,
+}
+
+/// `ir3`
+#[derive(Args, Debug)]
+pub struct Ir3 {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Ir3Command,
+}
+
+/// The commands of `ir3`.
+#[derive(Debug, Subcommand)]
+pub enum Ir3Command {
+    /// Words to text
+    Disasm(Ir3Disasm),
+    /// Text to words
+    Asm(Ir3Asm),
+    /// Instructions, nops, registers, constants, syncs and stalls of a shader
+    Stats(Ir3Stats),
+}
+
+/// `ir3 stats`
+#[derive(Args, Debug)]
+pub struct Ir3Stats {
+    /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
+    pub file: PathBuf,
+    /// Generation (3 to 7) or GPU (630: then, from a6xx on, the most waves are told too); a dump tells it
+    #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
+    pub r#gen: Option<u32>,
+    /// The shader at this address of a dump
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub shader_at: Option<u64>,
+}
+
+/// `ir3 disasm`
+#[derive(Args, Debug)]
+pub struct Ir3Disasm {
+    /// The shader (64-bit words, little-endian), or a dump; `-` for standard input
+    pub file: PathBuf,
+    /// Generation (3 to 7) or GPU (630); a dump tells it
+    #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
+    pub r#gen: Option<u32>,
+    /// A hexadecimal 64-bit word per line; prints one line for each, `error: …` where that is not possible
+    #[arg(long)]
+    pub hex: bool,
+    /// The shader at this address of a dump
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
+    pub shader_at: Option<u64>,
+    /// List up to the shader's end as crashdec does, with labels, the words and where they are
+    #[arg(long, conflicts_with = "hex")]
+    pub raw: bool,
+}
+
+/// `ir3 asm`
+#[derive(Args, Debug)]
+pub struct Ir3Asm {
+    /// The text; `-` for standard input
+    pub file: PathBuf,
+    /// Generation (3 to 7) or GPU (630)
+    #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
+    pub r#gen: u32,
+    /// An instruction per line; prints one hexadecimal 64-bit word for each, `error: …` where that is not possible
+    #[arg(long, conflicts_with = "output")]
+    pub hex: bool,
+    /// Write the words (little-endian) here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `ir2`
+#[derive(Args, Debug)]
+pub struct Ir2 {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Ir2Command,
+}
+
+/// The commands of `ir2`.
+#[derive(Debug, Subcommand)]
+pub enum Ir2Command {
+    /// Words to text
+    Disasm(Ir2Disasm),
+    /// Text to words
+    Asm(Ir2Asm),
+}
+
+/// `ir2 disasm`
+#[derive(Args, Debug)]
+pub struct Ir2Disasm {
+    /// The shader (32-bit words, little-endian), or a dump; `-` for standard input
+    pub file: PathBuf,
+    /// Whose exports to name
+    #[arg(long, value_enum, default_value = "vertex")]
+    pub stage: StageArg,
+    /// The input is hexadecimal 32-bit words as text
+    #[arg(long)]
+    pub hex: bool,
+    /// The shader at this address of a dump
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
+    pub shader_at: Option<u64>,
+    /// Show the words beside the text
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// A kind of a2xx shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StageArg {
+    /// Vertex shader.
+    Vertex,
+    /// Fragment shader.
+    Fragment,
+}
+
+/// `ir2 asm`
+#[derive(Args, Debug)]
+pub struct Ir2Asm {
+    /// The text; `-` for standard input
+    pub file: PathBuf,
+    /// Print hexadecimal words, one per line
+    #[arg(long, conflicts_with = "output")]
+    pub hex: bool,
+    /// Write the words (little-endian) here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `afuc`
+#[derive(Args, Debug)]
+pub struct Afuc {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AfucCommand,
+}
+
+/// The commands of `afuc`.
+#[derive(Debug, Subcommand)]
+pub enum AfucCommand {
+    /// A firmware file to text that assembles to the same file
+    Disasm(AfucDisasm),
+    /// Text to a firmware file
+    Asm(AfucAsm),
+    /// Run a firmware on an emulated command processor
+    #[command(after_help = unwedge_isa::afuc::emu::session::HELP)]
+    Run(AfucRun),
+}
+
+/// `afuc disasm`
+#[derive(Args, Debug)]
+pub struct AfucDisasm {
+    /// The firmware file; `-` for standard input
+    pub file: PathBuf,
+    /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
+    #[arg(short, long, value_name = "ID", value_parser = firmware)]
+    pub gpuver: Option<unwedge_isa::afuc::Firmware>,
+}
+
+/// `afuc asm`
+#[derive(Args, Debug)]
+pub struct AfucAsm {
+    /// The text; `-` for standard input
+    pub file: PathBuf,
+    /// Id of the firmware (hexadecimal: 6ee) where the text's own is not to be believed
+    #[arg(short, long, value_name = "ID", value_parser = firmware)]
+    pub gpuver: Option<unwedge_isa::afuc::Firmware>,
+    /// Write the firmware here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `afuc run`
+#[derive(Args, Debug)]
+pub struct AfucRun {
+    /// The firmware file
+    pub file: PathBuf,
+    /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
+    #[arg(short, long, value_name = "ID", value_parser = firmware)]
+    pub gpuver: Option<unwedge_isa::afuc::Firmware>,
+    /// Which processor
+    #[arg(long, value_enum, default_value = "sqe")]
+    pub processor: ProcessorArg,
+    /// Run this command instead of asking; can be repeated
+    #[arg(short = 'x', long = "execute", value_name = "COMMAND")]
+    pub commands: Vec<String>,
+    /// Run the commands of this file instead of asking
+    #[arg(long, value_name = "FILE", conflicts_with = "commands")]
+    pub script: Option<PathBuf>,
+}
+
+/// A processor that runs firmware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProcessorArg {
+    /// The SQE; on a7xx BR.
+    Sqe,
+    /// BV (a7xx).
+    Bv,
+    /// LPAC (a660 on).
+    Lpac,
+}
+
 /// `man`
 #[derive(Args, Debug)]
 pub struct Man {
@@ -270,6 +513,29 @@ fn size(text: &str) -> Result<u64, String> {
         .ok()
         .and_then(|n| n.checked_mul(1 << shift))
         .ok_or_else(|| "expected a number of bytes such as 512M".to_owned())
+}
+
+/// `0x100020000`: hexadecimal with or without its prefix.
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "expected an address such as 0x100020000".to_owned())
+}
+
+/// `6` or `630`: the number of a GPU.
+fn ir3_gpu(text: &str) -> Result<u32, String> {
+    match text.trim_start_matches(['a', 'A']).parse::<u32>() {
+        Ok(generation @ 3..=7) => Ok(100 * generation),
+        Ok(gpu @ 300..=799) => Ok(gpu),
+        _ => Err("expected a generation from 3 to 7 or a GPU such as 630".to_owned()),
+    }
+}
+
+/// The id of a firmware.
+fn firmware(text: &str) -> Result<unwedge_isa::afuc::Firmware, String> {
+    let known = || unwedge_isa::afuc::Firmware::ALL.map(|f| format!("{:03x} ({f})", f.id())).join(", ");
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let id = u32::from_str_radix(digits, 16).ok();
+    id.and_then(unwedge_isa::afuc::Firmware::from_id).ok_or_else(|| format!("expected one of {}", known()))
 }
 
 /// Joins `--color WHEN` to `--color=WHEN`, the spelling the table knows: a bare `--color` in front of FILE stays

@@ -44,7 +44,7 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     }
     let mut out = Output::open(global, false);
     let look = out.look;
-    print_report(&report, args.json, look, &mut out);
+    print_report(&report, None, args.json, look, &mut out);
     out.finish()?;
     Ok(Outcome::of("demo", &report.diagnostics))
 }

@@ -2,6 +2,7 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
+use crate::microcode::Microcode;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -202,8 +203,9 @@ fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
 }
 
 /// Writes a report as JSON, with a line end.
-pub fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(report: &Report, sqe: Option<&Microcode>, out: &mut dyn Write) -> io::Result<()> {
     let document = Document {
+        sqe,
         schema: "unwedge.explain",
         schema_version: SCHEMA_VERSION,
         gpu: &report.gpu,
@@ -240,6 +242,8 @@ struct Document<'r> {
     database: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     hang: Option<Hang<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sqe: Option<&'r Microcode>,
     findings: Vec<JsonFinding<'r>>,
     advice: Vec<JsonAdvice<'r>>,
     diagnostics: Vec<JsonDiagnostic<'r>>,
@@ -433,7 +437,7 @@ mod tests {
     #[test]
     fn json_has_hex_addresses_and_a_schema_version() {
         let mut out = Vec::new();
-        json(&report(), &mut out).unwrap();
+        json(&report(), None, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["schema_version"], SCHEMA_VERSION);
         assert_eq!(value["findings"][0]["kind"], "hang-point");

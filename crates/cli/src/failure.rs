@@ -78,6 +78,17 @@ pub enum Failure {
     Database(String),
     /// A look-up found nothing.
     NotFound(String),
+    /// A source does not assemble; standard error says why.
+    Source {
+        /// Its name.
+        name: String,
+        /// How many mistakes it has.
+        mistakes: usize,
+    },
+    /// A file cannot be written.
+    Write(String, io::Error),
+    /// The input is not what the command takes, and this says what it takes.
+    Unusable(String),
     /// The dump does not tell where the GPU hung.
     NoHang(String),
 }
@@ -110,9 +121,15 @@ impl fmt::Display for Failure {
                 "{name}: not a msm devcoredump: looks like {what}; `unwedge info` says more about a file, and the \
                  kernel's dump is /sys/class/devcoredump/devcd*/data"
             ),
-            Failure::Usage(message) | Failure::Database(message) | Failure::NotFound(message) => {
-                f.write_str(message)
+            Failure::Usage(message)
+            | Failure::Database(message)
+            | Failure::NotFound(message)
+            | Failure::Unusable(message) => f.write_str(message),
+            Failure::Source { name, mistakes: 1 } => write!(f, "{name}: a mistake, nothing was assembled"),
+            Failure::Source { name, mistakes } => {
+                write!(f, "{name}: {mistakes} mistakes, nothing was assembled")
             }
+            Failure::Write(name, e) => write!(f, "{name}: {e}"),
             Failure::NoHang(name) => write!(
                 f,
                 "{name}: the dump does not say where the command processor stopped; `unwedge explain` says what it has"

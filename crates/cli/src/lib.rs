@@ -3,6 +3,7 @@
 //! This crate reads files, talks to the terminal and prints. It never decodes: the library crates do. It is a library
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
+mod afuc_names;
 mod args;
 pub mod crashdec;
 mod database;
@@ -12,9 +13,11 @@ pub mod explain;
 mod failure;
 mod info;
 pub mod input;
+mod isa;
 mod json;
 mod kind;
 mod man;
+mod microcode;
 mod output;
 mod pager;
 mod regs;
@@ -27,7 +30,7 @@ use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
 use output::{Look, Output};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -36,8 +39,8 @@ use unwedge_capture::devcore::Devcore;
 /// The program: reads the process's arguments, runs the command, gives its exit status.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let result = match drop_in_arguments(&args) {
-        Some(rest) => crashdec_drop_in(rest, &Global::of_environment()),
+    let result = match drop_in(&args) {
+        Some((run, rest)) => run(rest, &Global::of_environment()),
         None => match Cli::try_parse_from(args::join_colour(args)) {
             Ok(cli) => run(&cli),
             Err(e) => {
@@ -56,14 +59,25 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The arguments for crashdec, when the program's name or its first argument asks for it: they are crashdec's own,
-/// `--color` among them.
-fn drop_in_arguments(args: &[OsString]) -> Option<&[OsString]> {
+/// A tool of Mesa's that the program stands in for.
+type DropIn = fn(&[OsString], &Global) -> Result<Outcome, Failure>;
+
+const DROP_INS: [(&str, DropIn); 3] = [
+    ("crashdec", crashdec_drop_in),
+    ("afuc-disasm", isa::afuc::disasm_drop_in),
+    ("afuc-asm", isa::afuc::asm_drop_in),
+];
+
+/// The drop-in that the program's name or its first argument asks for, and its arguments: they are its own, `--color`
+/// among them.
+fn drop_in(args: &[OsString]) -> Option<(DropIn, &[OsString])> {
     let (program, rest) = args.split_first()?;
-    if Path::new(program).file_stem().is_some_and(|name| name == "crashdec") {
-        return Some(rest);
+    let named = |name: &OsStr| DROP_INS.iter().find(|(tool, _)| name == *tool).map(|(_, run)| *run);
+    if let Some(run) = Path::new(program).file_stem().and_then(named) {
+        return Some((run, rest));
     }
-    rest.split_first().filter(|(first, _)| *first == "crashdec").map(|(_, rest)| rest)
+    let (first, rest) = rest.split_first()?;
+    Some((named(first)?, rest))
 }
 
 fn run(cli: &Cli) -> Result<Outcome, Failure> {
@@ -74,6 +88,11 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Info(args) => info::run(args, global),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
+        Command::Ir3(args) => isa::ir3::run(&args.command, global),
+        Command::Ir2(args) => isa::ir2::run(&args.command, global),
+        Command::Afuc(args) => isa::afuc::run(&args.command, global),
+        Command::AfucDisasm(args) => isa::afuc::disasm_drop_in(&args.args, global),
+        Command::AfucAsm(args) => isa::afuc::asm_drop_in(&args.args, global),
         Command::Crashdec(args) => crashdec_drop_in(&args.args, global),
         Command::Man(args) => man::page(args),
         Command::Completions(args) => man::completions(args),
@@ -101,18 +120,25 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     }
     let mut out = Output::open(global, false);
     let look = out.look;
-    print_report(&report, args.json, look, &mut out);
+    let sqe = microcode::look_up(&dump, args.firmware.as_deref(), &db, global)?;
+    print_report(&report, sqe.as_ref(), args.json, look, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
-fn print_report(report: &unwedge_postmortem::Report, json: bool, look: Look, out: &mut dyn Write) {
+fn print_report(
+    report: &unwedge_postmortem::Report,
+    sqe: Option<&microcode::Microcode>,
+    json: bool,
+    look: Look,
+    out: &mut dyn Write,
+) {
     let _ = if json {
-        explain::json(report, out)
+        explain::json(report, sqe, out)
     } else {
         let style = explain::Style { colour: look.colour };
-        explain::text(report, &style, out)
+        explain::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
 }
 

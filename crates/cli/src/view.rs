@@ -71,7 +71,7 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
             let dump = Devcore::read(&input.bytes).map_err(|e| e.to_string())?;
             let mut report = unwedge_postmortem::explain_msm(&dump, db);
             explain::name_file(&mut report, &input.name);
-            print_report(&report, json, look, out);
+            print_report(&report, None, json, look, out);
         }
         View::Json => drop(decode::json(input, db, out).map_err(failed)?),
         View::Around { json } => drop(decode::around_hang(json, input, db, look, out).map_err(failed)?),

@@ -2,6 +2,7 @@
 
 use super::Text;
 use unwedge_base::{Dwords, Generation};
+use unwedge_isa::{ir2, ir3};
 
 /// What kind of code to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +15,33 @@ pub enum Shader {
     Ir2Fragment,
 }
 
-/// Shows a shader. The instruction sets are not part of this version, so nothing is printed; every place where the
-/// listings show instructions calls this.
+/// Dwords of shaders that one listing shows: streams can point at the same code again and again.
+pub const CODE_BUDGET: usize = 1 << 24;
+
+/// Shows a shader, with its words.
 pub fn disassemble(
-    _text: &mut Text<'_>,
-    _code: Dwords<'_>,
-    _shader: Shader,
-    _generation: Generation,
-    _level: usize,
+    text: &mut Text<'_>,
+    code: Dwords<'_>,
+    shader: Shader,
+    generation: Generation,
+    level: usize,
 ) {
+    let Some(budget) = text.code_budget.checked_sub(code.len()) else {
+        text.level(level).str("; not shown: too much code in all").end();
+        return;
+    };
+    text.code_budget = budget;
+    let stage = match shader {
+        Shader::Ir3 => {
+            let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
+            let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
+            ir3::disassemble(&words, &listing, text.buffer());
+            text.bytes(b"");
+            return;
+        }
+        Shader::Ir2Vertex => ir2::Stage::Vertex,
+        Shader::Ir2Fragment => ir2::Stage::Fragment,
+    };
+    let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
+    text.bytes(ir2::listing(code, &how).as_bytes());
 }

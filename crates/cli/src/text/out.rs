@@ -13,6 +13,8 @@ pub struct Text<'o> {
     /// Bytes that may still be handed on.
     left: u64,
     end: Option<End>,
+    /// Dwords of code that may still be shown.
+    pub(super) code_budget: usize,
 }
 
 /// Why text is not written any more.
@@ -28,7 +30,13 @@ impl<'o> Text<'o> {
     /// Text that goes to `out`, at most about `limit` bytes of it: a few lines of a hostile dump may stand for more
     /// than anybody can read.
     pub fn new(out: &'o mut dyn Write, limit: u64) -> Text<'o> {
-        Text { buffer: Vec::with_capacity(PIECE + (PIECE >> 2)), out, left: limit, end: None }
+        Text {
+            buffer: Vec::with_capacity(PIECE + (PIECE >> 2)),
+            out,
+            left: limit,
+            end: None,
+            code_budget: super::disasm::CODE_BUDGET,
+        }
     }
 
     /// The collected bytes, for writers that append by themselves.

@@ -1,0 +1,139 @@
+//! `unwedge afuc`, and the drop-ins for Mesa's afuc-disasm and afuc-asm.
+//!
+//! Facts: what the tools' usage texts say about their options.
+
+use super::{afuc_run, deliver, source};
+use crate::afuc_names::DbNames;
+use crate::args::{AfucAsm, AfucCommand, AfucDisasm, AfucRun, Global, ProcessorArg};
+use crate::database;
+use crate::failure::{Failure, Outcome};
+use crate::input::Input;
+use crate::output::Output;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use unwedge_isa::afuc::{self, Firmware, asm, disasm};
+
+/// Runs the command.
+pub fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
+    match command {
+        AfucCommand::Disasm(args) => disassemble(args, global),
+        AfucCommand::Asm(AfucAsm { file, gpuver, output }) => {
+            assemble(file, *gpuver, output.as_deref(), global)
+        }
+        AfucCommand::Run(args) => afuc_run::run(args, global),
+    }
+}
+
+fn disassemble(args: &AfucDisasm, global: &Global) -> Result<Outcome, Failure> {
+    let options = disasm::Options { firmware: args.gpuver, form: disasm::Form::Exact, ..Default::default() };
+    print(&args.file, &options, global, true)
+}
+
+fn print(file: &Path, options: &disasm::Options, global: &Global, page: bool) -> Result<Outcome, Failure> {
+    let input = Input::open(file, global.max_size)?;
+    let db = database::load(global)?;
+    let text = afuc::disassemble(&input.bytes, options, &DbNames::new(&db))
+        .map_err(|e| Failure::Unusable(format!("{}: {e}", input.name)))?;
+    let mut out = Output::open(global, page);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = out.write_all(text.as_bytes());
+    out.finish()?;
+    Ok(Outcome::of(&input.name, &input.diagnostics))
+}
+
+fn assemble(
+    file: &Path,
+    firmware: Option<Firmware>,
+    output: Option<&Path>,
+    global: &Global,
+) -> Result<Outcome, Failure> {
+    let (name, text) = source(file, global)?;
+    let db = database::load(global)?;
+    let options = asm::Options { file: name.clone(), firmware };
+    let bytes = afuc::assemble(&text, &options, &DbNames::new(&db)).map_err(|errors| {
+        let _ = writeln!(std::io::stderr(), "{errors}");
+        Failure::Source { name, mistakes: errors.list.len() }
+    })?;
+    deliver(&bytes, output, global)?;
+    Ok(Outcome::Complete)
+}
+
+const DISASM_USAGE: &str = "Usage:\n\tafuc-disasm [-g ID] [-v] [-c] [-r] [-e] [-u] FILE\n\
+    \t\t-c - accepted; the text has no colours\n\
+    \t\t-e - run the firmware instead: unwedge afuc run\n\
+    \t\t-g - the firmware's id (hexadecimal), not the file's own\n\
+    \t\t-r - the words in their order, no packet table\n\
+    \t\t-u - leave out what differs from one place to another\n\
+    \t\t-v - offsets and words too\n";
+
+/// Mesa's afuc-disasm.
+pub fn disasm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+    let mut options = disasm::Options::default();
+    let (mut file, mut emulate, mut unit_test) = (None::<PathBuf>, false, false);
+    let misused = |complaint: &str| {
+        let _ = write!(std::io::stderr(), "{complaint}{DISASM_USAGE}");
+        Ok(Outcome::Misused)
+    };
+    let mut args = args.iter();
+    let mut only_files = false;
+    while let Some(arg) = args.next() {
+        let text = arg.to_str().unwrap_or_default();
+        if !only_files && text == "--" {
+            only_files = true;
+            continue;
+        }
+        let Some(letters) = text.strip_prefix('-').filter(|letters| !only_files && !letters.is_empty())
+        else {
+            file.get_or_insert_with(|| PathBuf::from(arg));
+            continue;
+        };
+        let mut letters = letters.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                'c' => {}
+                'e' => emulate = true,
+                'r' => options.raw = true,
+                'u' => unit_test = true,
+                'v' => options.verbose = true,
+                'g' => {
+                    let joined = letters.as_str();
+                    let value = if joined.is_empty() {
+                        args.next().and_then(|value| value.to_str()).unwrap_or_default()
+                    } else {
+                        joined
+                    };
+                    let id = u32::from_str_radix(value.trim_start_matches("0x"), 16).ok();
+                    options.firmware = id.and_then(Firmware::from_id);
+                    if options.firmware.is_none() {
+                        return misused(&format!("no firmware has the id '{value}'\n"));
+                    }
+                    break;
+                }
+                _ => return misused(&format!("invalid option -- '{letter}'\n")),
+            }
+        }
+    }
+    let Some(file) = file else { return misused("no file specified!\n") };
+    if emulate {
+        let run = AfucRun {
+            file,
+            gpuver: options.firmware,
+            processor: ProcessorArg::Sqe,
+            commands: Vec::new(),
+            script: None,
+        };
+        return afuc_run::run(&run, global);
+    }
+    options.file = (!unit_test).then(|| file.display().to_string());
+    print(&file, &options, global, false)
+}
+
+/// Mesa's afuc-asm.
+pub fn asm_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+    let [input, output] = args else {
+        let _ = write!(std::io::stderr(), "Usage:\n\tafuc-asm filename.asm filename.fw\n");
+        return Ok(Outcome::Misused);
+    };
+    assemble(Path::new(input), None, Some(Path::new(output)), global)
+}

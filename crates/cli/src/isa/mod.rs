@@ -1,0 +1,130 @@
+//! `unwedge ir3`, `unwedge ir2`, `unwedge afuc`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
+
+pub mod afuc;
+pub mod afuc_run;
+pub mod ir2;
+pub mod ir3;
+
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::open_devcore;
+use crate::output::Output;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use unwedge_base::Generation;
+use unwedge_capture::devcore::Devcore;
+
+/// A line of a batch is never longer.
+const MAX_LINE: u64 = 64 << 10;
+
+/// Bytes to a file, or to standard output.
+fn deliver(bytes: &[u8], file: Option<&Path>, global: &Global) -> Result<(), Failure> {
+    if let Some(path) = file {
+        return std::fs::write(path, bytes).map_err(|e| Failure::Write(path.display().to_string(), e));
+    }
+    let mut out = Output::open(global, false);
+    // A failed write is remembered, and reported by `finish`.
+    let _ = out.write_all(bytes);
+    Ok(out.finish()?)
+}
+
+/// A source as text.
+fn source(file: &Path, global: &Global) -> Result<(String, String), Failure> {
+    let input = Input::open(file, global.max_size)?;
+    match String::from_utf8(input.bytes) {
+        Ok(text) => Ok((input.name, text)),
+        Err(e) => {
+            let line = e.as_bytes()[..e.utf8_error().valid_up_to()].split(|&b| b == b'\n').count();
+            Err(Failure::Unusable(format!("{}: line {line} is not text in UTF-8", input.name)))
+        }
+    }
+}
+
+/// The code at an address of a dump, up to the end of its buffer, and the generation of the GPU.
+fn code_in_dump(file: &Path, at: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
+    let input = open_devcore(file, global)?;
+    let dump = Devcore::read(&input.bytes)
+        .map_err(|_| Failure::wrong_kind(&input, crate::kind::Kind::sniff(&input.bytes)))?;
+    let generation = crate::database::generation(&dump).ok_or_else(|| {
+        Failure::NotFound(format!("{}: the dump does not tell which GPU it is of", input.name))
+    })?;
+    let memory = dump.memory();
+    let code = memory.dwords(at).ok_or_else(|| {
+        Failure::NotFound(format!("{}: the dump does not hold the memory at {at:#x}", input.name))
+    })?;
+    Ok((code.stored().to_vec(), generation))
+}
+
+/// Appends the answer to a line, or says why there is none.
+type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
+
+/// Answers each line of standard input or of a file with one line, as soon as there is one.
+fn batch(file: &Path, global: &Global, answer: &mut Answer<'_>) -> Result<(), Failure> {
+    let source: Box<dyn Read> = if file.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(std::io::Cursor::new(Input::open(file, global.max_size)?.bytes))
+    };
+    let mut reader = BufReader::with_capacity(64 << 10, source);
+    let mut out = Output::open(global, false);
+    let (mut line, mut reply) = (Vec::new(), Vec::new());
+    let mut ended = Ok(());
+    loop {
+        line.clear();
+        reply.clear();
+        match read_line(&mut reader, &mut line) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(e) => {
+                ended = Err(Failure::Input(crate::input::InputError::Io(file.display().to_string(), e)));
+                break;
+            }
+        }
+        let more = line.contains(&b'\n');
+        let outcome = match std::str::from_utf8(&line) {
+            _ if line.len() as u64 > MAX_LINE => Err("the line is too long".to_owned()),
+            Ok(text) => answer(text.trim_end_matches(['\n', '\r']), &mut reply),
+            Err(_) => Err("the line is not text in UTF-8".to_owned()),
+        };
+        if let Err(message) = outcome {
+            reply.clear();
+            reply.extend_from_slice(b"error: ");
+            reply.extend(message.lines().next().unwrap_or_default().bytes());
+        }
+        reply.push(b'\n');
+        if out.write_all(&reply).is_err() || !more {
+            break;
+        }
+        // Whoever waits for an answer before asking again gets it.
+        if reader.buffer().is_empty() && out.flush().is_err() {
+            break;
+        }
+    }
+    out.finish()?;
+    ended
+}
+
+/// Reads a line with its end; of one that is too long only the beginning is kept. `false` at the end.
+fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    let mut any = false;
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        let end = chunk.iter().position(|&b| b == b'\n');
+        let taken = end.map_or(chunk.len(), |at| at + 1);
+        if line.len() as u64 <= MAX_LINE {
+            line.extend_from_slice(&chunk[..taken]);
+        }
+        reader.consume(taken);
+        if end.is_some() {
+            if line.last() != Some(&b'\n') {
+                line.push(b'\n');
+            }
+            return Ok(true);
+        }
+    }
+}

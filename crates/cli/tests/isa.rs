@@ -1,0 +1,193 @@
+//! `unwedge ir3`, `ir2`, `afuc` and the drop-ins for Mesa's afuc tools, as a shell sees them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use unwedge_testkit::devcore::DevcoreBuilder;
+
+fn unwedge(args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
+        .args(args)
+        .env_remove("RNN_PATH")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // The program may stop reading early.
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    output
+}
+
+fn good(args: &[&str], input: &[u8]) -> Vec<u8> {
+    let output = unwedge(args, input);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+fn file(name: &str, bytes: &[u8]) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("isa-{name}"));
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn noise(bytes: usize) -> Vec<u8> {
+    (0..bytes as u32).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect()
+}
+
+/// An a630 firmware: the version, an empty table's offset, and code that waits for packets.
+const FIRMWARE: &str = "[016ee001]\n[01000006]\nmov $01, 0x1\nmov $02, 0x2\nwaitin\nmov $01, $data\n";
+
+#[test]
+fn a_batch_answers_line_by_line() {
+    let words = b"0000000000000000\n0x0300000000000000\nnonsense\n\n";
+    let answers = text(good(&["ir3", "disasm", "--gen", "6", "--hex", "-"], words));
+    let answers: Vec<&str> = answers.lines().collect();
+    assert_eq!(answers[..2], ["nop", "end"]);
+    assert!(answers[2].starts_with("error: ") && answers[3].starts_with("error: "), "{answers:?}");
+    assert_eq!(answers.len(), 4);
+
+    let lines = b"nop\nfrobnicate r0.x\nend\n";
+    let answers = text(good(&["ir3", "asm", "--gen", "630", "--hex", "-"], lines));
+    let answers: Vec<&str> = answers.lines().collect();
+    assert_eq!((answers[0], answers[2], answers.len()), ("0000000000000000", "0300000000000000", 3));
+    assert!(answers[1].starts_with("error: "), "{answers:?}");
+}
+
+#[test]
+fn a_batch_can_be_a_conversation() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
+        .args(["ir3", "disasm", "--gen", "6", "--hex", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ask = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..3 {
+        ask.write_all(b"0300000000000000\n").unwrap();
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "end\n");
+    }
+    drop(ask);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn any_words_survive_text() {
+    let words = noise(4096);
+    for generation in ["3", "4", "5", "6", "7"] {
+        let listing = good(&["ir3", "disasm", "--gen", generation, "-"], &words);
+        assert_eq!(good(&["ir3", "asm", "--gen", generation, "-"], &listing), words, "a{generation}xx");
+    }
+    for options in [&["ir2", "disasm", "-"][..], &["ir2", "disasm", "--raw", "--stage", "fragment", "-"]] {
+        assert_eq!(good(&["ir2", "asm", "-"], &good(options, &words)), words, "{options:?}");
+    }
+    assert_eq!(good(&["afuc", "asm", "-"], &good(&["afuc", "disasm", "-"], &words)), words);
+    assert_eq!(unwedge(&["ir3", "disasm", "--gen", "6", "-"], &words[..12]).status.code(), Some(3));
+}
+
+#[test]
+fn every_mistake_is_shown_with_its_line() {
+    for (args, source) in [
+        (&["ir3", "asm", "--gen", "6", "-"][..], "nop\nfrob r0\nadd.f r0.x, r1.x\n"),
+        (&["ir2", "asm", "-"], "NOP\nFROB\nALLOC POSITION SIZE(99)\n"),
+        (&["afuc", "asm", "-"], "[016ee001]\nfrob $01\nmov $99, 0x1\n"),
+    ] {
+        let output = unwedge(args, source.as_bytes());
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        let told = text(output.stderr);
+        for (number, line) in source.lines().enumerate().skip(1) {
+            assert!(told.contains(&format!(":{}:", number + 1)) && told.contains(line), "{args:?}: {told}");
+        }
+        assert!(told.contains('^') && told.contains("2 mistakes"), "{told}");
+    }
+}
+
+#[test]
+fn afuc_drop_ins() {
+    let source = file("sqe.asm", FIRMWARE.as_bytes());
+    let firmware = file("sqe.fw", b"");
+    assert!(good(&["afuc-asm", &source, &firmware], b"").is_empty());
+    let listing = text(good(&["afuc-disasm", "-u", &firmware], b""));
+    assert!(listing.contains("waitin\nmov $01, $data\n"), "{listing}");
+    assert!(!listing.contains(&firmware), "-u leaves the name out: {listing}");
+    assert!(text(good(&["afuc-disasm", "-c", &firmware], b"")).contains(&firmware));
+    assert!(text(good(&["afuc-disasm", "-vg6ee", &firmware], b"")).contains("016ee001"));
+    assert_eq!(unwedge(&["afuc-disasm"], b"").status.code(), Some(2));
+    assert_eq!(unwedge(&["afuc-disasm", "-x", &firmware], b"").status.code(), Some(2));
+    assert_eq!(unwedge(&["afuc-asm", &source], b"").status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_programs_name_chooses_a_drop_in() {
+    let link = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("afuc-disasm");
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_unwedge"), &link).unwrap();
+    let output = Command::new(&link).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(output.stderr).starts_with("no file specified!\nUsage:"));
+}
+
+#[test]
+fn afuc_runs_scripts() {
+    let firmware = file("run.fw", &good(&["afuc", "asm", "-"], FIRMWARE.as_bytes()));
+    let by_option = good(&["afuc", "run", &firmware, "-x", "b 4", "-x", "r", "-x", "d r"], b"");
+    let shown = text(by_option.clone());
+    assert!(shown.contains("$01: 00000001") && shown.contains("$02: 00000002"), "{shown}");
+    assert_eq!(good(&["afuc", "run", &firmware], b"b 4\nr\nd r\nq\nnever read"), by_option);
+    let script = file("script", b"b 4\nr\nd r\n");
+    assert_eq!(good(&["afuc", "run", &firmware, "--script", &script], b""), by_option);
+    assert_eq!(unwedge(&["afuc", "run", &firmware, "--processor", "lpac"], b"").status.code(), Some(1));
+}
+
+#[test]
+fn explain_shows_the_firmware_at_the_pc() {
+    let mut stat = vec![0; 51];
+    (stat[0], stat[1]) = (4, 0x7010_8000);
+    let dump = file("sqe.devcore", &DevcoreBuilder::a6xx().indexed("CP_SQE_STAT", &stat).text());
+    let firmware = file("explain.fw", &good(&["afuc", "asm", "-"], FIRMWARE.as_bytes()));
+    let shown = text(unwedge(&["explain", &dump, "--firmware", &firmware], b"").stdout);
+    assert!(shown.contains("SQE   PC 0x4"), "{shown}");
+    assert!(
+        shown.lines().any(|line| line.starts_with("    > 0x0004") && line.ends_with("waitin")),
+        "{shown}"
+    );
+    let json = text(unwedge(&["explain", "--json", &dump, "--firmware", &firmware], b"").stdout);
+    assert!(json.contains("\"at_pc\": true"), "{json}");
+    let not_firmware = file("noise.fw", &noise(64));
+    assert_eq!(unwedge(&["explain", &dump, "--firmware", &not_firmware], b"").status.code(), Some(1));
+}
+
+#[test]
+fn a_shader_of_a_dump() {
+    let words: Vec<u32> =
+        [0, 0x0300_0000_0000_0000u64].iter().flat_map(|w| [*w as u32, (*w >> 32) as u32]).collect();
+    let dump = file("shader.devcore", &DevcoreBuilder::a6xx().bo(0x10_0000, 4096, "shader", &words).text());
+    let listing = text(unwedge(&["ir3", "disasm", &dump, "--shader-at", "0x100000"], b"").stdout);
+    assert!(listing.starts_with("nop\nend\n"), "{listing}");
+    assert_eq!(unwedge(&["ir3", "disasm", &dump, "--shader-at", "0x900000"], b"").status.code(), Some(1));
+    assert_eq!(unwedge(&["ir3", "disasm", Path::new(&dump).to_str().unwrap()], b"").status.code(), Some(2));
+}
+
+#[test]
+fn statistics_of_a_shader() {
+    let source = b"nop\n(rpt2)nop\nadd.f r3.x, r0.x, c4.y\n(ss)(sy)nop\nend\n";
+    let words = good(&["ir3", "asm", "--gen", "6", "-"], source);
+    let told = text(good(&["ir3", "stats", "--gen", "630", "-"], &words));
+    assert!(told.contains("shaderdb: 7 instr, 5 nops, 2 non-nops"), "{told}");
+    assert!(told.contains(" 1 (ss), 1 (sy)"), "{told}");
+    assert!(told.contains("registers: 4 full") && told.contains("constants: 5 of"), "{told}");
+    assert!(told.contains("waves: at most 16"), "{told}");
+}
