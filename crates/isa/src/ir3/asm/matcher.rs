@@ -531,7 +531,9 @@ impl<'a> Matcher<'a> {
         let fits = |rule: &&Rule| traced || rule.may_start(next);
         for (i, rule) in rules.iter().enumerate().skip(first).filter(|(_, rule)| fits(rule)) {
             if at < MOST_CHOICES {
-                let last = rules.iter().rposition(|rule| fits(&rule)).unwrap_or(i);
+                // Where something stands, that nothing stands there is no other choice.
+                let last =
+                    rules.iter().rposition(|rule| !rule.ops.is_empty() && fits(&rule)).unwrap_or(i).max(i);
                 let small = |index| u8::try_from(index).unwrap_or(u8::MAX);
                 self.choices[at] = Choice { taken: small(i), of: small(last).saturating_add(1) };
                 self.choice_count = at + 1;
