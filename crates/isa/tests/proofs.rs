@@ -20,7 +20,7 @@ fn exists(table: &Table<'_>, leaf: Leaf, generation: u32) -> bool {
 }
 
 /// The fields with bits that count in a word, with their values.
-fn values(decoded: &Decoded<'static>) -> HashMap<&'static str, u64> {
+fn values<'t>(decoded: &Decoded<'t>) -> HashMap<&'t str, u64> {
     let fields = decoded.fields().filter(|(_, place)| place.is_some());
     fields.filter_map(|(name, _)| Some((name, decoded.field(name)?))).collect()
 }

@@ -32,7 +32,12 @@ pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
 /// of this GPU is `raw 0x…`, 16 digits.
 pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
     match decode(word, gpu_id) {
-        Some(decoded) => print(&decoded, &mut (), out).without_ignored().write(64, out),
+        Some(decoded) => {
+            let faults = print(&decoded, &mut (), out);
+            if !faults.is_empty() {
+                faults.without_ignored().write(64, out);
+            }
+        }
         None => {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "raw 0x{word:016X}");
@@ -46,16 +51,9 @@ pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
 pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize {
     let (branches, calls) = targets(words, listing.gpu_id);
     let is_target = |set: &[usize], index| set.binary_search(&index).is_ok();
-    let mut shader = Shader {
-        count: words.len(),
-        index: 0,
-        cycles: 0,
-        ended: false,
-        nops: 0,
-        stop: false,
-        ..Shader::default()
-    };
+    let mut shader = Shader { count: words.len(), ..Shader::default() };
     let mut faulty = 0;
+    let mut pending = Faults::default();
     for (index, &word) in words.iter().enumerate() {
         if faulty > MAX_FAULTY {
             return index;
@@ -76,10 +74,15 @@ pub fn disassemble(words: &[u64], listing: &Listing, out: &mut Vec<u8>) -> usize
         prefix(word, &shader, listing, out);
         let Some(decoded) = decode(word, listing.gpu_id) else {
             let _ = writeln!(out, "no match: {word:016x}");
+            // Mesa says so after the next instruction.
+            IR3.conflict(IR3_INSTRUCTION, word.into(), listing.gpu_id)
+                .into_iter()
+                .for_each(|f| pending.push(f));
             faulty += 1;
             continue;
         };
-        let faults: Faults<'_> = print(&decoded, &mut shader, out);
+        let mut faults = std::mem::take(&mut pending);
+        print(&decoded, &mut shader, out).iter().for_each(|fault| faults.push(fault));
         faults.write(64, out);
         faulty = if faults.is_empty() { 0 } else { faulty + 1 };
         out.push(b'\n');
@@ -150,6 +153,8 @@ struct Shader {
 }
 
 impl<'t> Printer<'t> for Shader {
+    const TEXT_ONLY: bool = true;
+
     #[inline]
     fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool {
         match *part {

@@ -10,7 +10,7 @@
 use super::expr::{self, Binary, Expr};
 use super::model::{Bitset, Case, Field, Isa, Item, Row};
 use super::rows::*;
-use super::tree;
+use super::{tree, types};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use thiserror::Error;
@@ -70,6 +70,9 @@ pub struct Rows {
     pub enums: Vec<EnumRow>,
     pub values: Vec<ValueRow>,
     pub code: Vec<Op>,
+    pub renders: Vec<Text>,
+    pub tabulations: Vec<Tabulation>,
+    pub truths: Vec<u64>,
 }
 
 /// Compiles a description.
@@ -158,6 +161,8 @@ struct Compiler<'m> {
     pool_shows: Pool<Show>,
     pool_names: Pool<NameRow>,
     pool_scopes: Pool<Scope>,
+    pool_tabulations: Pool<Tabulation>,
+    pool_truths: Pool<u64>,
 }
 
 impl<'m> Compiler<'m> {
@@ -234,6 +239,8 @@ impl<'m> Compiler<'m> {
             pool_shows: Pool::new(),
             pool_names: Pool::new(),
             pool_scopes: Pool::new(),
+            pool_tabulations: Pool::new(),
+            pool_truths: Pool::new(),
         })
     }
 
@@ -292,7 +299,14 @@ impl<'m> Compiler<'m> {
             );
             let name = self.text(&bitset.name);
             let leaves = Span { at, len: leaves.len() as u32 };
-            self.rows.roots.push(RootRow { name, width, node, leaves, scopes: 0 });
+            self.rows.roots.push(RootRow {
+                name,
+                width,
+                node,
+                leaves,
+                scopes: 0,
+                rendered: Span { at: 0, len: 0 },
+            });
         }
         Ok(())
     }
@@ -452,7 +466,55 @@ impl<'m> Compiler<'m> {
         if !rest.is_empty() {
             pieces.push(Piece::Literal(self.text(rest)));
         }
+        let pieces = self.gather(pieces);
         Ok(self.pool_pieces.add(&mut self.rows.pieces, pieces))
+    }
+
+    /// Shortens the way to fields that count always, and past runs of those that show nothing when their bits are 0.
+    fn gather(&self, pieces: Vec<Piece>) -> Vec<Piece> {
+        let mut out: Vec<Piece> = Vec::new();
+        // Where the run starts, and its bits.
+        let mut run: Option<(usize, u64)> = None;
+        for piece in pieces {
+            let (piece, silent) = self.shorten(piece);
+            if let (Some(mask), Some((_, bits))) = (silent, &mut run) {
+                *bits |= mask;
+            } else if let Some(mask) = silent {
+                run = Some((out.len(), mask));
+            } else {
+                close_run(&mut out, run.take());
+            }
+            out.push(piece);
+        }
+        close_run(&mut out, run);
+        out
+    }
+
+    /// The piece, and the bits that are 0 when it shows nothing, if there are any.
+    fn shorten(&self, piece: Piece) -> (Piece, Option<u64>) {
+        let Piece::Field { name, cands } = piece else { return (piece, None) };
+        let (1, Some(&Cand { when: NONE, field })) = (cands.len, self.rows.cands.get(cands.at as usize))
+        else {
+            return (piece, None);
+        };
+        let plain = Piece::Plain { name, field };
+        let Some(row) = self.rows.fields.get(field as usize).filter(|row| row.code == NONE) else {
+            return (plain, None);
+        };
+        let silent = match row.ty {
+            Type::Bool(Some(_)) | Type::Offset | Type::Uoffset => true,
+            Type::Enum(index) => self.rows.enums.get(index as usize).is_some_and(|e| {
+                let zero =
+                    self.rows.values.get(e.values.at as usize).filter(|v| e.values.len > 0 && v.value == 0);
+                zero.is_some_and(|v| self.rows.texts.get(v.text.0 as usize).is_some_and(String::is_empty))
+            }),
+            _ => false,
+        };
+        let mask = (silent && row.low + row.width < 64).then(|| ((1 << row.width) - 1) << row.low);
+        match row.ty {
+            Type::Bool(Some(text)) if row.width == 1 => (Piece::Flag { name, low: row.low, text }, mask),
+            _ => (plain, mask),
+        }
     }
 
     /// What a name may mean at a place, most particular first. True: the last one holds without condition.
@@ -561,7 +623,56 @@ impl<'m> Compiler<'m> {
         if deepest(&code) > MAX_STACK {
             return Err(CompileError::Depth { owner: case_owner(self.bitsets[place.bitset].bitset) });
         }
+        let code = match self.tabulate(&code) {
+            Some(index) => vec![Op::Tabulated(index), Op::End],
+            None => code,
+        };
         Ok(self.pool_code.add(&mut self.rows.code, code).at)
+    }
+
+    /// Tabulates an expression over few bits; `None` when it is not one, or a single comparison.
+    fn tabulate(&mut self, code: &[Op]) -> Option<u32> {
+        let mut spans: Vec<(u8, u8)> = Vec::new();
+        for op in code {
+            match *op {
+                Op::Bits { low, width } | Op::Compare { low, width, .. }
+                    if !spans.contains(&(low, width)) =>
+                {
+                    spans.push((low, width));
+                }
+                Op::Generation | Op::Absent { .. } => return None,
+                _ => {}
+            }
+        }
+        let total: u8 = spans.iter().map(|s| s.1).fold(0, u8::saturating_add);
+        let beyond = spans.iter().any(|(low, width)| low + width > 64);
+        if code.len() < 3 || beyond || spans.is_empty() || spans.len() > MAX_SPANS || total > MAX_TABULATED {
+            return None;
+        }
+        let mut truths = vec![0u64; 1usize.max(1 << total.saturating_sub(6))];
+        for index in 0..1u64 << total {
+            let (mut word, mut rest) = (0, index);
+            for &(low, width) in &spans {
+                word |= u128::from(rest & ((1 << width) - 1)) << low;
+                rest >>= width;
+            }
+            match types::run(code, word, 0, &mut |_, _, _| 0) {
+                value @ 0..=1 => truths[(index >> 6) as usize] |= value << (index & 63),
+                _ => return None,
+            }
+        }
+        let mut place = 0;
+        let mut parts = [(0, 0, 0); MAX_SPANS];
+        for (part, (low, width)) in parts.iter_mut().zip(spans) {
+            *part = (low, (1u16 << width) - 1, place);
+            place += width;
+        }
+        let values = self.pool_truths.add(&mut self.rows.truths, truths).at;
+        Some(
+            self.pool_tabulations
+                .add(&mut self.rows.tabulations, vec![Tabulation { spans: parts, values }])
+                .at,
+        )
     }
 
     fn code(
@@ -670,6 +781,15 @@ fn reference(
     }
 }
 
+fn close_run(out: &mut Vec<Piece>, run: Option<(usize, u64)>) {
+    if let Some((at, mask)) = run {
+        let count = (out.len() - at) as u32;
+        if count > 1 {
+            out.insert(at, Piece::Silent { mask, count });
+        }
+    }
+}
+
 fn unknown(bitset: &Bitset, name: &str) -> CompileError {
     CompileError::Unknown { owner: bitset.name.clone(), name: name.to_owned() }
 }
@@ -696,7 +816,7 @@ fn deepest(code: &[Op]) -> usize {
             Op::Binary(_) | Op::SkipUnless(_) => now = now.saturating_sub(1),
             // What follows is the other way to the same value.
             Op::Skip(_) => now = now.saturating_sub(1),
-            Op::Not | Op::End => {}
+            Op::Not | Op::Tabulated(_) | Op::End => {}
         }
         most = most.max(now);
     }

@@ -83,10 +83,10 @@ impl Table<'_> {
                         let field = self.text(name.name).to_owned();
                         return Err(EncodeError::Range { field, value: given, width });
                     }
-                    if let Some(other) = cands.iter().rev().find_map(|c| self.bit_field(c)) {
-                        if other.low != field.low || other.width > field.width {
-                            word = word & !ones(other.low, other.width) | row.value & row.mask;
-                        }
+                    if let Some(other) = cands.iter().rev().find_map(|c| self.bit_field(c))
+                        && (other.low != field.low || other.width > field.width)
+                    {
+                        word = word & !ones(other.low, other.width) | row.value & row.mask;
                     }
                     place(&mut word, &mut covered, field, given);
                 }

@@ -2,15 +2,21 @@
 
 use super::compile::{CompileError, Rows, compile};
 use super::model::Isa;
-use super::types::Table;
+use super::print::write_part;
+use super::read::Part;
+use super::rows::{Span, Text};
+use super::types::{Kind, Root, Table};
 use std::borrow::Cow;
 
 /// Owns the rows a [`Table`] reads.
 #[derive(Clone, Debug)]
 pub struct OwnedTable {
-    rows: Rows,
-    texts: Vec<Cow<'static, str>>,
+    pub(crate) rows: Rows,
+    pub(crate) texts: Vec<Cow<'static, str>>,
 }
+
+/// Words of at most so many bits are rendered in advance.
+const RENDERED_BITS: u32 = 8;
 
 impl OwnedTable {
     /// Compiles a description.
@@ -20,7 +26,9 @@ impl OwnedTable {
     pub fn new(isa: &Isa) -> Result<OwnedTable, CompileError> {
         let mut rows = compile(isa)?;
         let texts = std::mem::take(&mut rows.texts).into_iter().map(Cow::Owned).collect();
-        Ok(OwnedTable { rows, texts })
+        let mut table = OwnedTable { rows, texts };
+        table.render();
+        Ok(table)
     }
 
     /// The table.
@@ -42,6 +50,55 @@ impl OwnedTable {
             enums: &rows.enums,
             values: &rows.values,
             code: &rows.code,
+            renders: &rows.renders,
+            tabulations: &rows.tabulations,
+            truths: &rows.truths,
         }
+    }
+
+    /// Fills in [`RootRow::rendered`](super::rows::RootRow::rendered).
+    fn render(&mut self) {
+        for index in 0..self.rows.roots.len() as u32 {
+            let Some(texts) = self.texts_of(Root(index)) else { continue };
+            let at = self.rows.renders.len() as u32;
+            let len = texts.len() as u32;
+            for text in texts {
+                let known = self.texts.iter().position(|known| *known == text);
+                self.rows.renders.push(Text(known.unwrap_or(self.texts.len()) as u32));
+                if known.is_none() {
+                    self.texts.push(Cow::Owned(text));
+                }
+            }
+            self.rows.roots[index as usize].rendered = Span { at, len };
+        }
+    }
+
+    /// The text of every word of a root; `None` when there are many, or they depend on where the word stands.
+    fn texts_of(&self, root: Root) -> Option<Vec<String>> {
+        let table = self.table();
+        let width = table.width(root);
+        let always = table.leaves(root).all(|leaf| table.generations(leaf) == (0, u32::MAX));
+        if width > RENDERED_BITS || !always {
+            return None;
+        }
+        let render = |word, generation| {
+            let mut text = Vec::new();
+            let mut common = true;
+            let faults = table.decode(root, word, generation)?.walk(&mut |part| {
+                common &= !matches!(
+                    part,
+                    Part::Align(_)
+                        | Part::Field {
+                            kind: Kind::Branch { .. } | Kind::AbsBranch { .. } | Kind::Custom,
+                            ..
+                        }
+                );
+                write_part(&part, 0, &mut text);
+            });
+            String::from_utf8(text).ok().filter(|_| common && faults.is_empty())
+        };
+        (0..1u128 << width)
+            .map(|word| render(word, 0).filter(|text| render(word, u32::MAX).as_ref() == Some(text)))
+            .collect()
     }
 }

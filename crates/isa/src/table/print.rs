@@ -7,12 +7,18 @@ use std::io::Write;
 
 /// What an instruction set adds to the common printing.
 pub trait Printer<'t> {
+    /// It only looks at branches and at fields that show something: parts without text are left out, a flag or a
+    /// register may come as its text.
+    const TEXT_ONLY: bool = false;
+
     /// Sees every part before it is printed; true means: printed already.
     fn part(&mut self, part: &Part<'t>, out: &mut Vec<u8>) -> bool;
 }
 
 /// Common printing only: branches as distances, custom fields as decimal numbers.
 impl Printer<'_> for () {
+    const TEXT_ONLY: bool = true;
+
     #[inline]
     fn part(&mut self, _: &Part<'_>, _: &mut Vec<u8>) -> bool {
         false
@@ -21,17 +27,18 @@ impl Printer<'_> for () {
 
 /// Appends the text of a word, without end of line; gives what is odd about it.
 #[inline]
-pub fn print<'t>(decoded: &Decoded<'t>, printer: &mut impl Printer<'t>, out: &mut Vec<u8>) -> Faults<'t> {
+pub fn print<'t, P: Printer<'t>>(decoded: &Decoded<'t>, printer: &mut P, out: &mut Vec<u8>) -> Faults<'t> {
     let start = out.len();
-    decoded.walk(&mut |part| {
+    let mut sink = |part| {
         if !printer.part(&part, out) {
             write_part(&part, start, out);
         }
-    })
+    };
+    if P::TEXT_ONLY { decoded.visit::<true>(&mut sink) } else { decoded.visit::<false>(&mut sink) }
 }
 
 #[inline]
-fn write_part(part: &Part<'_>, start: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_part(part: &Part<'_>, start: usize, out: &mut Vec<u8>) {
     match *part {
         Part::Text(text) | Part::Name(text) => out.extend_from_slice(text.as_bytes()),
         Part::Align(column) => {
@@ -152,6 +159,7 @@ impl Faults<'_> {
                 }
                 Fault::NoField(name) => write!(out, "no field '{name}'"),
                 Fault::NoDisplay(name) => write!(out, "{name}: no display template"),
+                Fault::Conflict { first, second } => write!(out, "bitset conflict: {first} vs {second}"),
             };
         }
     }

@@ -6,7 +6,7 @@ use super::types::{Kind, Leaf, Table, bits, rows};
 /// A word whose encoding is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'t> {
-    pub(crate) table: Table<'t>,
+    pub(crate) table: &'t Table<'t>,
     pub(crate) leaf: Leaf,
     pub(crate) scope: u32,
     /// Lowest bit of a nested bitset in the word.
@@ -86,6 +86,13 @@ pub enum Fault<'t> {
     NoField(&'t str),
     /// The encoding has no template.
     NoDisplay(&'t str),
+    /// The word matches two encodings, and so is neither.
+    Conflict {
+        /// The first of them in the description.
+        first: &'t str,
+        /// The next.
+        second: &'t str,
+    },
 }
 
 const MAX_FAULTS: usize = 4;
@@ -116,8 +123,9 @@ impl<'t> Faults<'t> {
         rest
     }
 
+    /// Adds one; what comes after the fourth is dropped.
     #[cold]
-    fn push(&mut self, fault: Fault<'t>) {
+    pub fn push(&mut self, fault: Fault<'t>) {
         if let Some(free) = self.list.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(fault);
         }
@@ -141,12 +149,12 @@ impl<'t> Decoded<'t> {
     }
 
     /// The table it was decoded with.
-    pub fn table(&self) -> Table<'t> {
+    pub fn table(&self) -> &'t Table<'t> {
         self.table
     }
 
     fn lookup(&self, name: &str) -> Option<&'t FieldRow> {
-        let table = &self.table;
+        let table = self.table;
         let names = rows(table.names, table.scopes.get(self.scope as usize)?.names);
         let at = names.binary_search_by(|row| table.text(row.name).cmp(name)).ok()?;
         let cands = rows(table.cands, names.get(at)?.cands);
@@ -185,7 +193,13 @@ impl<'t> Decoded<'t> {
     /// Calls `sink` with each part of the display in order, nested bitsets between `Enter` and `Leave`.
     #[inline]
     pub fn walk(&self, sink: &mut impl FnMut(Part<'t>)) -> Faults<'t> {
-        let mut walker = Walker {
+        self.visit::<false>(sink)
+    }
+
+    /// The same; when `TEXT_ONLY`, fields that show nothing are left out, and a nested bitset may come as its text.
+    #[inline]
+    pub(crate) fn visit<const TEXT_ONLY: bool>(&self, sink: &mut impl FnMut(Part<'t>)) -> Faults<'t> {
+        let mut walker = Walker::<TEXT_ONLY, _> {
             table: self.table,
             word: self.word,
             generation: self.generation,
@@ -206,8 +220,8 @@ impl<'t> Decoded<'t> {
 /// Deepest nesting the compiler allows, and one more.
 const MAX_OPEN: usize = 16;
 
-struct Walker<'t, 's, S> {
-    table: Table<'t>,
+struct Walker<'t, 's, const TEXT_ONLY: bool, S> {
+    table: &'t Table<'t>,
     word: u128,
     generation: u32,
     sink: &'s mut S,
@@ -219,7 +233,7 @@ struct Walker<'t, 's, S> {
     open: [u32; MAX_OPEN],
 }
 
-impl<'t, S: FnMut(Part<'t>)> Walker<'t, '_, S> {
+impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S> {
     #[inline]
     fn ignored(&mut self, row: &LeafRow, base: u8) {
         let bits = self.word >> (base & 127) & row.ignored;
@@ -233,11 +247,11 @@ impl<'t, S: FnMut(Part<'t>)> Walker<'t, '_, S> {
         let Walker { table, word, generation, faults, reported, open, .. } = self;
         table.evaluate(code, *word, *generation, &mut |name, expr, up| {
             let visit = open[depth.saturating_sub(usize::from(up)) % MAX_OPEN];
-            if !reported.contains(&Some((visit, expr))) {
-                if let Some(free) = reported.iter_mut().find(|slot| slot.is_none()) {
-                    *free = Some((visit, expr));
-                    faults.push(Fault::NoField(table.text(name)));
-                }
+            if !reported.contains(&Some((visit, expr)))
+                && let Some(free) = reported.iter_mut().find(|slot| slot.is_none())
+            {
+                *free = Some((visit, expr));
+                faults.push(Fault::NoField(table.text(name)));
             }
             0
         })
@@ -270,8 +284,17 @@ impl<'t, S: FnMut(Part<'t>)> Walker<'t, '_, S> {
                 }
             }
             if let Some(parts) = show.parts {
-                for piece in rows(table.pieces, parts) {
-                    self.piece(piece, scope, depth);
+                let mut pieces = rows(table.pieces, parts).iter();
+                while let Some(piece) = pieces.next() {
+                    match *piece {
+                        Piece::Silent { mask, count } => {
+                            if TEXT_ONLY && self.word as u64 & mask == 0 {
+                                pieces.nth(count as usize - 1);
+                            }
+                        }
+                        Piece::Flag { name, low, text } => self.flag(name, low, text),
+                        _ => self.piece(piece, scope, depth),
+                    }
                 }
                 return;
             }
@@ -282,12 +305,32 @@ impl<'t, S: FnMut(Part<'t>)> Walker<'t, '_, S> {
     }
 
     #[inline]
+    fn flag(&mut self, name: Text, low: u8, text: Text) {
+        let value = bits(self.word, low, 1);
+        if TEXT_ONLY {
+            if value != 0 {
+                (self.sink)(Part::Text(self.table.text(text)));
+            }
+            return;
+        }
+        let kind = Kind::Bool(Some(self.table.text(text)));
+        (self.sink)(Part::Field { name: self.table.text(name), value, width: 1, kind });
+    }
+
+    #[inline]
     fn piece(&mut self, piece: &Piece, scope: &Scope, depth: usize) {
         let table = self.table;
         match *piece {
             Piece::Literal(text) => (self.sink)(Part::Text(table.text(text))),
             Piece::Name => (self.sink)(Part::Name(table.mnemonic(Leaf(scope.leaf)))),
             Piece::Align(column) => (self.sink)(Part::Align(column)),
+            Piece::Silent { .. } => {}
+            Piece::Flag { name, low, text } => self.flag(name, low, text),
+            Piece::Plain { name, field } => {
+                if let Some(field) = table.fields.get(field as usize) {
+                    self.field(name, field, scope, depth);
+                }
+            }
             Piece::Field { name, cands } => {
                 for cand in rows(table.cands, cands) {
                     if self.holds(cand.when, depth) {
@@ -326,6 +369,13 @@ impl<'t, S: FnMut(Part<'t>)> Walker<'t, '_, S> {
             Type::AbsBranch { call } => Kind::AbsBranch { call },
             Type::Custom => Kind::Custom,
             Type::Bitset { root, scopes } => {
+                if TEXT_ONLY {
+                    let rendered =
+                        table.roots.get(root as usize).map(|root| rows(table.renders, root.rendered));
+                    if let Some(text) = rendered.and_then(|texts| texts.get(value as usize)) {
+                        return (self.sink)(Part::Text(table.text(*text)));
+                    }
+                }
                 let found = table.find(root, scopes, field.low, self.word, self.generation);
                 (self.sink)(Part::Enter { name, value, leaf: found.map(|f| f.0) });
                 match found {

@@ -29,6 +29,8 @@ pub struct RootRow {
     pub leaves: Span,
     /// First of the scopes of its leaves, for words of this root that stand alone.
     pub scopes: u32,
+    /// The text of every word, when it is the same everywhere and the words are few.
+    pub rendered: Span,
 }
 
 /// A node of a decode tree.
@@ -93,6 +95,22 @@ pub enum Piece {
     Literal(Text),
     Name,
     Align(u32),
+    /// Who only wants text skips `count` pieces when no bit of `mask` is set: they would show nothing.
+    Silent {
+        mask: u64,
+        count: u32,
+    },
+    /// A bit that shows a text when set.
+    Flag {
+        name: Text,
+        low: u8,
+        text: Text,
+    },
+    /// A field that counts always.
+    Plain {
+        name: Text,
+        field: u32,
+    },
     /// The first of the candidates whose condition holds.
     Field {
         name: Text,
@@ -186,6 +204,8 @@ pub enum Op {
         op: Binary,
         with: i64,
     },
+    /// The whole expression, tabulated.
+    Tabulated(u32),
     Not,
     Binary(Binary),
     /// Takes a value; when it is 0, skips that many steps.
@@ -199,6 +219,20 @@ pub enum Op {
     },
     End,
 }
+
+/// An expression over few bits of the word, whose value is 0 or 1: its value for each of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tabulation {
+    /// The parts of the index: lowest bit in the word, mask after shifting it down, place in the index.
+    pub spans: [(u8, u16, u8); MAX_SPANS],
+    /// The first of the words that hold the values, bit by bit.
+    pub values: u32,
+}
+
+/// Separate bits an expression may look at to be tabulated.
+pub const MAX_SPANS: usize = 4;
+/// How many bits in all.
+pub const MAX_TABULATED: u8 = 14;
 
 /// Deepest stack an expression may need.
 pub const MAX_STACK: usize = 16;

@@ -1,7 +1,7 @@
 //! A table and its look-ups: roots, leaves, the decode tree, expressions.
 
 use super::expr::Binary;
-use super::read::Decoded;
+use super::read::{Decoded, Fault};
 use super::rows::*;
 use std::borrow::Cow;
 
@@ -23,6 +23,9 @@ pub struct Table<'t> {
     pub(crate) enums: &'t [EnumRow],
     pub(crate) values: &'t [ValueRow],
     pub(crate) code: &'t [Op],
+    pub(crate) renders: &'t [Text],
+    pub(crate) tabulations: &'t [Tabulation],
+    pub(crate) truths: &'t [u64],
 }
 
 /// A family of encodings of the same width with its own decode tree: `instruction`, or a source operand's forms.
@@ -161,10 +164,11 @@ impl<'t> Table<'t> {
     }
 
     /// Finds the encoding `word` is of, by decode tree; `None` where no pattern matches, or two do.
-    pub fn decode(&self, root: Root, word: u128, generation: u32) -> Option<Decoded<'t>> {
+    #[inline]
+    pub fn decode<'s>(&'s self, root: Root, word: u128, generation: u32) -> Option<Decoded<'s>> {
         let scopes = self.roots.get(root.0 as usize)?.scopes;
         let (leaf, scope) = self.find(root.0, scopes, 0, word, generation)?;
-        Some(Decoded { table: *self, leaf, scope, base: 0, word, generation })
+        Some(Decoded { table: self, leaf, scope, base: 0, word, generation })
     }
 
     /// The leaf that the bits from `base` on are of, and its scope among those from `scopes` on.
@@ -197,6 +201,16 @@ impl<'t> Table<'t> {
         found
     }
 
+    /// Why a word does not decode, when it is that two encodings match.
+    pub fn conflict(&self, root: Root, word: u128, generation: u32) -> Option<Fault<'t>> {
+        let mut matching = self
+            .leaves(root)
+            .filter_map(|leaf| self.leaf_row(leaf))
+            .filter(|row| word & row.mask == row.value && row.min <= generation && generation <= row.max);
+        let (first, second) = (matching.next()?, matching.next()?);
+        Some(Fault::Conflict { first: self.text(first.owner), second: self.text(second.owner) })
+    }
+
     /// The value an enum of the description has under `text`.
     pub fn enum_value(&self, name: &str, text: &str) -> Option<u64> {
         let row = self.enums.iter().find(|row| self.text(row.name) == name)?;
@@ -211,7 +225,7 @@ impl<'t> Table<'t> {
     }
 
     /// Computes an expression; `absent` stands in for names that mean nothing here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn evaluate(
         &self,
         code: u32,
@@ -219,55 +233,24 @@ impl<'t> Table<'t> {
         generation: u32,
         absent: &mut impl FnMut(Text, u16, u8) -> u64,
     ) -> u64 {
-        if let Some(&[Op::Compare { low, width, op, with }, Op::End, ..]) = self.code.get(code as usize..) {
-            return binary(op, bits(word, low, width) as i64, with) as u64;
+        let code = self.code.get(code as usize..).unwrap_or_default();
+        match *code {
+            [Op::Compare { low, width, op, with }, Op::End, ..] => {
+                binary(op, bits(word, low, width) as i64, with) as u64
+            }
+            [Op::Tabulated(index), ..] => self.tabulated(index, word),
+            _ => run(code, word, generation, absent),
         }
-        self.run(code, word, generation, absent)
     }
 
-    fn run(
-        &self,
-        code: u32,
-        word: u128,
-        generation: u32,
-        absent: &mut impl FnMut(Text, u16, u8) -> u64,
-    ) -> u64 {
-        let mut stack = [0i64; MAX_STACK];
-        let mut top = 0usize;
-        let mut at = code as usize;
-        while let Some(op) = self.code.get(at) {
-            at += 1;
-            let value = match *op {
-                Op::Push(value) => value,
-                Op::Bits { low, width } => bits(word, low, width) as i64,
-                Op::Compare { low, width, op, with } => binary(op, bits(word, low, width) as i64, with),
-                Op::Generation => i64::from(generation),
-                Op::Absent { name, expr, up } => absent(name, expr, up) as i64,
-                Op::Not => {
-                    top = top.saturating_sub(1);
-                    i64::from(stack[top % MAX_STACK] == 0)
-                }
-                Op::Binary(op) => {
-                    top = top.saturating_sub(2);
-                    binary(op, stack[top % MAX_STACK], stack[(top + 1) % MAX_STACK])
-                }
-                Op::SkipUnless(count) => {
-                    top = top.saturating_sub(1);
-                    if stack[top % MAX_STACK] == 0 {
-                        at += usize::from(count);
-                    }
-                    continue;
-                }
-                Op::Skip(count) => {
-                    at += usize::from(count);
-                    continue;
-                }
-                Op::End => break,
-            };
-            stack[top % MAX_STACK] = value;
-            top += 1;
-        }
-        stack[top.saturating_sub(1) % MAX_STACK] as u64
+    #[inline]
+    fn tabulated(&self, index: u32, word: u128) -> u64 {
+        let Some(row) = self.tabulations.get(index as usize) else { return 0 };
+        let word = word as u64;
+        let at = row.spans.iter().fold(0u64, |at, &(low, mask, place)| {
+            at | (word >> (low & 63) & u64::from(mask)) << (place & 63)
+        });
+        self.truths.get(row.values as usize + (at >> 6) as usize).map_or(0, |values| values >> (at & 63) & 1)
     }
 
     /// Whether a condition holds; the absent one does.
@@ -296,6 +279,52 @@ impl<'t> Table<'t> {
             code => self.evaluate(code, word, generation, absent),
         }
     }
+}
+
+/// Runs the steps of an expression.
+#[inline(never)]
+pub(crate) fn run(
+    code: &[Op],
+    word: u128,
+    generation: u32,
+    absent: &mut impl FnMut(Text, u16, u8) -> u64,
+) -> u64 {
+    let mut stack = [0i64; MAX_STACK];
+    let mut top = 0usize;
+    let mut at = 0usize;
+    while let Some(op) = code.get(at) {
+        at += 1;
+        let value = match *op {
+            Op::Push(value) => value,
+            Op::Bits { low, width } => bits(word, low, width) as i64,
+            Op::Compare { low, width, op, with } => binary(op, bits(word, low, width) as i64, with),
+            Op::Generation => i64::from(generation),
+            Op::Absent { name, expr, up } => absent(name, expr, up) as i64,
+            Op::Not => {
+                top = top.saturating_sub(1);
+                i64::from(stack[top % MAX_STACK] == 0)
+            }
+            Op::Binary(op) => {
+                top = top.saturating_sub(2);
+                binary(op, stack[top % MAX_STACK], stack[(top + 1) % MAX_STACK])
+            }
+            Op::SkipUnless(count) => {
+                top = top.saturating_sub(1);
+                if stack[top % MAX_STACK] == 0 {
+                    at += usize::from(count);
+                }
+                continue;
+            }
+            Op::Skip(count) => {
+                at += usize::from(count);
+                continue;
+            }
+            Op::Tabulated(_) | Op::End => break,
+        };
+        stack[top % MAX_STACK] = value;
+        top += 1;
+    }
+    stack[top.saturating_sub(1) % MAX_STACK] as u64
 }
 
 #[inline]

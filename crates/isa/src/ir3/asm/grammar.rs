@@ -7,7 +7,7 @@
 
 use crate::table::binary;
 use crate::table::expr::Binary;
-use crate::table::rows::MAX_STACK;
+use crate::table::rows::{MAX_SPANS, MAX_STACK};
 
 /// Bits of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,11 +226,33 @@ pub(super) struct Expr {
     pub reads: u64,
 }
 
+impl Texts {
+    /// Whether it is a bracketed word, or nothing for zero.
+    pub fn is_modifier(&self) -> bool {
+        self.texts
+            .iter()
+            .all(|(text, value)| if text.is_empty() { *value == 0 } else { text.starts_with(b"(") })
+            && self.texts.iter().any(|(text, _)| text.is_empty())
+    }
+}
+
 /// A step, on a stack of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Const(i64),
     Bits(Window),
+    /// Bits compared with a constant.
+    Compare {
+        window: Window,
+        op: Binary,
+        with: i64,
+    },
+    /// The whole expression: its value, 0 or 1, for each combination of the bits that it reads.
+    Tabulated {
+        /// Lowest bit, mask after shifting down, place in the index.
+        spans: [(u8, u16, u8); MAX_SPANS],
+        truths: &'static [u64],
+    },
     Not,
     Binary(Binary),
     /// Takes a value; when it is 0, skips that many steps.
@@ -241,7 +263,10 @@ pub(super) enum Step {
 impl Expr {
     pub fn new(steps: Vec<Step>) -> Expr {
         let reads = steps.iter().fold(0, |reads, step| match step {
-            Step::Bits(window) => reads | window.mask(),
+            Step::Bits(window) | Step::Compare { window, .. } => reads | window.mask(),
+            Step::Tabulated { spans, .. } => {
+                spans.iter().fold(reads, |reads, &(low, mask, _)| reads | u64::from(mask) << (low & 63))
+            }
             _ => reads,
         });
         Expr { steps, reads }
@@ -251,9 +276,8 @@ impl Expr {
     pub fn eval(&self, word: u64) -> i64 {
         match self.steps[..] {
             [Step::Bits(window)] => window.take(word) as i64,
-            [Step::Bits(window), Step::Const(value), Step::Binary(op)] => {
-                binary(op, window.take(word) as i64, value)
-            }
+            [Step::Compare { window, op, with }] => binary(op, window.take(word) as i64, with),
+            [Step::Tabulated { spans, truths }] => tabulated(&spans, truths, word),
             _ => self.run(word),
         }
     }
@@ -267,6 +291,8 @@ impl Expr {
             let value = match *step {
                 Step::Const(value) => value,
                 Step::Bits(window) => window.take(word) as i64,
+                Step::Compare { window, op, with } => binary(op, window.take(word) as i64, with),
+                Step::Tabulated { spans, truths } => tabulated(&spans, truths, word),
                 Step::Not => {
                     depth = depth.saturating_sub(1);
                     i64::from(stack[depth] == 0)
@@ -296,18 +322,24 @@ impl Expr {
 
     /// The bits that are fixed, and their value, if it says no more than that.
     pub fn fixes(&self, holds: bool) -> Option<(u64, u64)> {
-        match (&self.steps[..], holds) {
-            ([Step::Bits(window)], _) if window.width == 1 => {
-                Some((window.mask(), window.place(u64::from(holds))))
+        const FEW: u32 = 3;
+        if self.reads == 0 || self.reads.count_ones() > FEW {
+            return None;
+        }
+        // Every subset of the bits, lowest first.
+        let mut subset = 0u64;
+        let mut only = None;
+        loop {
+            if (self.eval(subset) != 0) == holds {
+                if only.is_some() {
+                    return None;
+                }
+                only = Some((self.reads, subset));
             }
-            ([Step::Bits(window), Step::Not], _) if window.width == 1 => {
-                Some((window.mask(), window.place(u64::from(!holds))))
+            subset = subset.wrapping_sub(self.reads) & self.reads;
+            if subset == 0 {
+                return only;
             }
-            ([Step::Bits(window), Step::Const(value), Step::Binary(Binary::Eq)], true) => {
-                let value = u64::try_from(*value).ok().filter(|&value| value <= window.ones())?;
-                Some((window.mask(), window.place(value)))
-            }
-            _ => None,
         }
     }
 
@@ -315,6 +347,13 @@ impl Expr {
     pub fn constant(&self) -> Option<i64> {
         (self.reads == 0).then(|| self.eval(0))
     }
+}
+
+fn tabulated(spans: &[(u8, u16, u8); MAX_SPANS], truths: &[u64], word: u64) -> i64 {
+    let at = spans
+        .iter()
+        .fold(0u64, |at, &(low, mask, place)| at | (word >> (low & 63) & u64::from(mask)) << (place & 63));
+    truths.get((at >> 6) as usize).map_or(0, |truths| (truths >> (at & 63) & 1) as i64)
 }
 
 /// The value of the low `width` bits as two's complement.

@@ -47,7 +47,7 @@ impl Inversion<'_> {
         };
         let mut rules = self.forms(root.leaves, root.scopes, 0, 0);
         for rule in &mut rules {
-            rule.ops = arranged(named(std::mem::take(&mut rule.ops)));
+            rule.ops = arranged(named(std::mem::take(&mut rule.ops)), &self.grammar.enums);
             rule.last_starts = last_starts(&rule.ops, &self.grammar.enums);
         }
         rules.retain(|rule| !rule.name().is_empty());
@@ -160,6 +160,15 @@ impl Inversion<'_> {
                 Piece::Literal(text) => ops.push(Op::Text(self.text(text).as_bytes().into())),
                 Piece::Name => ops.push(Op::Name(name.as_bytes().into())),
                 Piece::Align(_) => ops.push(Op::Text(b" "[..].into())),
+                Piece::Silent { .. } => {}
+                Piece::Flag { low, text, .. } => ops.push(Op::Flag {
+                    text: self.text(text).as_bytes().into(),
+                    target: Target::Bits(Window { low, width: 1 }),
+                    inverted: false,
+                }),
+                Piece::Plain { field, .. } => {
+                    ops.extend(self.value(self.table.fields[field as usize], depth))
+                }
                 Piece::Field { cands, .. } => ops.extend(self.field(cands, under, depth)),
             }
         }
@@ -238,7 +247,7 @@ impl Inversion<'_> {
                 let leaves = self.table.roots[root as usize].leaves;
                 let mut rules = self.forms(leaves, scopes, field.low, depth + 1);
                 for rule in &mut rules {
-                    rule.ops = arranged(std::mem::take(&mut rule.ops));
+                    rule.ops = arranged(std::mem::take(&mut rule.ops), &self.grammar.enums);
                 }
                 if rules.iter().any(|rule| rule.ops.is_empty()) {
                     // That there is no offset is what the empty template says.
@@ -281,36 +290,28 @@ impl Inversion<'_> {
         }
         let always = [rows::Op::Push(1), rows::Op::End];
         let ops = if code == rows::NONE { &always } else { &self.table.code[code as usize..] };
-        // A comparison becomes three steps, so skips have to reach further over it.
-        let mut places = vec![0];
-        for op in ops.iter().take_while(|op| !matches!(op, rows::Op::End)) {
-            let steps = if matches!(op, rows::Op::Compare { .. }) { 3 } else { 1 };
-            places.push(places[places.len() - 1] + steps);
-        }
-        let skip = |at: usize, over: u16| {
-            let from = places[at + 1];
-            places.get(at + 1 + usize::from(over)).map_or(over, |to: &u16| to - from)
-        };
-        let mut steps = Vec::new();
-        for (at, op) in ops.iter().enumerate() {
-            let step = match *op {
-                rows::Op::Push(value) => Step::Const(value),
-                rows::Op::Bits { low, width } => Step::Bits(Window { low, width }),
-                rows::Op::Compare { low, width, op, with } => {
-                    steps.extend([Step::Bits(Window { low, width }), Step::Const(with)]);
-                    Step::Binary(op)
-                }
-                rows::Op::Generation => Step::Const(i64::from(self.gpu_id)),
-                rows::Op::Not => Step::Not,
-                rows::Op::Binary(op) => Step::Binary(op),
-                rows::Op::SkipUnless(over) => Step::SkipUnless(skip(at, over)),
-                rows::Op::Skip(over) => Step::Skip(skip(at, over)),
-                rows::Op::Absent { .. } => Step::Const(0),
-                rows::Op::End => break,
-            };
-            steps.push(step);
-        }
-        let expr = Expr::new(steps);
+        let steps = ops.iter().map_while(|op| match *op {
+            rows::Op::Push(value) => Some(Step::Const(value)),
+            rows::Op::Compare { low, width, op, with } => {
+                Some(Step::Compare { window: Window { low, width }, op, with })
+            }
+            rows::Op::Bits { low, width } => Some(Step::Bits(Window { low, width })),
+            rows::Op::Generation => Some(Step::Const(i64::from(self.gpu_id))),
+            rows::Op::Tabulated(index) => self.table.tabulations.get(index as usize).map(|row| {
+                let bits: u32 = row.spans.iter().map(|&(_, mask, _)| mask.count_ones()).sum();
+                let count = 1usize.checked_shl(bits).unwrap_or(0).div_ceil(64);
+                let from = row.values as usize;
+                let truths = self.table.truths.get(from..from.saturating_add(count)).unwrap_or_default();
+                Step::Tabulated { spans: row.spans, truths }
+            }),
+            rows::Op::Not => Some(Step::Not),
+            rows::Op::Binary(op) => Some(Step::Binary(op)),
+            rows::Op::SkipUnless(steps) => Some(Step::SkipUnless(steps)),
+            rows::Op::Skip(steps) => Some(Step::Skip(steps)),
+            rows::Op::Absent { .. } => Some(Step::Const(0)),
+            rows::Op::End => None,
+        });
+        let expr = Expr::new(steps.collect());
         let exprs = &mut self.grammar.exprs;
         let at = exprs.iter().position(|known| *known == expr).unwrap_or_else(|| {
             exprs.push(expr);
@@ -397,7 +398,7 @@ fn named(mut ops: Vec<Op>) -> Vec<Op> {
 }
 
 /// Lets flags stand in any order: all before the name, and runs of modifiers after it.
-fn arranged(ops: Vec<Op>) -> Vec<Op> {
+fn arranged(ops: Vec<Op>, enums: &[Texts]) -> Vec<Op> {
     let name = ops.iter().position(|op| matches!(op, Op::Name(_))).unwrap_or(0);
     let mut rest = ops;
     let tail = rest.split_off(name);
@@ -409,6 +410,7 @@ fn arranged(ops: Vec<Op>) -> Vec<Op> {
     for op in tail {
         match op {
             Op::Flag { ref text, .. } if matches!(text.first(), Some(b'.' | b'(')) => run.push(op),
+            Op::Enum { of, .. } if enums[of.0 as usize].is_modifier() => run.push(op),
             op => {
                 flush(&mut run, &mut arranged);
                 arranged.push(op);

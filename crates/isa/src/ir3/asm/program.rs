@@ -12,6 +12,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// Errors of one file, after which the rest is not read.
 const MOST_ERRORS: usize = 1000;
+/// Bytes of an unknown name that errors tell.
+const LONGEST_NAME: usize = 64;
+/// What listings put before a word that is no instruction.
+const NO_MATCH: &str = "no match: ";
 /// Ways of reading a text by one rule that are tried.
 const MOST_WAYS: usize = 64;
 
@@ -116,7 +120,7 @@ impl Assembler {
             let mut fail = |byte, problem| errors.push(AsmError::new(file, line, byte, source, problem));
             let code = without_comment(source);
             let mut start = listing_prefix(code);
-            while let Some(name) = label_definition(&code[start..]) {
+            if let Some(name) = label_definition(&code[start..]) {
                 let at = start + offset_in(&code[start..], name);
                 if let Some(&(_, first)) = labels.get(name) {
                     fail(at, Problem::DuplicateLabel { name: name.to_string(), line: first });
@@ -194,6 +198,13 @@ impl Assembler {
         if name == b"raw" {
             return raw(text, at + name.len());
         }
+        if let Some(digits) = statement.strip_prefix(NO_MATCH) {
+            let word = number::hexadecimal(digits.as_bytes()).filter(|&(_, used)| used == digits.len());
+            let problem = || Problem::Expected(vec!["a word in hexadecimal".to_string()]);
+            return word
+                .map(|(word, _)| Encoded { word, label: None })
+                .ok_or_else(|| (NO_MATCH.len(), problem()));
+        }
         for group in self.index.groups(name) {
             if let Some(encoded) = try_rules(&self.grammar, &mut self.memory, text, group, None) {
                 return Ok(encoded);
@@ -214,7 +225,7 @@ impl Assembler {
             return (at, Problem::Expected(vec!["an instruction".to_string()]));
         }
         if !found {
-            let name = String::from_utf8_lossy(name).into_owned();
+            let name = String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]).into_owned();
             return (at, Problem::UnknownInstruction { name, generation: self.generation });
         }
         (trace.at, Problem::Expected(trace.expected))

@@ -1,10 +1,11 @@
 //! Writes rows as Rust source: the static the library includes.
 
-use super::compile::Rows;
+use crate::table::OwnedTable;
 use std::fmt::Debug;
 
 /// The source of one static.
-pub fn emit(name: &str, rows: &Rows) -> String {
+pub fn emit(name: &str, table: &OwnedTable) -> String {
+    let rows = &table.rows;
     fn list<T: Debug>(name: &str, rows: &[T]) -> String {
         format!("{name}: &{rows:?},\n")
     }
@@ -23,12 +24,15 @@ pub fn emit(name: &str, rows: &Rows) -> String {
         list("enums", &rows.enums),
         list("values", &rows.values),
         list("code", &rows.code),
+        list("renders", &rows.renders),
+        list("tabulations", &rows.tabulations),
+        list("truths", &rows.truths),
     ];
-    let texts: String = rows.texts.iter().map(|text| format!("Cow::Borrowed({text:?}), ")).collect();
+    let texts: String = table.texts.iter().map(|text| format!("Cow::Borrowed({text:?}), ")).collect();
     let root = rows
         .roots
         .iter()
-        .position(|root| rows.texts.get(root.name.0 as usize).is_some_and(|name| name == "instruction"));
+        .position(|root| table.texts.get(root.name.0 as usize).is_some_and(|name| name == "instruction"));
     let instruction =
         root.map_or_else(String::new, |at| format!("pub(super) const INSTRUCTION: Root = Root({at});\n"));
     format!(
