@@ -163,6 +163,7 @@ impl<'a> Matcher<'a> {
         self.conflict = false;
     }
 
+    #[inline]
     fn mark(&self) -> Mark {
         Mark {
             pos: self.pos,
@@ -174,6 +175,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
+    #[inline]
     fn rewind(&mut self, mark: Mark) {
         self.pos = mark.pos;
         self.word = mark.word;
@@ -196,23 +198,28 @@ impl<'a> Matcher<'a> {
         }
     }
 
+    #[inline]
     fn rest(&self) -> &'a [u8] {
         &self.text[self.pos..]
     }
 
+    #[inline]
     fn next(&self) -> u8 {
         self.text.get(self.pos).copied().unwrap_or(0)
     }
 
     /// The next byte that is no blank.
+    #[inline]
     fn upcoming(&self) -> u8 {
         self.rest().iter().copied().find(|b| !matches!(b, b' ' | b'\t')).unwrap_or(0)
     }
 
+    #[inline]
     fn previous(&self) -> u8 {
         self.pos.checked_sub(1).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ')
     }
 
+    #[inline]
     fn skip_blanks(&mut self) {
         while matches!(self.next(), b' ' | b'\t') {
             self.pos += 1;
@@ -280,6 +287,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
+    #[inline]
     fn put(&mut self, target: Target, value: u64) -> Fit {
         match target {
             Target::Bits(window) => self.set(window.mask(), window.place(value)),
@@ -417,6 +425,7 @@ impl<'a> Matcher<'a> {
         false
     }
 
+    #[inline]
     fn limit(&mut self, value: u64, width: u8) -> Fit {
         let most = Window { low: 0, width }.ones();
         if value <= most { Ok(()) } else { self.miss(|| format!("a number of at most {most}")) }
@@ -495,7 +504,7 @@ impl<'a> Matcher<'a> {
                 self.pos = start;
                 return self.put(target, *value);
             }
-            if rest.first() == text.first() && rest.starts_with(text) {
+            if rest.first() == text.first() && (text.len() == 1 || rest.starts_with(text)) {
                 let read_at = self.pos;
                 self.pos += text.len();
                 return self.put_read(target, *value, read_at);
@@ -522,7 +531,9 @@ impl<'a> Matcher<'a> {
         let fits = |rule: &&Rule| traced || rule.may_start(next);
         for (i, rule) in rules.iter().enumerate().skip(first).filter(|(_, rule)| fits(rule)) {
             if at < MOST_CHOICES {
-                let last = rules.iter().rposition(|rule| fits(&rule)).unwrap_or(i);
+                // Where something stands, that nothing stands there is no other choice.
+                let last =
+                    rules.iter().rposition(|rule| !rule.ops.is_empty() && fits(&rule)).unwrap_or(i).max(i);
                 let small = |index| u8::try_from(index).unwrap_or(u8::MAX);
                 self.choices[at] = Choice { taken: small(i), of: small(last).saturating_add(1) };
                 self.choice_count = at + 1;

@@ -255,15 +255,14 @@ impl Index {
 
     /// The rules for a word of the text, those of the longest name it starts with first.
     fn groups<'i>(&'i self, word: &'i [u8]) -> impl Iterator<Item = &'i [u32]> {
-        let first = word.split(|&b| b == b'.').next().unwrap_or(word);
-        let most = self.parts.get(first).copied().unwrap_or(0);
+        let dot = |from: usize| word[from..].iter().position(|&b| b == b'.').map(|at| from + at);
+        let first = dot(0).unwrap_or(word.len());
+        let most = self.parts.get(&word[..first]).copied().unwrap_or(0);
         (1..=most).rev().filter_map(move |parts| {
-            let mut dots = word.iter().enumerate().filter(|&(_, &b)| b == b'.').map(|(at, _)| at);
-            let end = match dots.nth(parts - 1) {
-                Some(dot) => dot,
-                None if word.split(|&b| b == b'.').count() == parts => word.len(),
-                None => return None,
-            };
+            let mut end = first;
+            for _ in 1..parts {
+                end = if end < word.len() { dot(end + 1).unwrap_or(word.len()) } else { return None };
+            }
             self.rules.get(&word[..end]).map(Vec::as_slice)
         })
     }
