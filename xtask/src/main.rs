@@ -3,11 +3,15 @@
 mod bench_dump;
 mod import;
 mod import_isaspec;
+mod mutate;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]\n       \
-    cargo xtask import-isaspec DIR\n       cargo xtask bench-dump FILE [--binary PATH]";
+const USAGE: &str = "\
+usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
+       cargo xtask import-isaspec DIR
+       cargo xtask bench-dump FILE [--binary PATH]
+       cargo xtask mutate [N] [--seed S] [FILE…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -16,6 +20,7 @@ fn main() -> ExitCode {
         Some("import-rnndb") => import::run(rest).map_err(|e| e.to_string()),
         Some("import-isaspec") => import_isaspec::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
+        Some("mutate") => mutate::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {

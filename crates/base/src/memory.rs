@@ -70,6 +70,11 @@ impl Memory {
         &self.buffers
     }
 
+    /// Dwords held, over all buffers: what a dump or capture really contains, whatever it claims.
+    pub fn stored(&self) -> u64 {
+        self.buffers.iter().filter_map(|b| b.contents.as_ref()).map(|c| c.len() as u64).sum()
+    }
+
     /// The buffer that holds this address; one with contents is preferred.
     pub fn find(&self, iova: u64) -> Option<&Buffer> {
         let index = self.index.get_or_init(|| stretches(&self.buffers));
@@ -155,6 +160,7 @@ mod tests {
         assert_eq!(m.read(0x1010), None);
         assert_eq!(m.read(0x2000), None);
         assert_eq!(m.find(0x2008).map(|b| b.iova), Some(0x2000));
+        assert_eq!(m.stored(), 2);
         let (below, above) = m.neighbours(0x1800);
         assert_eq!((below.unwrap().iova, above.unwrap().iova), (0x1000, 0x2000));
     }

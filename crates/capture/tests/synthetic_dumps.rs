@@ -116,6 +116,14 @@ fn a_cut_dump_says_where_it_was_cut() {
         let said = losses(&cut).join("; ");
         assert!(said.contains("cut") && said.contains(section.name.as_ref()), "{}: {said}", section.name);
     }
+    for (generation, heading) in
+        [(Generation::A5xx, "\nbos:\n"), (Generation::A5xx, "\nregisters:\n"), (Generation::A6xx, "\nbos:\n")]
+    {
+        let text = String::from_utf8(DevcoreBuilder::complete(generation).text()).unwrap();
+        let end = text.find(heading).unwrap() + heading.len();
+        let said = losses(&Devcore::read(&text.as_bytes()[..end]).unwrap()).join("; ");
+        assert!(said.contains("cut in section"), "{generation}, cut after {heading:?}: {said}");
+    }
     let lines: Vec<_> = Lines::new(&text).collect();
     let half = lines[lines.len() / 2].span.end as usize;
     assert!(!losses(&Devcore::read(&text[..half]).unwrap()).is_empty(), "cut after a line");

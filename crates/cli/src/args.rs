@@ -236,9 +236,9 @@ pub struct Regs {
     /// Names, patterns with `*`, or dword offsets; a number after one of them is a value to decode
     #[arg(required = true, value_name = "NAME|PATTERN|OFFSET [VALUE]")]
     pub queries: Vec<String>,
-    /// Which registers
-    #[arg(long, value_enum, default_value = "gpu")]
-    pub space: SpaceArg,
+    /// Which registers; without it the GPU's own, and for a name they lack the others
+    #[arg(long, value_enum)]
+    pub space: Option<SpaceArg>,
     /// Print one JSON object per line instead of text
     #[arg(long)]
     pub json: bool,

@@ -43,7 +43,8 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
         explain::name_file(&mut report, &path.to_string_lossy());
     }
     let mut out = Output::open(global, false);
-    print_report(&report, None, args.json, &mut out);
+    let look = out.look;
+    print_report(&report, None, args.json, look, &mut out);
     out.finish()?;
     Ok(Outcome::of("demo", &report.diagnostics))
 }

@@ -75,11 +75,14 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
     }
     let (absent, findings): (Vec<&Finding>, Vec<&Finding>) =
         report.findings.iter().partition(|f| f.kind == FindingKind::NotCaptured);
+    if findings.iter().all(|f| f.kind != FindingKind::HangPoint) {
+        writeln!(out, "{}  the dump does not say where the GPU hung", style.paint("1;31", "HUNG"))?;
+    }
     let mut left = FINDING_LINES;
     let mut hidden = 0;
     for (i, finding) in findings.iter().enumerate() {
         let hung = finding.kind == FindingKind::HangPoint;
-        let lines = block(finding, if hung { "HUNG" } else { "ALSO" }, i == 0 || hung, *style);
+        let lines = block(finding, if hung { "HUNG" } else { "ALSO" }, hung, *style);
         if i > MAX_ALSO || (i > 0 && lines.len() > left) {
             hidden += 1;
             continue;
@@ -88,9 +91,6 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
         for line in lines {
             writeln!(out, "{line}")?;
         }
-    }
-    if findings.is_empty() {
-        writeln!(out, "{}  the dump does not say where the GPU hung", style.paint("1;31", "HUNG"))?;
     }
     if hidden > 0 {
         writeln!(out, "{INDENT}… and {hidden} more: --json shows all")?;

@@ -21,6 +21,22 @@ const SCHEMA: u32 = 1;
 pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let db = database::load(global)?;
+    let mut out = Output::open(global, false);
+    let look = out.look;
+    let diagnostics = show(&input, &db, args.json, look, &mut out)?;
+    out.finish()?;
+    Ok(Outcome::of(&input.name, &diagnostics))
+}
+
+/// What is in an input, as JSON or text. Returns what was lost. A failed write ends the output; it is for the owner of
+/// `out` to remember why.
+pub fn show(
+    input: &Input,
+    db: &Db,
+    as_json: bool,
+    look: Look,
+    out: &mut dyn Write,
+) -> Result<Vec<Diagnostic>, Failure> {
     let kind = Kind::sniff(&input.bytes);
     let dump = match kind {
         Kind::MsmDevcore | Kind::Text => Devcore::read(&input.bytes).ok(),
@@ -28,16 +44,13 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     };
     let kind = if dump.is_some() { Kind::MsmDevcore } else { kind };
     if matches!(kind, Kind::Empty | Kind::Text | Kind::Binary) {
-        return Err(Failure::wrong_kind(&input, kind));
+        return Err(Failure::wrong_kind(input, kind));
     }
-    let summary = Summary::of(&input, kind, dump.as_ref(), &db);
-    let mut out = Output::open(global, false);
-    // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json { json(&summary, &mut out) } else { text(&summary, out.look, &mut out) };
-    out.finish()?;
+    let summary = Summary::of(input, kind, dump.as_ref(), db);
+    let _ = if as_json { json(&summary, out) } else { text(&summary, look, out) };
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.into_iter().flat_map(|d| d.diagnostics));
-    Ok(Outcome::of(&input.name, &diagnostics))
+    Ok(diagnostics)
 }
 
 #[derive(Serialize)]
@@ -217,12 +230,12 @@ fn missing(section: Section) -> &'static str {
     }
 }
 
-fn json(summary: &Summary<'_>, out: &mut Output) -> io::Result<()> {
+fn json(summary: &Summary<'_>, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, summary)?;
     out.write_all(b"\n")
 }
 
-fn text(s: &Summary<'_>, look: Look, out: &mut Output) -> io::Result<()> {
+fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}", look.bold(s.name), s.described)?;
     let size = if s.compression.is_empty() {
         format!("{} bytes", s.bytes)

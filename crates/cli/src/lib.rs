@@ -12,7 +12,7 @@ mod demo;
 pub mod explain;
 mod failure;
 mod info;
-mod input;
+pub mod input;
 mod isa;
 mod json;
 mod kind;
@@ -22,13 +22,14 @@ mod output;
 mod pager;
 mod regs;
 mod text;
+pub mod view;
 
 use args::{Cli, Command, Global};
 use clap::Parser;
 use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
-use output::Output;
+use output::{Look, Output};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
@@ -119,7 +120,8 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     }
     let mut out = Output::open(global, false);
     let sqe = microcode::look_up(&dump, args.firmware.as_deref(), &db, global)?;
-    print_report(&report, sqe.as_ref(), args.json, &mut out);
+    let look = out.look;
+    print_report(&report, sqe.as_ref(), args.json, look, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
@@ -129,12 +131,13 @@ fn print_report(
     report: &unwedge_postmortem::Report,
     sqe: Option<&microcode::Microcode>,
     json: bool,
-    out: &mut Output,
+    look: Look,
+    out: &mut dyn Write,
 ) {
     let _ = if json {
         explain::json(report, sqe, out)
     } else {
-        let style = explain::Style { colour: out.look.colour };
+        let style = explain::Style { colour: look.colour };
         explain::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
 }

@@ -308,7 +308,9 @@ fn around_hang_marks_the_packet_that_explain_names() {
     assert_eq!(status(&output), COMPLETE, "{}", stderr(&output));
     let marked: Vec<&str> = stdout(&output).lines().filter(|l| l.starts_with('>')).collect();
     assert_eq!(marked.len(), 1, "{}", stdout(&output));
-    assert!(marked[0].ends_with("CP_WAIT_REG_MEM"), "{marked:?}");
+    assert!(marked[0].ends_with("IB1+0x0048  CP_WAIT_REG_MEM"), "{marked:?}");
+    let place = "IB1 0x100100000+0x48: CP_WAIT_REG_MEM";
+    assert!(stdout(&run(&["explain", &file])).contains(place), "the same offset");
     let json = run(&["decode", "--json", "--around", "hang", &file]);
     assert!(lines(&json).iter().any(|l| l["name"] == "CP_WAIT_REG_MEM"));
 }
@@ -339,6 +341,33 @@ fn colour_on_demand_only() {
 }
 
 #[test]
+fn decode_reads_what_crashdec_only_repeats() {
+    let folder = Folder::new();
+    let file = folder.file("a5xx", &DevcoreBuilder::complete(Generation::A5xx).text());
+    let decoded = run(&["decode", &file]);
+    assert!(stdout(&decoded).contains("\t00000001\tHLSQ_TIMEOUT_THRESHOLD_0: 0x1\n"), "{}", stdout(&decoded));
+    let listed = run(&["crashdec", "-f", &file]);
+    assert!(stdout(&listed).contains("registers-hlsq:\n  - { offset: 0x3800, value: 0x00000001 }\n"));
+}
+
+#[test]
+fn a_gpu_of_the_future_is_3_and_shows_what_needs_no_register() {
+    let folder = Folder::new();
+    let dump = DevcoreBuilder::complete(Generation::A7xx).revision(0, [0x44, 5, 0, 1]).text();
+    let file = folder.file("a8xx", &dump);
+    for args in [
+        &["explain", &file][..],
+        &["explain", "--json", &file],
+        &["decode", "--json", &file],
+        &["decode", &file],
+    ] {
+        assert_eq!(status(&run(args)), LOST, "{args:?}");
+    }
+    let shown = run(&["explain", &file]);
+    assert!(stdout(&shown).contains("IOMMU fault: read by TP|VFD"), "{}", stdout(&shown));
+}
+
+#[test]
 fn registers_by_name_offset_and_pattern() {
     let output = run(&["regs", "a630", "0x8c17", "0x4b"]);
     assert_eq!(status(&output), COMPLETE, "{}", stderr(&output));
@@ -348,6 +377,16 @@ fn registers_by_name_offset_and_pattern() {
         let output = run(&["regs", chip, "RB_MRT[0].CONTROL"]);
         assert!(stdout(&output).contains("0x08820") && stdout(&output).contains("ROP_CODE"), "{chip}");
     }
+    let elsewhere = run(&["regs", "a740", "GMU_AO_HOST_INTERRUPT_STATUS", "5"]);
+    assert!(
+        stdout(&elsewhere).contains("offset 0x09305 (gmu)"),
+        "a name says its space: {}",
+        stdout(&elsewhere)
+    );
+    assert!(stdout(&elsewhere).contains("= 0x5: { WDOG_BITE | VDROOP }"), "{}", stdout(&elsewhere));
+    let too_wide = run(&["regs", "a630", "RBBM_STATUS", "0x100000000"]);
+    assert_eq!(too_wide.status.code(), Some(2), "{}", stderr(&too_wide));
+    assert!(stderr(&too_wide).contains("RBBM_STATUS has 32 bits"));
     let pattern = run(&["regs", "a630", "rb_mrt[1]*"]);
     assert!(stdout(&pattern).lines().count() > 4, "{}", stdout(&pattern));
     assert!(stdout(&run(&["regs", "a630", "CP_WAIT_REG_MEM"])).contains("DELAY_LOOP_CYCLES"));

@@ -36,6 +36,22 @@ domain A3XX width=32 size=0x100 bare=yes varset=chip variants=A3XX prefix=chip
     reg32 0x0 S
 ";
 
+/// The example of docs/regs-format.md.
+fn documented() -> &'static str {
+    let page = include_str!("../../../docs/regs-format.md");
+    page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example")
+}
+
+#[test]
+fn the_documented_example_reads() {
+    let file = read_file("example", documented()).unwrap();
+    assert_eq!(read_file("example", &write_file(&file)).unwrap(), file);
+    let Some(Item::Domain(domain)) = file.items.last() else { panic!("{:?}", file.items.last()) };
+    assert_eq!(domain.elems.len(), 6);
+    let Elem::Reg(status) = &domain.elems[0] else { panic!("{:?}", domain.elems[0]) };
+    assert_eq!((status.offset, status.ty.fields.len()), (0x210, 2));
+}
+
 #[test]
 fn writing_gives_back_what_was_read() {
     let file = read_file("all", EVERYTHING).unwrap();

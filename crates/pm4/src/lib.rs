@@ -16,4 +16,4 @@ mod walker;
 
 pub use event::*;
 pub use state::*;
-pub use walker::{Options, Walker};
+pub use walker::{Options, Walker, budget};

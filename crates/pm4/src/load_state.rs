@@ -98,7 +98,11 @@ impl Walker<'_> {
             iova,
             contents,
         };
-        sink.event(&self.state, &Event::LoadState(load));
+        // What is loaded is looked at: a unit of a shader has 32 dwords, of anything else fewer.
+        let loaded = contents.map_or(0, |c| c.stored().len().min(load.units as usize * 32));
+        if self.spend(loaded as u64, cx.packet.place, sink) {
+            sink.event(&self.state, &Event::LoadState(load));
+        }
     }
 
     /// A descriptor's address: one of the bindless base registers plus an offset in dwords.

@@ -19,14 +19,29 @@ pub struct Options {
     /// When off, packets that are known to be skipped (predication, draw-state enable masks) are reported but change
     /// no state; chained buffers are followed, and CP_START_BIN repeats its body for every bin.
     pub linear: bool,
-    /// Dwords to walk in all before giving up: bounds hostile streams of nested buffers.
+    /// Dwords to walk in all before giving up: bounds hostile streams of nested buffers. See [`budget`].
     pub budget: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { linear: false, budget: 64 << 20 }
+        Options { linear: false, budget: BUDGET }
     }
+}
+
+/// Dwords that a walk over small memory may take: a full ring, and its buffers for each of many bins.
+const BUDGET: u64 = 1 << 20;
+/// More of them, for each dword that the memory holds. A frame is walked once for each of its bins, of which there may
+/// be some dozens.
+const BUDGET_PER_DWORD: u64 = 64;
+
+/// What looking a nested stream up and entering it costs, in dwords.
+const STREAM: u64 = 16;
+
+/// Dwords after which to give up, for what this memory holds: buffers that call each other make a few of them walk
+/// forever.
+pub fn budget(memory: &Memory) -> u64 {
+    memory.stored().saturating_mul(BUDGET_PER_DWORD).saturating_add(BUDGET)
 }
 
 /// IB levels below the ring: IB1, IB2, IB3.
@@ -259,7 +274,9 @@ impl<'w> Walker<'w> {
             };
             let claimed = header.count() as usize;
             let present = claimed.min(frame.len.saturating_sub(at + 1));
-            if !self.spend(present as u64 + 1, place, sink) {
+            let args = frame.reach.skip(at + 1);
+            let payload = args.take(if linear { claimed } else { present });
+            if !self.spend(payload.len() as u64 + 1, place, sink) {
                 break;
             }
 
@@ -275,8 +292,6 @@ impl<'w> Walker<'w> {
             if op.loads_groups() {
                 exec = exec.and(self.draw_predicate());
             }
-            let args = frame.reach.skip(at + 1);
-            let payload = args.take(if linear { claimed } else { present });
             let packet = Packet {
                 place,
                 raw,
@@ -378,6 +393,9 @@ impl<'w> Walker<'w> {
         cx: &Current<'_>,
         sink: &mut dyn Sink,
     ) -> Option<Target<'w>> {
+        if !self.spend(STREAM, cx.packet.place, sink) {
+            return None;
+        }
         let Some(reach) = stream.iova.and_then(|iova| self.memory.dwords(iova)) else {
             sink.event(&self.state, &Event::Missing(stream));
             return None;
@@ -399,6 +417,11 @@ impl<'w> Walker<'w> {
         let Packet { place, exec, .. } = cx.packet;
         let write = RegWrite { reg, value, place: payload_place(place, i), exec };
         sink.event(&self.state, &Event::RegWrite(write));
+    }
+
+    /// Dwords of the budget that no walk has used up.
+    pub fn left(&self) -> u64 {
+        self.options.budget.saturating_sub(self.spent)
     }
 
     /// Uses up some of the budget; false when it is gone.

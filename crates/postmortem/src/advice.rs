@@ -1,10 +1,12 @@
 //! What to try next. Options are those of freedreno's documentation; each is chosen for what the dump shows.
 
+use unwedge_base::Generation;
 use unwedge_pm4::DrawKind;
 
 use crate::case::Case;
 use crate::hang::Stop;
 use crate::report::{Advice, Finding, FindingKind, Trust};
+use crate::wait::{Polled, Wait};
 
 /// Which driver made the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +39,11 @@ const OPENGL: &[&str] = &[
     "egl",
 ];
 
-/// Guesses the driver from the process.
+/// Guesses the driver from the process. Turnip starts at a6xx.
 pub fn driver(case: &Case<'_>) -> Driver {
+    if case.gpu.generation() < Generation::A6xx {
+        return Driver::Freedreno;
+    }
     let process =
         [case.dump.comm.as_deref(), case.dump.cmdline.as_deref().and_then(|c| c.split_whitespace().next())];
     let process = process.into_iter().flatten().collect::<Vec<_>>().join(" ").to_lowercase();
@@ -55,6 +60,8 @@ struct Knob {
     turnip: &'static str,
     freedreno: &'static str,
     reason: &'static str,
+    /// The first generation that has what it switches off.
+    since: Generation,
 }
 
 impl Knob {
@@ -75,24 +82,34 @@ const SYSMEM: Knob = Knob {
     turnip: "sysmem",
     freedreno: "sysmem",
     reason: "does it hang without tiling? tells GMEM, binning and resolves apart",
+    since: Generation::A2xx,
 };
 const GMEM: Knob = Knob {
     turnip: "gmem",
     freedreno: "gmem",
     reason: "does it hang with tiling? the hang is in the sysmem path now",
+    since: Generation::A2xx,
 };
 const NOBIN: Knob = Knob {
     turnip: "nobin",
     freedreno: "nobin",
     reason: "excludes the binning pass and its visibility streams",
+    since: Generation::A2xx,
 };
-const NOLRZ: Knob = Knob { turnip: "nolrz", freedreno: "nolrz", reason: "excludes LRZ" };
+const NOLRZ: Knob =
+    Knob { turnip: "nolrz", freedreno: "nolrz", reason: "excludes LRZ", since: Generation::A5xx };
 const NOUBWC: Knob = Knob {
     turnip: "noubwc",
     freedreno: "noubwc",
     reason: "excludes compressed render targets and their flag buffers",
+    since: Generation::A5xx,
 };
-const NOBLIT: Knob = Knob { turnip: "", freedreno: "noblit", reason: "takes the 2D engine out of it" };
+const NOBLIT: Knob = Knob {
+    turnip: "",
+    freedreno: "noblit",
+    reason: "takes the 2D engine out of it",
+    since: Generation::A5xx,
+};
 
 /// What to try next, the most telling first.
 pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: usize) -> Vec<Advice> {
@@ -124,9 +141,11 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
             0 | 1 => "serializes the work, so that the stop is at the culprit".to_owned(),
             n => format!("serializes the work: narrows the range from {n} pieces of work to 1"),
         };
-        let knob = Knob { turnip: "flushall,syncdraw", freedreno: "flush", reason: "" };
+        let knob =
+            Knob { turnip: "flushall,syncdraw", freedreno: "flush", reason: "", since: Generation::A2xx };
         out.extend(knob.advice(driver).map(|a| Advice { reason: range, ..a }));
-        out.extend(by_scene(stop).into_iter().filter_map(|knob| knob.advice(driver)));
+        let knobs = by_scene(stop).into_iter().filter(|knob| knob.since <= case.gpu.generation());
+        out.extend(knobs.filter_map(|knob| knob.advice(driver)));
     }
     if findings.iter().any(|f| f.kind == FindingKind::Busy && f.title.contains("shader processors are")) {
         out.push(Advice {
@@ -142,7 +161,7 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
             reason: "captures the submit with all its buffers, to find who made that address".to_owned(),
         });
     }
-    if sure(FindingKind::CpWait) {
+    if sure(FindingKind::CpWait) && waits_for_memory(case, stop) {
         out.push(Advice {
             action: "cat /sys/kernel/debug/dri/0/rd > all.rd".to_owned(),
             reason: "captures the submits before it: one of them should have written the awaited value"
@@ -151,6 +170,21 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
     }
     out.truncate(5);
     out
+}
+
+/// What to try when everything was done by the time the dump was taken.
+pub fn finished() -> Vec<Advice> {
+    vec![Advice {
+        action: "echo 2000 > /sys/kernel/debug/dri/0/hangcheck_period_ms".to_owned(),
+        reason: "waits longer before the kernel calls it a hang: tells slow from stuck".to_owned(),
+    }]
+}
+
+/// The packet at the stop waits for a value that a stream writes to memory.
+fn waits_for_memory(case: &Case<'_>, stop: Option<&Stop>) -> bool {
+    let packet = stop.and_then(|s| s.scene.packet.as_ref());
+    let wait = packet.and_then(|p| Wait::parse(p.op, &p.payload, case.gpu.generation()));
+    wait.is_some_and(|w| matches!(w.polled, Polled::Memory(_)))
 }
 
 /// Options that the pass and the kind of work suggest.

@@ -241,6 +241,12 @@ fn combination(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
+/// The CP and the blocks behind it are idle.
+pub(crate) fn idle(case: &Case<'_>) -> Option<bool> {
+    let (flags, _) = status(case)?;
+    Some(!any_set(&flags, CP) && !BEHIND_CP.iter().any(|f| any_set(&flags, f)))
+}
+
 /// The GPU's blocks behind the CP are idle.
 pub(crate) fn idle_behind_cp(case: &Case<'_>) -> Option<bool> {
     let (flags, _) = status(case)?;

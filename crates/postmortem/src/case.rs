@@ -133,6 +133,20 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Lays out what of a dump can be read without knowing its GPU; `gpu` stands in and names nothing.
+    pub fn without_registers(dump: &'a Devcore<'a>, gpu: Gpu<'a>) -> Case<'a> {
+        let wide = gpu.generation().is_64bit();
+        let none = |section, space| Values::new(section, gpu.space(space), wide, &[]);
+        Case {
+            dump,
+            gpu,
+            regs: none("registers", Space::Gpu),
+            gmu: none("registers-gmu", Space::Gmu),
+            memory: dump.memory(),
+            sqe: None,
+        }
+    }
+
     /// The dwords of an indexed-registers block, whatever the kernel called it.
     pub fn indexed(&self, name: &str) -> Option<(Vec<u32>, Evidence)> {
         let (words, block) = indexed(self.dump, name)?;
@@ -155,7 +169,8 @@ pub fn generation(db: &Db, gpu_id: u32, chip: ChipId) -> Option<Generation> {
         return Some(device.generation());
     }
     let core = u32::from(chip.parts()[0]);
-    // From a740 on the core number of the chip id has another meaning: 0x43 and 0x44 are a7xx.
-    let late = (core == 0x43 || core == 0x44).then_some(Generation::A7xx);
+    // From a740 on the core number of the chip id has another meaning: 0x43 is a7xx. 0x44 is a8xx, which the database
+    // does not have: its registers must not be read as those of an a7xx.
+    let late = (core == 0x43).then_some(Generation::A7xx);
     Generation::from_number(core).or_else(|| Generation::from_number(gpu_id / 100)).or(late)
 }

@@ -55,7 +55,7 @@ pub fn whereabouts<'m>(case: &'m Case<'_>, iova: u64) -> Whereabouts<'m> {
     Whereabouts::Between(below.filter(of_process), above.filter(of_process))
 }
 
-/// Which unit a fault's source names, and what it reads or writes.
+/// What the units that kernels name as a fault's source read or write. On a7xx their names start with a pipe.
 const SOURCES: &[(&str, &str)] = &[
     ("TP", "texture fetch"),
     ("VFD", "vertex fetch"),
@@ -68,8 +68,13 @@ const SOURCES: &[(&str, &str)] = &[
     ("LRZ", "LRZ buffer"),
     ("VSC", "visibility stream"),
     ("CP", "command stream or memory packet"),
+    ("CDP", "prefetch of draw state or constants"),
     ("UCHE", "access through UCHE"),
+    ("FLAG", "flag buffer of a compressed surface"),
+    ("GMU", "the GMU's firmware, not the stream"),
 ];
+/// Which thread of an a7xx a unit works for.
+const PIPES: &[&str] = &["BR_", "BV_", "LPAC_"];
 
 /// The fault, if the dump reports one.
 pub fn finding(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
@@ -106,13 +111,20 @@ pub fn finding(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
     Some(Finding { kind: FindingKind::Fault, trust, title, why, evidence })
 }
 
+/// The source as the kernel names it, and what those units access: `TP|VFD (texture fetch or vertex fetch)`.
 fn source_words(fault: &Fault<'_>) -> Option<String> {
     let source = fault.source.as_deref()?;
-    let unit = source.split(['|', ' ', '(', ',', '_']).next().unwrap_or(source);
-    let meaning = SOURCES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, m)| *m);
     let source = source.split(" (").next().unwrap_or(source);
-    Some(match meaning {
-        Some(meaning) => format!("{source} ({meaning})"),
+    let units = source.strip_prefix("UCHE: ").unwrap_or(source);
+    let meaning = |unit: &str| {
+        let unit = PIPES.iter().find_map(|pipe| unit.strip_prefix(pipe)).unwrap_or(unit);
+        let unit = unit.split([' ', ',', '_']).next().unwrap_or(unit);
+        SOURCES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, meaning)| *meaning)
+    };
+    // A unit that is not known leaves the meaning open.
+    let meanings: Option<Vec<&str>> = units.split('|').map(|unit| meaning(unit.trim())).collect();
+    Some(match meanings {
+        Some(meanings) => format!("{source} ({})", meanings.join(" or ")),
         None => source.to_owned(),
     })
 }
@@ -152,11 +164,14 @@ fn judge(
         }
         Whereabouts::Inside(buffer) => {
             evidence.push(buffer_evidence(buffer));
-            let permission = fault.kind.as_deref().is_some_and(|k| k.to_ascii_uppercase().contains("PERM"));
-            let why = match (permission, freed) {
-                (true, _) => "The buffer is mapped, but not for this kind of access.",
-                (false, true) => "The buffer is listed, but was unmapped.",
-                (false, false) => {
+            let kind = fault.kind.as_deref().unwrap_or_default().to_ascii_uppercase();
+            let why = match (kind.as_str(), freed) {
+                (k, _) if k.contains("PERM") => "The buffer is mapped, but not for this kind of access.",
+                (k, _) if k.contains("EXTERNAL") => {
+                    "The translation succeeded and the memory behind it refused the access."
+                }
+                (_, true) => "The buffer is listed, but was unmapped.",
+                (_, false) => {
                     "The submit lists this buffer: it was mapped too late, unmapped too early, or only in part."
                 }
             };

@@ -23,10 +23,10 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
         out.push(Finding {
             kind: FindingKind::Gmu,
             trust: Trust::Certain,
-            title: "the GPU was not initialized: its registers were not read".to_owned(),
-            why:
-                "The kernel could not bring the GPU up, or lost it. The hang is in power-up, not in a stream."
-                    .to_owned(),
+            title: "the GPU was not initialized when the dump was taken".to_owned(),
+            why: "It did not come up, or was down again by then: what is not there was not read, and registers \
+                  that are there may be of a block without clocks."
+                .to_owned(),
             evidence: vec![Evidence::new("header", "gpu-initialized: 0")],
         });
     }

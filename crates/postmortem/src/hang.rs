@@ -17,12 +17,10 @@ use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
 use crate::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
 use crate::wait::Wait;
 
-/// Dwords of a walk before giving up; real submits have far fewer.
-const BUDGET: u64 = 16 << 20;
 /// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
 const LOOKBACK: u64 = 20;
-/// Largest window of the ring that is copied when it wraps around.
-const MAX_WINDOW: u64 = 1 << 20;
+/// Largest window of the ring that is looked at; kernels make rings of 8,192 dwords.
+const MAX_WINDOW: u64 = 1 << 16;
 /// Buffers the fetcher reads ahead at most: the current one and three more, and as many at the level above.
 const MAX_AHEAD: usize = 16;
 /// Places whose headers are compared with the SQE's.
@@ -46,6 +44,12 @@ pub struct Stop {
     pub headers_agree: Option<bool>,
     /// The walk over the stream reached the position.
     pub reached: bool,
+    /// The CP has read something of the ring. If not, the position is the first packet of all.
+    pub started: bool,
+    /// Everything the ring holds is read.
+    pub read_to_end: bool,
+    /// A register that names a stream with work left which the ring does not call: the position may be another.
+    pub stray: Option<String>,
 }
 
 /// What the CP says about the stream of one level.
@@ -110,7 +114,8 @@ pub fn locate(case: &Case<'_>) -> Option<Stop> {
     for lookback in [LOOKBACK, ring_dwords.saturating_sub(1)] {
         let from = back(anchor, lookback, ring_dwords);
         let window = window(case, ring_index, from, (read, written), ring_dwords);
-        let found = locate_in(case, ring_index, &window, read, ring_dwords);
+        let mut found = locate_in(case, ring_index, &window, read, ring_dwords);
+        found.read_to_end &= read == written;
         let enough = found.reached;
         if enough || stop.is_none() {
             stop = Some(found);
@@ -184,7 +189,9 @@ fn window<'m>(
     ring_dwords: u64,
 ) -> Window<'m> {
     let iova = case.dump.rings.get(ring).map_or(0, |r| r.iova);
-    let contents = case.memory.dwords(iova).unwrap_or_default();
+    let Some(contents) = case.memory.dwords(iova) else {
+        return Window { start: from, words: Cow::Borrowed(&[]), len: 0, iova: None };
+    };
     let span = back(written, from, ring_dwords).min(MAX_WINDOW);
     let at = |i: u64| contents.get(((from + i) % ring_dwords) as usize);
     let goal = back(read, from, ring_dwords);
@@ -213,7 +220,8 @@ fn window<'m>(
 }
 
 fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> Stop {
-    let options = Options { linear: false, budget: BUDGET };
+    // There may be four such walks.
+    let options = Options { linear: false, budget: unwedge_pm4::budget(&case.memory) / 4 };
     let mut list = CallList::default();
     Walker::new(case.gpu, &case.memory, options.clone()).walk(window.dwords(), window.iova, &mut list);
     let calls = list.calls;
@@ -240,6 +248,14 @@ fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_
         compare_headers(case, window.dwords(), &mut c);
         candidates.push(c);
     }
+    // A ring that was never read is zero at its end, where a read pointer of zero would come from otherwise.
+    let last_dword = case.dump.rings.get(ring).and_then(|r| {
+        let end = r.iova.checked_add(ring_dwords.checked_sub(1)?.checked_mul(4)?)?;
+        case.memory.read(end)
+    });
+    let started = !candidates.is_empty() || read != 0 || last_dword != Some(0);
+    let stray = stray(case, &calls, &fetches);
+    let read_to_end = fetches.iter().flatten().all(|f| f.unread() == 0);
     let mut best = candidates.iter().copied().max_by_key(|c| c.score).unwrap_or(Candidate {
         call: None,
         last_read: 0,
@@ -253,7 +269,24 @@ fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_
     let keys = key_registers(case);
     let mut stopper = Stopper::new(case.gpu, best.call, best.last_read, &keys);
     Walker::new(case.gpu, &case.memory, options).walk(window.dwords(), window.iova, &mut stopper);
-    describe(case, ring, window, ring_dwords, &calls, &fetches, best, ring_read, stopper.scene)
+    let mut stop =
+        describe(case, ring, window, ring_dwords, &calls, &fetches, best, ring_read, stopper.scene);
+    if stray.is_some() {
+        stop.point.trust = stop.point.trust.min(Trust::Possible);
+    }
+    Stop { started, stray, read_to_end, ..stop }
+}
+
+/// The level whose registers name a stream that no call leads to, though there is work left in it.
+fn stray(case: &Case<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Option<String> {
+    let (level, fetch) = (1u8..).zip(fetches).find_map(|(level, fetch)| {
+        let fetch = fetch.as_ref().filter(|f| f.unread() > 0)?;
+        let called = calls.iter().any(|c| c.level == level && c.iova == fetch.base);
+        (!called).then_some((level, fetch))
+    })?;
+    // The calls of a stream that is not in the dump are not known.
+    let unseen = calls.iter().any(|c| c.level < level && case.memory.dwords(c.iova).is_none());
+    (!unseen).then(|| format!("CP_IB{level}_BASE = {:#x}", fetch.base))
 }
 
 /// Every place in the streams of one level that the fetch registers allow.
@@ -491,7 +524,8 @@ fn describe(
     let point =
         HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
     let walked = (window.start, window.len);
-    Stop { ring, walked, point, evidence, headers_agree, scene, reached }
+    let (started, read_to_end, stray) = (true, false, None);
+    Stop { ring, walked, point, evidence, headers_agree, scene, reached, started, read_to_end, stray }
 }
 
 /// `dwords 53…65 of the ring, 191…220 of IB1, 93…94 of IB2`.
@@ -566,10 +600,10 @@ fn seen(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
     if let Some(sqe) = &case.sqe {
         let section = "indexed-registers CP_SQE_STAT";
         out.push(Evidence::new(section, format!("from $01 on: {}", hex_words(&sqe.registers))));
-        out.push(Evidence::new(
-            section,
-            format!("behind the registers, meaning unknown: {}", hex_words(&sqe.rest)),
-        ));
+        if !sqe.rest.is_empty() {
+            let rest = hex_words(&sqe.rest);
+            out.push(Evidence::new(section, format!("behind the registers, meaning unknown: {rest}")));
+        }
     }
     out
 }

@@ -2,6 +2,7 @@
 //! and the writes the clusters have not taken.
 
 use unwedge_base::Generation;
+use unwedge_hw::{Value, Variants};
 use unwedge_pm4::{DrawKind, Op};
 
 use crate::busy::idle_behind_cp;
@@ -122,19 +123,17 @@ pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
         let trust = trust.min(stop.point.trust.max(Trust::Possible));
         return Some(Finding { kind: FindingKind::CpWait, trust, title, why, evidence });
     }
-    let why = match packet.op {
-        Op::WaitForIdle => "Work before this packet does not finish; the culprit is in front of it.",
-        Op::WaitForMe => "Register writes before this packet have not landed; the culprit is in front of it.",
-        Op::RegToMem | Op::MemToReg => {
-            "This packet waits for earlier waits to end; the culprit is in front of it."
-        }
+    let awaited = match packet.op {
+        Op::WaitForIdle => "earlier work to finish",
+        Op::WaitForMe => "earlier register writes to land",
+        Op::RegToMem | Op::MemToReg => "earlier waits to end",
         _ => return None,
     };
     Some(Finding {
         kind: FindingKind::CpWait,
         trust: stop.point.trust.min(Trust::Likely),
-        title: format!("the CP waits in {}", packet.name),
-        why: why.to_owned(),
+        title: format!("the CP waits in {} for {awaited}", packet.name),
+        why: "The culprit is in front of this packet.".to_owned(),
         evidence: vec![seen(packet.name.clone())],
     })
 }
@@ -161,9 +160,10 @@ fn waits_in(queue: &Queue, case: &Case<'_>) -> u32 {
     u32::try_from(waits.count()).unwrap_or(u32::MAX)
 }
 
-/// The draw the CP was starting, and its state.
-pub fn own_draw(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
-    let work = stop.scene.own_work.as_ref().or_else(|| stop.scene.work.back())?;
+/// The draw the CP was starting, and its state; else the last work it sent, unless that is the first suspect.
+pub fn own_draw(case: &Case<'_>, stop: &Stop, open: &Open<'_>) -> Option<Finding> {
+    let last = || stop.scene.work.back().filter(|w| open.work.first().is_none_or(|o| o.number != w.number));
+    let work = stop.scene.own_work.as_ref().or_else(last)?;
     let started = stop.scene.own_work.is_some();
     let mut evidence = vec![seen_work(case, work)];
     let state = state_words(case, work);
@@ -187,9 +187,11 @@ fn state_words(case: &Case<'_>, work: &Work) -> Vec<String> {
         if ty.is_address() {
             return (value != 0).then(|| format!("{} = {value:#x}", entry.name()));
         }
-        let format = ["COLOR_FORMAT", "DEPTH_FORMAT"].iter().find_map(|field| ty.field(value, field))?;
-        let table = if entry.name().contains("DEPTH") { "a6xx_depth_format" } else { "a6xx_format" };
-        let name = case.gpu.enumeration(table).and_then(|e| e.name_of(format))?;
+        let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return None };
+        let name = fields.iter().find_map(|f| match (f.name, &f.value) {
+            ("COLOR_FORMAT" | "DEPTH_FORMAT", &Value::Enum(_, name)) => name,
+            _ => None,
+        })?;
         (!name.ends_with("_NONE")).then(|| format!("{} = {name}", entry.name()))
     };
     work.state.iter().filter_map(word).collect()
@@ -200,12 +202,12 @@ pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Opt
     let blit_open = pool.and_then(|p| p.queue("PS")).is_some_and(|q| ends_blit(q, case));
     let culprit = open.work.iter().find(|w| blit_open && w.kind == DrawKind::Blit).or(open.work.first())?;
     let mut evidence: Vec<_> = open.work.iter().take(6).map(|w| seen_work(case, w)).collect();
+    let state = state_words(case, culprit);
+    evidence.extend(state.iter().map(|s| Evidence::new("state at the stop", s.clone())));
+    let state = if state.is_empty() { String::new() } else { format!(" Its state: {}.", state.join(", ")) };
     let (title, why, trust) = if blit_open && culprit.kind == DrawKind::Blit {
         evidence
             .insert(0, Evidence::new("indexed-registers CP_MEMPOOL", "CLUSTER_PS: CP_2D_EVENT_END is next"));
-        let state = state_words(case, culprit);
-        let state =
-            if state.is_empty() { String::new() } else { format!(" Its state: {}.", state.join(", ")) };
         (
             format!("{} before it has not finished", work_words(case, culprit, true)),
             format!(
@@ -224,7 +226,7 @@ pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Opt
                 pieces(open.work.len()),
                 work_words(case, culprit, true)
             ),
-            format!("Nothing has waited for idle since the last completed CP_WAIT_FOR_IDLE{pending}."),
+            format!("No CP_WAIT_FOR_IDLE after it is known to be complete{pending}.{state}"),
             Trust::Possible,
         )
     };

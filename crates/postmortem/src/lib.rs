@@ -23,7 +23,7 @@ pub use case::{Case, Values, generation};
 pub use fault::{Whereabouts, whereabouts};
 pub use report::*;
 
-use unwedge_base::{ChipId, Generation};
+use unwedge_base::{ChipId, Diagnostic, Generation};
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 
@@ -48,6 +48,12 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
     let device = revision.and_then(|(gpu_id, chip)| db.device(gpu_id, chip)).map(|d| d.name());
     report.gpu = gpu_name(revision, device, known);
     let Some(generation) = known else {
+        let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
+        report.findings.extend(fault::finding(&case, None));
+        report.findings.extend(gmu::findings(&case));
+        report.findings.extend(progress::findings(&case, None));
+        let message = "the GPU is not known: registers and command streams are not read";
+        report.diagnostics.push(Diagnostic::loss(None, message));
         report.findings.push(Finding {
             kind: FindingKind::NotCaptured,
             trust: Trust::Certain,
@@ -62,33 +68,35 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
 }
 
 fn judge(case: &Case<'_>, report: &mut Report) {
-    let stop = hang::locate(case);
+    let found = hang::locate(case);
+    let finished = found.as_ref().is_some_and(|stop| progress::finished(case, stop));
+    let stop = found.as_ref().filter(|_| !finished);
     let pool = inflight::pool(case);
     let queues = pool.as_ref().map(|(pool, _)| pool);
     let mut findings = Vec::new();
-    findings.extend(corrupt::findings(case, stop.as_ref()));
-    findings.extend(fault::finding(case, stop.as_ref()));
+    findings.extend(corrupt::findings(case, stop));
+    findings.extend(fault::finding(case, stop));
     findings.extend(gmu::findings(case));
     findings.extend(busy::findings(case));
     findings.extend(pool.as_ref().and_then(|(pool, source)| inflight::queued(case, pool, source)));
     findings.extend(inflight::bv_thread(case));
     let mut open = 0;
-    if let Some(stop) = &stop {
+    if let Some(stop) = stop {
         let open_work = inflight::open_work(stop, queues, case);
         open = open_work.work.len();
         findings.extend(inflight::cp_wait(case, stop));
-        findings.extend(inflight::own_draw(case, stop));
+        findings.extend(inflight::own_draw(case, stop, &open_work));
         findings.extend(inflight::suspects(case, &open_work, queues));
     }
-    findings.extend(progress::findings(case, stop.as_ref()));
+    findings.extend(progress::findings(case, found.as_ref()));
     findings.sort_by_key(|f| std::cmp::Reverse(weight(f)));
-    if let Some(stop) = &stop {
+    if let Some(stop) = stop {
         findings.insert(0, verdict(case, stop, &findings));
     }
-    findings.extend(missing::findings(case, stop.as_ref()));
-    report.advice = advice::advise(case, stop.as_ref(), &findings, open);
+    findings.extend(missing::findings(case, found.as_ref()));
+    report.advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
     report.findings = findings;
-    report.hang = stop.map(|s| s.point);
+    report.hang = found.filter(|_| !finished).map(|s| s.point);
 }
 
 /// How telling a finding is: what is likely comes first, then its kind counts.
@@ -114,6 +122,9 @@ fn weight(finding: &Finding) -> u32 {
 /// The headline: the packet, what it belongs to, and the strongest reason among the other findings.
 fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
     let packet = match (&stop.point.packet, stop.reached) {
+        (Some(packet), _) if !stop.started => {
+            format!("the CP has read nothing of the ring; its first packet is {packet}")
+        }
         (Some(packet), _) => packet.clone(),
         (None, true) => "no packet".to_owned(),
         (None, false) => "the packet there is not in the dump".to_owned(),
@@ -124,7 +135,7 @@ fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
     let pass = inflight::pass_words(case, stop).map(|p| format!(" in {p}")).unwrap_or_default();
     let causes = findings.iter().filter(|f| f.trust >= Trust::Likely && is_cause(f.kind));
     let causes = causes.take(2).map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ");
-    let why = match (causes.is_empty(), stop.headers_agree) {
+    let mut why = match (causes.is_empty(), stop.headers_agree) {
         (false, _) => causes,
         (true, Some(false)) => {
             "the SQE's current packet is another than the registers point to: take the place with care"
@@ -132,6 +143,10 @@ fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
         }
         (true, _) => String::new(),
     };
+    if let Some(stray) = &stop.stray {
+        let before = if why.is_empty() { "" } else { "; " };
+        why.push_str(&format!("{before}{stray} is no buffer that the ring calls: the place may be another"));
+    }
     Finding {
         kind: FindingKind::HangPoint,
         trust: stop.point.trust,

@@ -16,12 +16,14 @@ pub struct SqeStat {
     pub confirmed: bool,
     /// Headers of the packets taken before the current one, newest first; empty when not `confirmed`.
     pub previous: Vec<u32>,
-    /// Everything behind the registers.
+    /// What stands behind the registers, as far as a kernel reads it.
     pub rest: Vec<u32>,
 }
 
 const REGISTERS: usize = 32;
 const CURRENT_COPY: usize = 36;
+/// Dwords kept from behind the registers: the kernel reads 51 dwords in all.
+const REST: usize = 64;
 
 impl SqeStat {
     /// Takes the dwords of CP_SQE_STAT apart; `None` if there is not even a PC and `$01`.
@@ -33,7 +35,7 @@ impl SqeStat {
         let confirmed = remembered.first() == Some(&current);
         let previous =
             remembered.iter().skip(1).copied().filter(|_| confirmed).take_while(|&h| h != 0).collect();
-        let rest = words.get(REGISTERS + 1..).unwrap_or_default().to_vec();
+        let rest = words.iter().skip(REGISTERS + 1).take(REST).copied().collect();
         Some(SqeStat { pc, registers, confirmed, previous, rest })
     }
 

@@ -1,114 +1,17 @@
 //! Dumps built in code, one per way to hang: what goes in, what the post-mortem must say, with which trust and evidence.
 
+mod common;
+
+use common::*;
 use unwedge_base::Generation;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::{Finding, FindingKind, Report, Trust, explain_msm};
+use unwedge_postmortem::{FindingKind, Report, Trust, explain_msm};
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::pm4::{
-    CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer,
-    pkt3, pkt4, pkt7,
+    CP_INDIRECT_BUFFER_PFE, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt3, pkt4, pkt7,
 };
-
-const RING: u64 = 0x0001_0000_0000_1000;
-const IB1: u64 = 0x1_0000_0000;
-const IB2: u64 = 0x1_0000_2000;
-const FENCE: u64 = 0x1_0000_4000;
-const CP_SET_MARKER: u32 = 0x65;
-
-fn explain(builder: DevcoreBuilder) -> Report {
-    let text = builder.text();
-    let dump = Devcore::read(&text).expect("a dump");
-    explain_msm(&dump, &Db::builtin())
-}
-
-fn find(report: &Report, kind: FindingKind) -> &Finding {
-    report.findings.iter().find(|f| f.kind == kind).unwrap_or_else(|| panic!("no {kind:?} in {report:#?}"))
-}
-
-fn all_evidence(finding: &Finding) -> String {
-    finding.evidence.iter().map(|e| format!("{}: {}\n", e.section, e.what)).collect()
-}
-
-/// Sets registers by name.
-trait Named {
-    fn named(self, name: &str, value: u32) -> Self;
-    fn named64(self, name: &str, value: u64) -> Self;
-}
-
-fn offset(generation: Generation, name: &str) -> u32 {
-    Db::builtin().gpu(generation).reg_offset(name).unwrap_or_else(|| panic!("{name} on {generation}"))
-}
-
-impl Named for (Generation, DevcoreBuilder) {
-    fn named(self, name: &str, value: u32) -> Self {
-        (self.0, self.1.register(offset(self.0, name), value))
-    }
-    fn named64(self, name: &str, value: u64) -> Self {
-        (self.0, self.1.register64(offset(self.0, name), value))
-    }
-}
-
-/// Where an a6xx or a7xx stopped: dwords left unread at each level, and the SQE's current and previous headers.
-struct At<'a> {
-    ib1: (&'a [u32], usize),
-    ib2: Option<(&'a [u32], usize)>,
-    headers: [u32; 3],
-}
-
-/// A dump of an a6xx that stopped there. IB1 is called from the ring, IB2 (if any) from IB1 already.
-fn stopped(at: At<'_>) -> (Generation, DevcoreBuilder) {
-    let generation = Generation::A6xx;
-    let ring = [pkt7(CP_NOP, &[1]), indirect_buffer(IB1, at.ib1.0.len() as u32), pkt7(CP_NOP, &[2])].concat();
-    let mut sqe = vec![0u32; 51];
-    sqe[0] = 0x123;
-    sqe[1] = at.headers[0];
-    sqe[36..39].copy_from_slice(&at.headers);
-    let (unread, total) = (at.ib1.1 as u32, at.ib1.0.len() as u32);
-    let builder = DevcoreBuilder::a6xx()
-        .ring(RING, &ring)
-        .with_ring(|r| r.rptr = Some(6))
-        .bo(IB1, 4096, "ib1", at.ib1.0)
-        .indexed("CP_SQE_STAT", &sqe);
-    let mut dump = (generation, builder)
-        .named64("CP_RB_BASE", RING)
-        .named("CP_RB_RPTR", ring.len() as u32)
-        .named("CP_RB_WPTR", ring.len() as u32)
-        .named("CP_ROQ_AVAIL_RB", 3 << 16)
-        .named64("CP_IB1_BASE", IB1)
-        .named("CP_IB1_REM_SIZE", 0)
-        .named("CP_IB1_DWORDS", total)
-        .named("CP_ROQ_AVAIL_IB1", (unread + 1) << 16);
-    if let Some((ib2, unread)) = at.ib2 {
-        dump.1 = dump.1.bo(IB2, 4096, "ib2", ib2);
-        dump = dump
-            .named64("CP_IB2_BASE", IB2)
-            .named("CP_IB2_REM_SIZE", 0)
-            .named("CP_IB2_DWORDS", ib2.len() as u32)
-            .named("CP_ROQ_AVAIL_IB2", (unread as u32 + 1) << 16);
-    }
-    dump
-}
-
-/// The CP is busy, nothing else is.
-const ONLY_CP: u32 = 1 << 23 | 1 << 2;
-
-fn wait_for_fence() -> Vec<u32> {
-    pkt7(CP_WAIT_REG_MEM, &[3 | 1 << 4, FENCE as u32, (FENCE >> 32) as u32, 5, u32::MAX, 16])
-}
-
-fn draw() -> Vec<u32> {
-    pkt7(CP_DRAW_INDX_OFFSET, &[0x0d84, 1, 6])
-}
-
-/// IB1: marker (sysmem), a draw, then a wait for a fence.
-fn waiting() -> (Generation, DevcoreBuilder) {
-    let ib1 = [pkt7(CP_SET_MARKER, &[1]), draw(), wait_for_fence(), pkt7(CP_NOP, &[0]), pkt7(CP_NOP, &[0])]
-        .concat();
-    let headers = [wait_for_fence()[0], draw()[0], pkt7(CP_SET_MARKER, &[1])[0]];
-    stopped(At { ib1: (&ib1, 4), ib2: None, headers }).named("RBBM_STATUS", ONLY_CP)
-}
 
 #[test]
 fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {

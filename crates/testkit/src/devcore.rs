@@ -95,7 +95,7 @@ impl Quirk {
             Quirk::CarriageReturns => text.replace('\n', "\r\n"),
             Quirk::NoFinalNewline => text.trim_end_matches('\n').to_owned(),
             Quirk::UnknownThings => text
-                .replace("registers:\n", "wave-dump:\n  - sp: 0\n    state: idle\nregisters:\n")
+                .replace("\nregisters:\n", "\nwave-dump:\n  - sp: 0\n    state: idle\nregisters:\n")
                 .replace("    size: 4096\n", "    size: 4096\n    madv: willneed\n"),
             Quirk::OtherIndentation => text.replace("\n    ", "\n      ").replace("\n  - ", "\n- "),
             Quirk::HeadingOfTheDocument => text.replace("\nbos:\n", "\nbo:\n"),
@@ -269,6 +269,15 @@ impl DevcoreBuilder {
     /// A pair of registers that hold 64 bits, low half first.
     pub fn register64(self, reg: u32, value: u64) -> DevcoreBuilder {
         self.register(reg, value as u32).register(reg + 1, (value >> 32) as u32)
+    }
+
+    /// Another value for a register of `registers` that is there; adds it if it is not.
+    pub fn replace(mut self, reg: u32, value: u32) -> DevcoreBuilder {
+        match self.dump.registers.iter_mut().find(|r| r.reg == reg) {
+            Some(register) => register.value = value,
+            None => self.dump.registers.push(RegisterValue { reg, value }),
+        }
+        self
     }
 
     /// A register of `registers-gmu`.
@@ -456,8 +465,12 @@ impl DevcoreBuilder {
 
     /// A dump of this generation with something in every section: the ring calls an IB1 that calls an IB2.
     pub fn complete(generation: Generation) -> DevcoreBuilder {
-        let (ring, ib1, ib2) = (0x0001_0000_0000_1000, 0x1_0000_0000, 0x1_0000_2000);
         let wide = generation.is_64bit();
+        let (ring, ib1, ib2) = if wide {
+            (0x0001_0000_0000_1000, 0x1_0000_0000, 0x1_0000_2000)
+        } else {
+            (0x1000_1000, 0x2000_0000, 0x2000_2000)
+        };
         let ib2_code = if wide {
             [pm4::pkt4(0x8600, &[0x20]), pm4::pkt7(pm4::CP_WAIT_FOR_IDLE, &[])].concat()
         } else {

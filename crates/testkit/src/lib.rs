@@ -4,5 +4,6 @@
 
 pub mod check;
 pub mod devcore;
+pub mod hostile;
 pub mod mutate;
 pub mod pm4;

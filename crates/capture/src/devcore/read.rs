@@ -17,6 +17,11 @@ use unwedge_base::{ChipId, Diagnostic, Severity, Span};
 const MAX_DIAGNOSTICS: usize = 100;
 /// So many sections are listed; the text of any others counts to the last.
 const MAX_SECTIONS: usize = 1000;
+/// Bytes of text that a list item takes at least, over the whole dump: kernels write more. Below that the items would
+/// take many times the memory of their text.
+const BYTES_PER_ITEM: usize = 24;
+/// List items that a dump of any size may have.
+const MIN_ITEMS: usize = 256;
 
 /// See [`Devcore::read`].
 pub(super) fn read(text: &[u8]) -> Result<Devcore<'_>, NotDevcore> {
@@ -80,6 +85,8 @@ struct Reader<'a> {
     sp: u32,
     /// Headings that were read, as bits by [`Section`].
     headings: u16,
+    /// List items that may still be read.
+    items_left: usize,
     /// Something of the grammar was found.
     recognized: bool,
     /// What follows is not read.
@@ -100,6 +107,7 @@ impl<'a> Reader<'a> {
             at: 0,
             sp: 0,
             headings: 0,
+            items_left: text.len() / BYTES_PER_ITEM + MIN_ITEMS,
             recognized: false,
             ended: false,
             notes: 0,
@@ -201,6 +209,13 @@ impl<'a> Reader<'a> {
             self.close();
             self.loss(line.span, || format!("the heading of section `{}` is missing", section.name()));
             self.list_section(Cow::Borrowed(section.name()), Some(section), Span::new(self.at, self.at));
+        }
+        // An address begins an entry even where it is no item.
+        if let LineKind::ListItem { .. } | LineKind::Field { key: "iova", .. } = line.kind {
+            match self.items_left.checked_sub(1) {
+                Some(left) => self.items_left = left,
+                None => return self.stray(line),
+            }
         }
         if let LineKind::DataHeader = line.kind {
             return self.data_header(line);
@@ -478,7 +493,18 @@ impl<'a> Reader<'a> {
         let writes_all =
             self.dump.gpu_initialized.is_some() || has(Section::GmuLog) || has(Section::RegistersGmu);
         let last = self.dump.layout.sections.last().and_then(|s| s.section);
-        if writes_all && !has(Section::Debugbus) && last != Some(Section::ShaderBlocks) {
+        // These headings are written for what follows them, or not at all.
+        let announced = match last {
+            Some(Section::FaultInfo) => self.dump.fault.is_none(),
+            Some(Section::PageTables) => self.dump.page_tables.is_none(),
+            Some(Section::Bos) => self.dump.bos.is_empty(),
+            Some(Section::Registers) => self.dump.registers.is_empty() && !writes_all,
+            Some(Section::RegistersHlsq) => self.dump.registers_hlsq.is_empty(),
+            _ => false,
+        };
+        if announced {
+            self.loss(end, || format!("the dump is cut in section `{}`", section.unwrap_or_default()));
+        } else if writes_all && !has(Section::Debugbus) && last != Some(Section::ShaderBlocks) {
             let place = section
                 .map_or_else(|| "before its first section".into(), |s| format!("in or after section `{s}`"));
             self.loss(end, || format!("the dump is cut {place}"));

@@ -183,8 +183,15 @@ mod tests {
     fn all_together() {
         let Arguments { options, file } = parse(&["-acmsvl20"]).unwrap();
         assert_eq!(file, None);
-        let all =
-            Options { allregs: true, color: true, markers: true, summary: true, verbose: true, lookback: 20 };
+        let all = Options {
+            allregs: true,
+            color: true,
+            markers: true,
+            summary: true,
+            verbose: true,
+            more: false,
+            lookback: 20,
+        };
         assert_eq!(options, all);
     }
 

@@ -37,13 +37,23 @@ pub struct Options {
     pub summary: bool,
     /// `-v`: contents of less interesting buffers, and the whole ring.
     pub verbose: bool,
+    /// Also decode sections that crashdec shows as they are (`registers-hlsq`).
+    pub more: bool,
     /// `-l`: dwords in front of the ring's read pointer to start at.
     pub lookback: u32,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { allregs: false, color: false, markers: false, summary: false, verbose: false, lookback: 12 }
+        Options {
+            allregs: false,
+            color: false,
+            markers: false,
+            summary: false,
+            verbose: false,
+            more: false,
+            lookback: 12,
+        }
     }
 }
 
@@ -68,9 +78,10 @@ pub fn run(
 }
 
 /// Longest listing of a dump: so many bytes, and so many more per byte of the dump. Listings of real dumps with all
-/// options have some 50 bytes per byte.
-const LENGTH: u64 = 128 << 20;
-const LENGTH_PER_BYTE: u64 = 256;
+/// options have some 70 bytes per byte.
+pub const LENGTH: u64 = 16 << 20;
+/// See [`LENGTH`].
+pub const LENGTH_PER_BYTE: u64 = 192;
 
 /// What is wrong with a dump.
 #[derive(Debug, Default)]

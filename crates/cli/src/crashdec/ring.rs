@@ -22,7 +22,9 @@ pub struct Ring {
 }
 
 /// The most of a ring that is listed, in dwords; kernels make rings of 8,192.
-const MAX_RING: u32 = 1 << 18;
+const MAX_RING: u32 = 1 << 16;
+/// Rings at the same address that are listed; a dump has one.
+const MAX_RINGS: usize = 8;
 
 /// Lists the ring that the hardware was reading.
 pub fn show(walk: &mut Walk<'_, '_, '_>) {
@@ -59,6 +61,10 @@ pub fn show(walk: &mut Walk<'_, '_, '_>) {
     let mut rings: Vec<Ring> =
         walk.rings.iter().filter(|r| r.iova == rb_base && r.size != 0).cloned().collect();
     rings.sort_by_key(|r| r.id);
+    if rings.len() > MAX_RINGS {
+        walk.loss(None, format!("{} rings lie at {rb_base:#x}: {MAX_RINGS} are shown", rings.len()));
+        rings.truncate(MAX_RINGS);
+    }
     for ring in &rings {
         walk.text.str("found ring!").end();
         let size = (ring.size / 4).min(MAX_RING);
@@ -127,7 +133,8 @@ fn list(
         markers: walk.options.markers,
         palette: walk.palette,
     };
-    let walking = unwedge_pm4::Options { linear: true, ..unwedge_pm4::Options::default() };
+    let budget = *walk.budget.get_or_insert_with(|| unwedge_pm4::budget(&walk.memory));
+    let walking = unwedge_pm4::Options { linear: true, budget };
     let mut walker = Walker::new(chip.gpu, &walk.memory, walking);
     walker.state.regs = registers;
     let carry = std::mem::take(&mut walk.carry);
@@ -135,6 +142,7 @@ fn list(
     walker.walk(stream, iova, &mut listing);
     let (carry, lost) = listing.finish();
     walk.carry = carry;
+    walk.budget = Some(walker.left());
     let registers = std::mem::replace(&mut walker.state.regs, Registers::new(0));
     for (iova, dwords) in lost.missing {
         walk.note(format!("could not find: {iova:016x} ({dwords})"));

@@ -18,6 +18,9 @@ const CORE_A7XX: u32 = 67;
 /// Command streams that one listing may show.
 const STREAMS: u32 = 4;
 
+/// Times that a listing goes on to other sections after buffers. Dumps have one section of rings and one of buffers.
+const BUFFER_RUNS: u32 = 32;
+
 /// A dump being listed.
 pub struct Walk<'r, 'o, 'd> {
     pub(super) text: &'r mut Text<'o>,
@@ -25,8 +28,13 @@ pub struct Walk<'r, 'o, 'd> {
     pub(super) palette: Palette,
     db: &'d Db,
     pub(super) chip: Option<Chip<'d>>,
-    /// Buffers with contents.
+    /// Buffers with contents, up to the current section.
     pub(super) memory: Memory,
+    /// Those of the current section.
+    buffers: Vec<Buffer>,
+    buffer_runs_left: u32,
+    /// Dwords that command streams may still have; `None` before the first.
+    pub(super) budget: Option<u64>,
     pub(super) rings: Vec<Ring>,
     /// Values of `registers:`; nothing counts as written by a packet.
     pub(super) registers: Registers,
@@ -76,6 +84,9 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             db,
             chip: None,
             memory: Memory::default(),
+            buffers: Vec::new(),
+            buffer_runs_left: BUFFER_RUNS,
+            budget: None,
             rings: Vec::new(),
             registers: Registers::new(0),
             carry: Carry::default(),
@@ -112,6 +123,19 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     /// The command stream follows the registers that say where the hardware was in it.
     fn leave_section(&mut self) {
+        if !self.buffers.is_empty() {
+            let buffers = std::mem::take(&mut self.buffers);
+            // Each time costs a look at all of them.
+            match self.buffer_runs_left.checked_sub(1) {
+                Some(left) => {
+                    self.buffer_runs_left = left;
+                    self.memory.extend(buffers);
+                }
+                None => {
+                    self.loss(None, "buffers are scattered over too many sections: not all are looked up")
+                }
+            }
+        }
         if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {
             self.streams_left = self.streams_left.saturating_sub(1);
             ring::show(self);
@@ -134,6 +158,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 Some(Section::GmuHfi) => self.gmu_hfi(line),
                 Some(Section::Registers) => self.register(line, Space::Gpu),
                 Some(Section::RegistersGmu) => self.register(line, Space::Gmu),
+                Some(Section::RegistersHlsq) if self.options.more => self.register(line, Space::Gpu),
                 Some(Section::IndexedRegisters) => self.indexed(line),
                 Some(Section::ShaderBlocks) => self.shader_block(line),
                 Some(Section::Clusters) => self.cluster(line),
@@ -223,7 +248,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                     contents: Some(contents),
                     name: String::new(),
                 };
-                self.memory.add(buffer);
+                self.buffers.push(buffer);
                 return;
             }
             _ => return self.echo(line),
@@ -263,7 +288,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
                 let stored = 4 * contents.len() as u64;
                 let size = size.max(stored);
-                self.memory.add(Buffer { iova, size, contents: Some(contents), name: String::new() });
+                self.buffers.push(Buffer { iova, size, contents: Some(contents), name: String::new() });
             }
             _ => self.echo(line),
         }

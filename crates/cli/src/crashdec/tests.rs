@@ -39,8 +39,15 @@ fn text_of(dump: &[u8], options: Options) -> String {
     text
 }
 
-const SUMMARY: Options =
-    Options { allregs: false, color: false, markers: false, summary: true, verbose: false, lookback: 12 };
+const SUMMARY: Options = Options {
+    allregs: false,
+    color: false,
+    markers: false,
+    summary: true,
+    verbose: false,
+    more: false,
+    lookback: 12,
+};
 const VERBOSE: Options = Options { summary: false, verbose: true, ..SUMMARY };
 const PLAIN: Options = Options { summary: false, ..SUMMARY };
 
@@ -347,6 +354,7 @@ fn options(bits: u64) -> Options {
         markers: bit(2),
         summary: bit(3),
         verbose: bit(4) && bit(5),
+        more: false,
         lookback: 12,
     }
 }

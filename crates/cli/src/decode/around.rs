@@ -18,6 +18,10 @@ use unwedge_postmortem::{Case, HangPoint, LevelPosition};
 const BEFORE: usize = 16;
 /// Packets shown after it.
 const AFTER: usize = 8;
+/// Packets shown of the range: more of them are the same ones over and over.
+const MAX_RANGE: usize = 64;
+/// Register writes shown of a packet.
+const WRITES: usize = 256;
 /// Payload dwords shown of a packet whose layout is not known.
 const RAW: usize = 8;
 
@@ -29,7 +33,9 @@ pub fn json(case: &Case<'_>, stop: &Stop, lines: &mut Lines<'_>) {
 
 /// The window as text; `>` marks the packets the command processor may have stopped in.
 pub fn text(case: &Case<'_>, stop: &Stop, look: Look, out: &mut dyn Write) {
-    let mut sink = TextSink { gpu: case.gpu, look, place: Target::of(&stop.point), out, line: Vec::new() };
+    let ring = case.dump.rings.get(stop.ring).map(|r| r.iova);
+    let place = Target::of(&stop.point);
+    let mut sink = TextSink { gpu: case.gpu, look, place, ring, out, line: Vec::new(), writes: 0 };
     if !show(case, stop, &mut sink) {
         // A failed write is remembered by the output.
         let _ = writeln!(out, "The dump does not hold the stream the command processor stopped in.");
@@ -40,24 +46,27 @@ pub fn text(case: &Case<'_>, stop: &Stop, look: Look, out: &mut dyn Write) {
 fn show(case: &Case<'_>, stop: &Stop, inner: &mut dyn Sink) -> bool {
     let Some(target) = Target::of(&stop.point) else { return false };
     let ring_range = stop.point.levels.iter().find(|l| l.level == 0).map(addresses);
+    let whole = unwedge_pm4::budget(&case.memory);
+    let mut left = whole;
     for stretch in stretches(case, Some(stop)) {
-        let walk = |sink: &mut dyn Sink| {
+        let walk = |budget: u64, sink: &mut dyn Sink| {
             let ring = Dwords::from(stretch.dwords.as_slice());
-            Walker::new(case.gpu, &case.memory, Options::default()).walk(ring, stretch.iova, sink);
+            let mut walker = Walker::new(case.gpu, &case.memory, Options { budget, ..Options::default() });
+            walker.walk(ring, stretch.iova, sink);
+            walker.left()
         };
-        let mut find = Find { target, packets: 0, ring_iova: None, visits: Vec::new() };
-        walk(&mut find);
-        let visit = find.visits.iter().min_by_key(|v| match (ring_range, v.ring_iova) {
-            (Some((first, last)), Some(at)) => at.saturating_sub(last).max(first.saturating_sub(at)),
-            _ => u64::MAX,
-        });
-        if let Some(visit) = visit {
-            walk(&mut Window {
-                first: visit.first.saturating_sub(BEFORE),
-                last: visit.last.saturating_add(AFTER),
-                packets: 0,
-                inner,
-            });
+        let mut find = Find { target, ring_range, packets: 0, ring_iova: None, nearest: None, current: None };
+        left = walk(left, &mut find);
+        if let Some(visit) = find.nearest() {
+            walk(
+                whole,
+                &mut Window {
+                    first: visit.first.saturating_sub(BEFORE),
+                    last: visit.last.min(visit.first.saturating_add(MAX_RANGE)).saturating_add(AFTER),
+                    packets: 0,
+                    inner,
+                },
+            );
             return true;
         }
     }
@@ -104,18 +113,44 @@ fn unit(event: &Event<'_>) -> Option<(Place, usize)> {
 }
 
 /// A run of packets in the target.
+#[derive(Clone, Copy)]
 struct Visit {
     first: usize,
     last: usize,
-    ring_iova: Option<u64>,
+    /// Bytes from the ring's packet that leads there to where the ring stopped.
+    distance: u64,
 }
 
 struct Find {
     target: Target,
+    /// Where the ring stopped: first and last address.
+    ring_range: Option<(u64, u64)>,
     packets: usize,
     /// Address of the ring's packet that is being executed.
     ring_iova: Option<u64>,
-    visits: Vec<Visit>,
+    /// The best visit before the current one; the earliest of equals.
+    nearest: Option<Visit>,
+    current: Option<Visit>,
+}
+
+impl Find {
+    fn visit(&mut self) {
+        match &mut self.current {
+            Some(v) if v.last + 1 == self.packets => v.last = self.packets,
+            _ => {
+                self.nearest = self.nearest();
+                let distance = match (self.ring_range, self.ring_iova) {
+                    (Some((first, last)), Some(at)) => at.saturating_sub(last).max(first.saturating_sub(at)),
+                    _ => u64::MAX,
+                };
+                self.current = Some(Visit { first: self.packets, last: self.packets, distance });
+            }
+        }
+    }
+
+    fn nearest(&self) -> Option<Visit> {
+        [self.nearest, self.current].into_iter().flatten().min_by_key(|v| v.distance)
+    }
 }
 
 impl Sink for Find {
@@ -126,14 +161,7 @@ impl Sink for Find {
                 self.ring_iova = place.iova;
             }
             if self.target.hits(place, dwords) {
-                match self.visits.last_mut() {
-                    Some(v) if v.last + 1 == self.packets => v.last = self.packets,
-                    _ => self.visits.push(Visit {
-                        first: self.packets,
-                        last: self.packets,
-                        ring_iova: self.ring_iova,
-                    }),
-                }
+                self.visit();
             }
         }
         Flow::Continue
@@ -163,18 +191,26 @@ struct TextSink<'s> {
     gpu: Gpu<'s>,
     look: Look,
     place: Option<Target>,
+    /// Address of the hung ring.
+    ring: Option<u64>,
     out: &'s mut dyn Write,
     line: Vec<u8>,
+    /// Register writes since the last packet.
+    writes: usize,
 }
 
 impl TextSink<'_> {
-    /// `> 0x0000000100000028  IB1+0x000a  `
+    /// `> 0x0000000100000028  IB1+0x0028  `: the offset is in bytes from the start of the buffer, as `explain` has it.
     fn start(&mut self, (place, dwords): (Place, usize)) {
         let here = self.place.is_some_and(|t| t.hits(place, dwords));
         let level = if place.level == 0 { "ring".to_owned() } else { format!("IB{}", place.level) };
         let iova = place.iova.map(|i| format!("{i:#018x}")).unwrap_or_default();
         let mark = if here { ">" } else { " " };
-        let _ = write!(self.out, "{mark} {iova:18} {level:>4}+{:#06x}  ", place.index);
+        // The walk over a ring starts somewhere in it.
+        let in_ring = place.iova.zip(self.ring).filter(|_| place.level == 0);
+        let offset = in_ring.and_then(|(at, ring)| at.checked_sub(ring));
+        let offset = offset.unwrap_or((place.index as u64).saturating_mul(4));
+        let _ = write!(self.out, "{mark} {iova:18} {level:>4}+{offset:#06x}  ");
     }
 
     fn packet(&mut self, p: &Packet<'_>) {
@@ -239,8 +275,17 @@ impl TextSink<'_> {
 impl Sink for TextSink<'_> {
     fn event(&mut self, _state: &State, event: &Event<'_>) -> Flow {
         match event {
-            Event::Packet(p) => self.packet(p),
+            Event::Packet(p) => {
+                self.writes = 0;
+                self.packet(p);
+            }
+            Event::RegWrite(_) if self.writes > WRITES => {}
+            Event::RegWrite(_) if self.writes == WRITES => {
+                self.writes += 1;
+                let _ = writeln!(self.out, "{:30}…", "");
+            }
             Event::RegWrite(w) => {
+                self.writes += 1;
                 self.line.clear();
                 let reg = self.gpu.reg(w.reg);
                 match reg.and_then(|r| Some((r.dword(), r.ty()?))) {

@@ -8,7 +8,7 @@ use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::kind::Kind;
-use crate::output::Output;
+use crate::output::{Look, Output};
 use crate::{crashdec, database, open_devcore};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
@@ -24,10 +24,14 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
     let input = open_devcore(&args.file, global)?;
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
+    let told = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
     let result = match (args.json, args.around) {
         (false, None) => text(args, &input, &db, &mut out),
-        (true, None) => json(&input, &db, &mut out),
-        (as_json, Some(args::Around::Hang)) => around_hang(as_json, &input, &db, &mut out),
+        (true, None) => json(&input, &db, &mut out).map(told),
+        (as_json, Some(args::Around::Hang)) => {
+            let look = out.look;
+            around_hang(as_json, &input, &db, look, &mut out).map(told)
+        }
     };
     out.finish()?;
     result
@@ -44,6 +48,7 @@ fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result
         markers: args.markers,
         summary: args.summary,
         verbose: args.verbose,
+        more: true,
         ..crashdec::Options::default()
     };
     let outcome = listing(input, &options, db, out)?;
@@ -65,21 +70,36 @@ pub fn listing(
     Ok(if lost { Outcome::Lost } else { unpacking })
 }
 
-fn json(input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
+/// Everything as JSON lines. Returns what was lost.
+pub fn json(input: &Input, db: &Db, out: &mut dyn Write) -> Result<Vec<Diagnostic>, Failure> {
     let dump = read(input)?;
-    let mut lines = Lines::new(out);
+    let mut lines = Lines::new(&input.bytes, out);
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     sections::write(&dump, db, &mut lines);
-    if let Some(gpu) = database::gpu(&dump, db) {
-        diagnostics.extend(stream::write(&Case::new(&dump, gpu), input.bytes.len(), &mut lines));
+    match database::gpu(&dump, db) {
+        Some(gpu) => diagnostics.extend(stream::write(&Case::new(&dump, gpu), &mut lines)),
+        None => {
+            let message = "the GPU is not known: registers and command streams are not decoded";
+            diagnostics.push(Diagnostic::loss(None, message));
+        }
+    }
+    if lines.too_long() {
+        diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
     }
     sections::end(&diagnostics, &mut lines);
-    lines.end();
-    Ok(Outcome::of(&input.name, &diagnostics))
+    lines.hand_on();
+    Ok(diagnostics)
 }
 
-fn around_hang(json: bool, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
+/// The packets around the hang, as JSON lines or text. Returns what was lost.
+pub fn around_hang(
+    json: bool,
+    input: &Input,
+    db: &Db,
+    look: Look,
+    out: &mut dyn Write,
+) -> Result<Vec<Diagnostic>, Failure> {
     let dump = read(input)?;
     let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
@@ -87,58 +107,87 @@ fn around_hang(json: bool, input: &Input, db: &Db, out: &mut Output) -> Result<O
     let case = Case::new(&dump, database::gpu(&dump, db).ok_or_else(nowhere)?);
     let stop = hang::locate(&case).ok_or_else(nowhere)?;
     if json {
-        let mut lines = Lines::new(out);
+        let mut lines = Lines::new(&input.bytes, out);
         sections::header(&dump, db, &mut lines);
         around::json(&case, &stop, &mut lines);
         sections::end(&diagnostics, &mut lines);
-        lines.end();
+        lines.hand_on();
     } else {
-        around::text(&case, &stop, out.look, out);
+        around::text(&case, &stop, look, out);
         let _ = writeln!(out, "{}", database::line(db.identity()));
     }
-    Ok(Outcome::of(&input.name, &diagnostics))
+    Ok(diagnostics)
 }
+
+/// Longest JSON of a dump: so many bytes, and so many more per byte of the dump. Real dumps have some 8 bytes per byte.
+pub const LENGTH: u64 = 16 << 20;
+/// See [`LENGTH`].
+pub const LENGTH_PER_BYTE: u64 = 64;
 
 /// JSON lines on their way out. A failed write ends the output; the sink below remembers why.
 struct Lines<'o> {
     buffer: Vec<u8>,
     out: &'o mut dyn Write,
     broken: bool,
+    /// Bytes that may still be handed on, but for the last lines.
+    left: u64,
 }
 
 impl<'o> Lines<'o> {
-    const FULL: usize = 64 << 10;
+    const FULL: usize = 32 << 10;
 
-    fn new(out: &'o mut dyn Write) -> Lines<'o> {
-        Lines { buffer: Vec::with_capacity(Lines::FULL), out, broken: false }
+    /// Lines about a dump of so many bytes: a few bytes of a hostile dump may stand for more than anybody can read.
+    fn new(dump: &[u8], out: &'o mut dyn Write) -> Lines<'o> {
+        let left = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(dump.len() as u64));
+        Lines { buffer: Vec::with_capacity(Lines::FULL * 2), out, broken: false, left }
+    }
+
+    /// Whether further lines are pointless.
+    fn ended(&self) -> bool {
+        self.broken || self.too_long()
+    }
+
+    /// Whether lines are left out because there are too many.
+    fn too_long(&self) -> bool {
+        self.left == 0
     }
 
     fn push(&mut self, record: &impl serde::Serialize) {
-        if !self.broken {
-            // Only a failed write fails: no record has a map with keys that are not strings.
-            self.broken = serde_json::to_writer(&mut *self, record).is_err();
+        if !self.too_long() {
+            self.push_last(record);
+        }
+    }
+
+    /// Adds a line even if there are too many.
+    fn push_last(&mut self, record: &impl serde::Serialize) {
+        if self.broken {
+            return;
+        }
+        // Writing here does not fail, and no record has a map with keys that are not strings.
+        if serde_json::to_writer(&mut *self, record).is_ok() {
             self.buffer.push(b'\n');
         }
     }
 
-    fn end(mut self) {
-        let _ = self.flush();
+    fn hand_on(&mut self) {
+        self.broken |= self.out.write_all(&self.buffer).is_err();
+        self.left = self.left.saturating_sub(self.buffer.len() as u64);
+        self.buffer.clear();
     }
 }
 
-/// What the serializer writes to: a long record goes out in pieces.
+/// Pieces of a line: one line may be larger than the buffer.
 impl Write for Lines<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= Lines::FULL - 512 {
-            self.flush()?;
+        if self.buffer.len() >= Lines::FULL {
+            self.hand_on();
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let written = self.out.write_all(&self.buffer);
-        self.buffer.clear();
-        written
+        self.hand_on();
+        Ok(())
     }
 }

@@ -361,14 +361,14 @@ struct End {
 /// Diagnostics, and the last line: a stream without it was cut.
 pub fn end(diagnostics: &[Diagnostic], lines: &mut Lines<'_>) {
     for d in diagnostics {
-        lines.push(&DiagnosticLine {
+        lines.push_last(&DiagnosticLine {
             ty: "diagnostic",
             severity: severity(d.severity),
             message: &d.message,
             span: d.span.map(|s| [s.start, s.end]),
         });
     }
-    lines.push(&End { ty: "end", lost: diagnostics.iter().any(|d| d.severity == Severity::Loss) });
+    lines.push_last(&End { ty: "end", lost: diagnostics.iter().any(|d| d.severity == Severity::Loss) });
 }
 
 fn severity(severity: Severity) -> &'static str {

@@ -17,12 +17,15 @@ use unwedge_postmortem::Case;
 use unwedge_postmortem::hang::{self, Stop};
 
 /// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
-const MAX_GAP: usize = 1 << 20;
+const MAX_GAP: usize = 1 << 16;
+/// Rings that are walked; kernels have four.
+const MAX_RINGS: usize = 64;
 
 /// Walks every ring. Returns what was left out.
-pub fn write(case: &Case<'_>, input_bytes: usize, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let gpu = case.gpu;
     let mut diagnostics = Vec::new();
+    let mut budget = unwedge_pm4::budget(&case.memory);
     for stretch in stretches(case, hang::locate(case).as_ref()) {
         let ring = stretch.ring;
         lines.push(&RingStart {
@@ -31,21 +34,21 @@ pub fn write(case: &Case<'_>, input_bytes: usize, lines: &mut Lines<'_>) -> Vec<
             iova: stretch.iova.map(Hex::wide),
             dwords: stretch.dwords.len(),
         });
-        let mut walker = Walker::new(gpu, &case.memory, options(input_bytes));
+        let mut walker = Walker::new(gpu, &case.memory, Options { budget, ..Options::default() });
         let mut sink = JsonSink { gpu, lines, spent: false };
         walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut sink);
+        budget = walker.left();
         if sink.spent {
             let message =
                 format!("ring {}: its streams go on for too long; the rest was not walked", ring.id);
             diagnostics.push(Diagnostic::loss(ring.span, message));
         }
     }
+    if let Some(ring) = case.dump.rings.get(MAX_RINGS) {
+        diagnostics
+            .push(Diagnostic::loss(ring.span, format!("only the first {MAX_RINGS} rings were walked")));
+    }
     diagnostics
-}
-
-/// Every dword walked makes a line at most; buffers that are called again and again must not make an endless listing.
-pub fn options(input_bytes: usize) -> Options {
-    Options { budget: (512 << 10) + input_bytes as u64, ..Options::default() }
 }
 
 /// What of a ring is walked.
@@ -60,9 +63,8 @@ pub struct Stretch<'a> {
 
 /// Of the hung ring the stretch that the post-mortem numbers draws over, so that both call a draw the same; of others
 /// what the GPU has not read.
-pub fn stretches<'a>(case: &Case<'a>, stop: Option<&Stop>) -> Vec<Stretch<'a>> {
-    let mut out = Vec::new();
-    for (i, ring) in case.dump.rings.iter().enumerate() {
+pub fn stretches<'a>(case: &Case<'a>, stop: Option<&Stop>) -> impl Iterator<Item = Stretch<'a>> {
+    case.dump.rings.iter().enumerate().take(MAX_RINGS).map(move |(i, ring)| {
         let contents = ring.data.as_ref().map(|d| d.decode()).unwrap_or_default();
         let size = ring.size.map_or(contents.len(), |s| s as usize / 4).max(1);
         let place = |p: Option<u32>| p.map_or(0, |p| p as usize % size);
@@ -89,9 +91,8 @@ pub fn stretches<'a>(case: &Case<'a>, stop: Option<&Stop>) -> Vec<Stretch<'a>> {
             dwords.extend_from_slice(part(wrapped));
         }
         let iova = if wraps { None } else { ring.iova.checked_add(4 * start as u64) };
-        out.push(Stretch { ring, iova, dwords });
-    }
-    out
+        Stretch { ring, iova, dwords }
+    })
 }
 
 #[derive(Serialize)]
@@ -448,6 +449,9 @@ impl JsonSink<'_, '_> {
 
 impl Sink for JsonSink<'_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        if self.lines.ended() {
+            return Flow::Skip;
+        }
         match event {
             Event::Packet(p) => self.packet(p),
             Event::PacketEnd(_) => {}

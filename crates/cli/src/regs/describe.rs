@@ -6,7 +6,7 @@ use crate::output::Look;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Generation;
-use unwedge_hw::{Enum, Reg, Type, Variants};
+use unwedge_hw::{Enum, Reg, Space, Type, Variants};
 
 /// Enum values listed below a field; more are counted.
 const VALUES_SHOWN: usize = 16;
@@ -18,7 +18,7 @@ const DIFFERENCES_SHOWN: usize = 6;
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Found<'d> {
     /// A register.
-    Register(Register<'d>),
+    Register(Box<Register<'d>>),
     /// The layout of a packet's payload or of a descriptor.
     Layout(Layout<'d>),
     /// An enum.
@@ -28,6 +28,8 @@ pub enum Found<'d> {
 #[derive(Serialize)]
 pub struct Register<'d> {
     name: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<&'static str>,
     offset: Hex,
     width: u32,
     #[serde(skip_serializing_if = "is_zero")]
@@ -109,6 +111,17 @@ struct Elsewhere {
     differences: Vec<String>,
 }
 
+/// As `--space` has it; the GPU's own registers go without.
+fn space_name(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Gmu => Some("gmu"),
+        Space::CpControl | Space::CpControlGen3 => Some("control"),
+        Space::CpPipe => Some("pipe"),
+        Space::Sqe => Some("sqe"),
+        Space::Gpu => None,
+    }
+}
+
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
@@ -183,8 +196,9 @@ impl<'d> Lookup<'d> {
                 })
             })
             .collect();
-        Found::Register(Register {
+        Found::Register(Box::new(Register {
             name: reg.name(),
+            space: space_name(self.space),
             offset: Hex::offset(reg.offset()),
             width: reg.width(),
             dword: reg.dword(),
@@ -193,7 +207,7 @@ impl<'d> Lookup<'d> {
             decoded: written.as_ref().map(|w| Decoded::new(w.ty, w.raw, &mut Variants::default())),
             written,
             generations,
-        })
+        }))
     }
 
     /// Describes a packet's payload or a descriptor, or a packet without a layout.
@@ -281,6 +295,9 @@ fn write(w: &Written<'_>, look: Look) -> String {
 impl Register<'_> {
     fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{}  offset {}", look.bold(self.name), self.offset)?;
+        if let Some(space) = self.space {
+            write!(out, " ({space})")?;
+        }
         if self.width > 32 {
             write!(out, ", {} bits", self.width)?;
         }

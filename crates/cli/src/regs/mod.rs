@@ -12,7 +12,7 @@ use chip::Chip;
 use describe::Found;
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_hw::{Db, Gpu, Pattern, Space};
+use unwedge_hw::{Db, Gpu, Pattern, Reg, Space};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -25,17 +25,27 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     let chip = Chip::parse(&args.chip).ok_or_else(|| {
         Failure::Usage(format!("{}: not a GPU; say a630, a6xx, FD630 or 6.3.0.2", args.chip))
     })?;
-    let space = match args.space {
-        SpaceArg::Gpu => Space::Gpu,
-        SpaceArg::Gmu => Space::Gmu,
-        SpaceArg::Control => chip.control,
-        SpaceArg::Pipe => Space::CpPipe,
-        SpaceArg::Sqe => Space::Sqe,
+    let spaces = match args.space {
+        None => vec![Space::Gpu, Space::Gmu, chip.control, Space::CpPipe, Space::Sqe],
+        Some(SpaceArg::Gpu) => vec![Space::Gpu],
+        Some(SpaceArg::Gmu) => vec![Space::Gmu],
+        Some(SpaceArg::Control) => vec![chip.control],
+        Some(SpaceArg::Pipe) => vec![Space::CpPipe],
+        Some(SpaceArg::Sqe) => vec![Space::Sqe],
     };
-    let lookup = Lookup { db: &db, gpu: db.gpu(chip.generation), space };
+    let lookup = Lookup { db: &db, gpu: db.gpu(chip.generation), space: spaces[0] };
     let mut results = Vec::new();
     for (query, value) in questions(&args.queries) {
-        results.push((query, lookup.answer(query, value)?));
+        // A name says which space it is of; an offset does not.
+        let spaces = if number(query).is_some() { &spaces[..1] } else { &spaces[..] };
+        let mut found = Vec::new();
+        for &space in spaces {
+            found = Lookup { space, ..lookup }.answer(query, value)?;
+            if !found.is_empty() {
+                break;
+            }
+        }
+        results.push((query, found));
     }
 
     let mut out = Output::open(global, false);
@@ -71,6 +81,14 @@ fn number(word: &str) -> Option<u64> {
     }
 }
 
+/// A value with more bits than its register is a mistake, not a value.
+fn fits(reg: Reg<'_>, value: Option<u64>) -> Result<(), Failure> {
+    match value.filter(|v| reg.width() < 64 && v >> reg.width() != 0) {
+        Some(value) => Err(Failure::Usage(format!("{value:#x}: {} has {} bits", reg.name(), reg.width()))),
+        None => Ok(()),
+    }
+}
+
 /// Where to look.
 #[derive(Clone, Copy)]
 struct Lookup<'d> {
@@ -86,9 +104,12 @@ impl<'d> Lookup<'d> {
         if let Some(offset) = number(query) {
             let offset = u32::try_from(offset)
                 .map_err(|_| Failure::Usage(format!("{query}: register offsets have 32 bits")))?;
-            return Ok(registers.at(offset).map(|r| self.register(r, value)).into_iter().collect());
+            let Some(r) = registers.at(offset) else { return Ok(Vec::new()) };
+            fits(r, value)?;
+            return Ok(vec![self.register(r, value)]);
         }
         if let Some(r) = registers.offset_of(query).and_then(|o| registers.at(o)) {
+            fits(r, value)?;
             return Ok(vec![self.register(r, value)]);
         }
         let exact: Vec<_> = self.layout(query).into_iter().chain(self.enumeration(query, value)).collect();
@@ -116,7 +137,9 @@ impl<'d> Lookup<'d> {
             .map(|g| g.name())
             .collect();
         let hint = match elsewhere.as_slice() {
-            [] => "try a pattern such as '*STATUS*', or --space gmu|control|pipe|sqe".to_owned(),
+            [] => {
+                "try a pattern such as '*STATUS*', or an offset with --space gmu|control|pipe|sqe".to_owned()
+            }
             names => format!("known on {}", names.join(", ")),
         };
         format!("{query}: not on {}; {hint}", chip.generation)

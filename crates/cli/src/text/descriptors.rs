@@ -134,7 +134,7 @@ impl<'d> CffText<'_, '_, 'd> {
         for i in 0..count {
             let at = i.saturating_mul(run.stride);
             let descriptor = contents.skip(at).take(run.shown);
-            if descriptor.is_empty() {
+            if descriptor.is_empty() || self.text.ended().is_some() {
                 return;
             }
             if count == ALWAYS_LOADED && run.unused > 0 && descriptor.take(run.unused).iter().all(|d| d == 0)

@@ -237,21 +237,23 @@ impl<'d> CffText<'_, '_, 'd> {
         let shown = dwords.take(usize::try_from(bytes.div_ceil(4)).unwrap_or(usize::MAX));
         let count = |size: u64| usize::try_from(bytes / size).unwrap_or(usize::MAX);
         match size {
-            0 => shown.iter().flat_map(|d| [d & 0xffff, d >> 16]).take(count(2)).for_each(|i| self.index(i)),
-            1 => shown.iter().take(count(4)).for_each(|i| self.index(i)),
-            2 => shown
-                .iter()
-                .flat_map(|d| d.to_le_bytes().map(u32::from))
-                .take(count(1))
-                .for_each(|i| self.index(i)),
+            0 => self.each_index(shown.iter().flat_map(|d| [d & 0xffff, d >> 16]).take(count(2))),
+            1 => self.each_index(shown.iter().take(count(4))),
+            2 => self.each_index(shown.iter().flat_map(|d| d.to_le_bytes().map(u32::from)).take(count(1))),
             _ => {}
         }
         self.text.end();
         self.hex(dwords.take(count(4)), iova, level + 1);
     }
 
-    fn index(&mut self, index: u32) {
-        self.text.byte(b' ').dec(u64::from(index));
+    /// Lines of indices are as long as their buffer claims to be.
+    fn each_index(&mut self, indices: impl Iterator<Item = u32>) {
+        for index in indices {
+            if self.text.ended().is_some() {
+                return;
+            }
+            self.text.bytes(b" ").dec(u64::from(index));
+        }
     }
 
     fn indirect_draws(&mut self, packet: &Packet<'_>, level: usize) {
@@ -275,6 +277,9 @@ impl<'d> CffText<'_, '_, 'd> {
         if let (Some(at), Some(stride)) = (place("INDIRECT", self), place("STRIDE", self)) {
             let (first, stride) = (address(p, at), u64::from(p.get(stride).unwrap_or(0)));
             for i in 0..count.min(DRAWS_BELIEVED) {
+                if self.text.ended().is_some() {
+                    return;
+                }
                 self.text.level(level).str("draw ").dec(u64::from(i)).str(":").end();
                 self.hex_at(first.wrapping_add(stride * u64::from(i)), PARAMETERS, level + 1);
             }

@@ -1,0 +1,81 @@
+//! What the commands print for an input in memory, without the process around them: for tests and campaigns over many
+//! inputs.
+
+use crate::input::Input;
+use crate::output::Look;
+use crate::{crashdec, decode, explain, info, print_report};
+use std::io::{self, Write};
+use unwedge_capture::devcore::Devcore;
+use unwedge_hw::Db;
+
+/// What to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// `crashdec`, and the text of `decode`.
+    Listing(crashdec::Options),
+    /// `explain`, as text or JSON.
+    Explain {
+        /// As JSON.
+        json: bool,
+    },
+    /// `decode --json`.
+    Json,
+    /// `decode --around hang`, as text or JSON.
+    Around {
+        /// As JSON.
+        json: bool,
+    },
+    /// `info`, as text or JSON.
+    Info {
+        /// As JSON.
+        json: bool,
+    },
+}
+
+impl View {
+    /// Every view, the listing with several sets of options.
+    pub fn all() -> Vec<View> {
+        let plain = crashdec::Options::default();
+        let summary = crashdec::Options { summary: true, ..plain };
+        let everything =
+            crashdec::Options { allregs: true, color: true, markers: true, verbose: true, ..plain };
+        let listings = [plain, summary, everything].map(View::Listing);
+        let others = [false, true]
+            .into_iter()
+            .flat_map(|json| [View::Explain { json }, View::Around { json }, View::Info { json }]);
+        listings.into_iter().chain(others).chain([View::Json]).collect()
+    }
+
+    /// The most bytes that it prints for an input of so many.
+    pub fn limit(self, input: u64) -> u64 {
+        // The last piece of work is printed to its end.
+        const OVER: u64 = 4 << 20;
+        let (fixed, per_byte) = match self {
+            View::Listing(_) => (crashdec::LENGTH, crashdec::LENGTH_PER_BYTE),
+            View::Json | View::Around { .. } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Explain { .. } | View::Info { .. } => (1 << 20, 16),
+        };
+        per_byte.saturating_mul(input).saturating_add(fixed).saturating_add(OVER)
+    }
+}
+
+/// Prints one view of an input on `out`. The error is what the program says when it cannot use the input.
+pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(), String> {
+    let look = Look { colour: false };
+    let failed = |e: crate::failure::Failure| e.to_string();
+    match view {
+        View::Listing(options) => {
+            crashdec::run(&input.bytes, &options, db, out, &mut io::sink()).map_err(|e| e.to_string())?;
+        }
+        View::Explain { json } => {
+            let dump = Devcore::read(&input.bytes).map_err(|e| e.to_string())?;
+            let mut report = unwedge_postmortem::explain_msm(&dump, db);
+            explain::name_file(&mut report, &input.name);
+            print_report(&report, None, json, look, out);
+        }
+        View::Json => drop(decode::json(input, db, out).map_err(failed)?),
+        View::Around { json } => drop(decode::around_hang(json, input, db, look, out).map_err(failed)?),
+        View::Info { json } => drop(info::show(input, db, json, look, out).map_err(failed)?),
+    }
+    Ok(())
+}
