@@ -93,7 +93,7 @@ fn every_instruction_reads_back() {
             } else if opcode < 64 {
                 words[8] = words[8] & !(31 << 24) | (opcode & 31) << 24;
             } else {
-                words[6] = words[6] & !(63 << 26) | (opcode * 2 & 63) << 26;
+                words[6] = words[6] & !(63 << 26) | ((opcode * 2) & 63) << 26;
             }
             let text = complete(&words);
             assert_eq!(assemble(&text).as_deref(), Ok(&words[..]), "{text}");
