@@ -37,7 +37,8 @@ pub struct Options {
     pub summary: bool,
     /// `-v`: contents of less interesting buffers, and the whole ring.
     pub verbose: bool,
-    /// Also decode sections that crashdec shows as they are (`registers-hlsq`).
+    /// Show what crashdec leaves out: `registers-hlsq` decoded, rings that CP_RB_BASE does not name; and leave out the
+    /// blank dwords in front of a fresh ring's first packet, which it takes for packets before a5xx.
     pub more: bool,
     /// `-l`: dwords in front of the ring's read pointer to start at.
     pub lookback: u32,

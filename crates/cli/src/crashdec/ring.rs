@@ -60,9 +60,17 @@ pub fn show(walk: &mut Walk<'_, '_, '_>) {
     registers.reset();
     let mut rings: Vec<Ring> =
         walk.rings.iter().filter(|r| r.iova == rb_base && r.size != 0).cloned().collect();
+    if rings.is_empty() && walk.options.more {
+        rings = walk.rings.iter().filter(|r| r.size != 0 && r.rptr != r.wptr).cloned().collect();
+        if !rings.is_empty() {
+            walk.note(format!(
+                "CP_RB_BASE = {rb_base:#x} is no ring of the dump: those with unread dwords are shown"
+            ));
+        }
+    }
     rings.sort_by_key(|r| r.id);
     if rings.len() > MAX_RINGS {
-        walk.loss(None, format!("{} rings lie at {rb_base:#x}: {MAX_RINGS} are shown", rings.len()));
+        walk.loss(None, format!("{} rings to show: {MAX_RINGS} are shown", rings.len()));
         rings.truncate(MAX_RINGS);
     }
     for ring in &rings {
@@ -84,7 +92,13 @@ pub fn show(walk: &mut Walk<'_, '_, '_>) {
             registers = list(walk, whole, Some(ring.iova), targets, registers);
             break;
         }
-        let window = unread(whole, ring, walk.options.lookback, chip.generation());
+        let mut window = unread(whole, ring, walk.options.lookback, chip.generation());
+        if walk.options.more && !wide {
+            // Before a5xx a zero passes for a header; in front of the read pointer it is a ring not written yet.
+            let blank =
+                window.iter().take(walk.options.lookback as usize).take_while(|&&raw| raw == 0).count();
+            window.drain(..blank);
+        }
         walk.text.str("got cmdszdw=").dec(window.len() as u64).end();
         registers = list(walk, Dwords::from(&window[..]), None, targets, registers);
     }

@@ -391,3 +391,27 @@ fn two_threads_show_what_each_shows_alone() {
     });
     assert_eq!(together, alone);
 }
+
+#[test]
+fn decode_shows_a_ring_that_the_base_register_does_not_name_and_crashdec_does_not() {
+    let ib1 = pkt7(NOP, &[]);
+    let dump = hang(&ib1, 1).replace(CP_RB_BASE, 0x7000).with_ring(|ring| ring.rptr = Some(0)).text();
+    let (listing, said, _) = shown(&dump, Options { more: true, ..PLAIN });
+    assert!(listing.contains("found ring!"), "{listing}");
+    assert!(said.contains("is no ring of the dump"), "{said}");
+    assert!(!text_of(&dump, PLAIN).contains("found ring!"));
+}
+
+#[test]
+fn decode_leaves_out_what_a_fresh_ring_of_old_gpus_has_in_front_of_its_first_packet() {
+    const RING32: u64 = 0x1000_0000;
+    let dump = DevcoreBuilder::a3xx()
+        .ring(RING32, &pkt3(NOP, &[0]))
+        .with_ring(|ring| ring.rptr = Some(0))
+        .register(0x1c0, RING32 as u32)
+        .text();
+    let blank =
+        |options| text_of(&dump, options).lines().filter(|line| line.contains("write 0 (0000)")).count();
+    assert_eq!(blank(Options { more: true, ..PLAIN }), 0);
+    assert!(blank(PLAIN) > 0, "crashdec takes the zeros for register writes");
+}

@@ -20,7 +20,7 @@
 //! `"…"` encloses text, with `\"` and `\\`; a line that starts with `#` is a comment. An expression takes the rest of its
 //! line: C's integer operators over `{FIELD}`, numbers and `GEN`, or `:name` for an `expr` line.
 //!
-//! Never: I/O, resolving names. Reading what [`write`] wrote gives back the same description.
+//! Never: I/O, resolving names. Reading what [`write()`] wrote gives back the same description.
 
 use super::model::*;
 use std::fmt::Write;
