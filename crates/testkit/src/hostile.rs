@@ -81,6 +81,9 @@ const OPERATIONS: [(u32, Payload); 46] = [
     (0x63, Payload::Numbers),
 ];
 
+/// Registers that take the address of a shader, on one generation or another: SP_VS_OBJ_START and its like.
+const SHADERS: [u32; 6] = [0x22d5, 0x22e1, 0xe5ac, 0xa81c, 0xa983, 0xa9b4];
+
 struct Maker<'r> {
     rng: &'r mut Rng,
     wide: bool,
@@ -147,7 +150,13 @@ impl Maker<'_> {
 
     fn packet(&mut self) -> Vec<u32> {
         let reg = self.rng.below(if self.wide { 0x10000 } else { 0x5000 }) as u32;
-        match self.rng.below(8) {
+        match self.rng.below(9) {
+            8 => {
+                let mut shader = Vec::new();
+                self.address(&mut shader);
+                let reg = self.rng.pick(&SHADERS).copied().unwrap_or(0);
+                if self.wide { pkt4(reg, &shader) } else { pkt0(reg, &shader) }
+            }
             0 => (0..self.rng.below(8)).map(|_| self.number()).collect(),
             1 if self.wide => pkt4(reg, &vec![1; 1 + self.rng.below(127)]),
             1 => pkt0(reg, &vec![1; 1 + self.rng.below(300)]),

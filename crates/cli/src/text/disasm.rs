@@ -15,8 +15,12 @@ pub enum Shader {
     Ir2Fragment,
 }
 
-/// Dwords of shaders that one listing shows: streams can point at the same code again and again.
-pub const CODE_BUDGET: usize = 1 << 24;
+/// Bytes of text that are allowed for each dword of shaders in all: streams can point at the same code again and again,
+/// and disassembling is the dearest thing a listing does.
+pub const TEXT_PER_DWORD: u64 = 64;
+/// Dwords shown of one shader. Shaders of real programs are far shorter; what lies behind them may be a whole buffer of
+/// zeros.
+const LONGEST: usize = 1 << 15;
 
 /// Shows a shader, with its words.
 pub fn disassemble(
@@ -26,11 +30,20 @@ pub fn disassemble(
     generation: Generation,
     level: usize,
 ) {
-    let Some(budget) = text.code_budget.checked_sub(code.len()) else {
+    let cut = code.len() > LONGEST;
+    let code = code.take(LONGEST);
+    let Some(budget) = text.code_budget.checked_sub(code.len() as u64) else {
         text.level(level).str("; not shown: too much code in all").end();
         return;
     };
     text.code_budget = budget;
+    listing(text, code, shader, generation, level);
+    if cut {
+        text.level(level).str("; the rest is not shown: too long for a shader").end();
+    }
+}
+
+fn listing(text: &mut Text<'_>, code: Dwords<'_>, shader: Shader, generation: Generation, level: usize) {
     let stage = match shader {
         Shader::Ir3 => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();

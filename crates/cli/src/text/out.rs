@@ -14,7 +14,7 @@ pub struct Text<'o> {
     left: u64,
     end: Option<End>,
     /// Dwords of code that may still be shown.
-    pub(super) code_budget: usize,
+    pub(super) code_budget: u64,
 }
 
 /// Why text is not written any more.
@@ -35,7 +35,7 @@ impl<'o> Text<'o> {
             out,
             left: limit,
             end: None,
-            code_budget: super::disasm::CODE_BUDGET,
+            code_budget: limit / super::disasm::TEXT_PER_DWORD,
         }
     }
 
