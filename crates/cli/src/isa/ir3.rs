@@ -41,15 +41,21 @@ fn disasm_batch(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let gpu_id = args.r#gen.ok_or_else(no_generation)?;
     let mut memo = Memo::default();
     batch(&args.file, global, &mut |line, reply| {
-        let digits = line.trim();
-        let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
-        let sound = (1..=16).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        let word = u64::from_str_radix(digits, 16).ok().filter(|_| sound);
-        let word = word.ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
+        let word = hex_word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
         memo.append(word, reply, |reply| ir3::write(word, gpu_id, reply));
         Ok(())
     })?;
     Ok(Outcome::Complete)
+}
+
+/// One to sixteen digits, with `0x` in front or without.
+fn hex_word(line: &str) -> Option<u64> {
+    let digits = line.trim_ascii().as_bytes();
+    let digits = digits.strip_prefix(b"0x").or_else(|| digits.strip_prefix(b"0X")).unwrap_or(digits);
+    if !(1..=16).contains(&digits.len()) {
+        return None;
+    }
+    digits.iter().try_fold(0, |word, &digit| Some(word << 4 | u64::from(char::from(digit).to_digit(16)?)))
 }
 
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
