@@ -63,6 +63,17 @@ fn a_batch_answers_line_by_line() {
 }
 
 #[test]
+fn repeated_words_have_the_lines_of_single_ones() {
+    let words = noise(8 * 500);
+    let line = |word: &[u8; 8]| text(good(&["ir3", "disasm", "--gen", "6", "-"], word));
+    let lines: String = words.as_chunks::<8>().0.iter().take(20).map(line).collect();
+    let (some, all) = (&words[..8 * 20], text(good(&["ir3", "disasm", "--gen", "6", "-"], &words)));
+    assert!(all.starts_with(&lines));
+    let again = good(&["ir3", "disasm", "--gen", "6", "-"], &[some, &words, some].concat());
+    assert_eq!(text(again), [&lines, &all, &lines].map(String::as_str).concat());
+}
+
+#[test]
 fn a_batch_can_be_a_conversation() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
         .args(["ir3", "disasm", "--gen", "6", "--hex", "-"])

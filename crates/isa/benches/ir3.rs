@@ -1,7 +1,7 @@
 //! How fast ir3 is disassembled. The words come from the table: fixed bits of every instruction, other bits random.
 
 use divan::counter::BytesCount;
-use unwedge_isa::ir3::{self, Listing};
+use unwedge_isa::ir3::{self, Listing, Memo};
 use unwedge_isa::table::generate;
 use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
 
@@ -39,6 +39,23 @@ fn listing(bencher: divan::Bencher<'_, '_>, gpu_id: u32) {
         out.clear();
         for part in words.chunks(64) {
             ir3::disassemble(part, &Listing { gpu_id, raw: true, level: 1 }, &mut out);
+        }
+        out.len()
+    });
+}
+
+/// The words again and again, as in a program whose shaders resemble each other.
+#[divan::bench(args = [300, 630, 730])]
+fn remembered(bencher: divan::Bencher<'_, '_>, gpu_id: u32) {
+    let words = shader(gpu_id);
+    let (mut memo, mut out) = (Memo::default(), Vec::new());
+    bencher.counter(BytesCount::of_slice(&words)).bench_local(|| {
+        out.clear();
+        for &word in &words {
+            memo.append(word, &mut out, |out| {
+                ir3::write(word, gpu_id, out);
+                out.push(b'\n');
+            });
         }
         out.len()
     });

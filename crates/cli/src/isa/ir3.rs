@@ -8,7 +8,10 @@ use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
 use unwedge_hw::Db;
-use unwedge_isa::ir3::{self, Listing, Stats, WaveLimits, asm::Assembler};
+use unwedge_isa::ir3::{self, Listing, Memo, Stats, WaveLimits, asm::Assembler};
+
+/// Text is handed to the output in blocks of about so many bytes.
+const BLOCK: usize = 32 << 10;
 
 /// Runs the command.
 pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
@@ -36,16 +39,23 @@ fn no_generation() -> Failure {
 
 fn disasm_batch(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let gpu_id = args.r#gen.ok_or_else(no_generation)?;
+    let mut memo = Memo::default();
     batch(&args.file, global, &mut |line, reply| {
-        let digits = line.trim();
-        let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
-        let sound = (1..=16).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        let word = u64::from_str_radix(digits, 16).ok().filter(|_| sound);
-        let word = word.ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
-        ir3::write(word, gpu_id, reply);
+        let word = hex_word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
+        memo.append(word, reply, |reply| ir3::write(word, gpu_id, reply));
         Ok(())
     })?;
     Ok(Outcome::Complete)
+}
+
+/// One to sixteen digits, with `0x` in front or without.
+fn hex_word(line: &str) -> Option<u64> {
+    let digits = line.trim_ascii().as_bytes();
+    let digits = digits.strip_prefix(b"0x").or_else(|| digits.strip_prefix(b"0X")).unwrap_or(digits);
+    if !(1..=16).contains(&digits.len()) {
+        return None;
+    }
+    digits.iter().try_fold(0, |word, &digit| Some(word << 4 | u64::from(char::from(digit).to_digit(16)?)))
 }
 
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
@@ -133,20 +143,29 @@ fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
 /// the text behind it.
 fn faithful(words: &[u64], gpu_id: u32, out: &mut Output) {
     let mut assembler = Assembler::new(gpu_id);
-    let mut line = Vec::new();
+    let (mut memo, mut line, mut lines) = (Memo::default(), Vec::new(), Vec::with_capacity(2 * BLOCK));
     for &word in words {
-        line.clear();
-        ir3::write(word, gpu_id, &mut line);
-        let text = String::from_utf8_lossy(&line);
-        let written = if assembler.instruction(&text).is_ok_and(|again| again == word) {
-            writeln!(out, "{text}")
-        } else {
-            writeln!(out, "raw 0x{word:016X}\t; {text}")
-        };
-        if written.is_err() {
-            return;
+        memo.append(word, &mut lines, |lines| {
+            line.clear();
+            ir3::write(word, gpu_id, &mut line);
+            let text = String::from_utf8_lossy(&line);
+            if assembler.instruction(&text).is_ok_and(|again| again == word) {
+                lines.extend_from_slice(&line);
+            } else {
+                // Writing to a Vec cannot fail.
+                let _ = write!(lines, "raw 0x{word:016X}\t; {text}");
+            }
+            lines.push(b'\n');
+        });
+        if lines.len() >= BLOCK {
+            if out.write_all(&lines).is_err() {
+                return;
+            }
+            lines.clear();
         }
     }
+    // A failed write is remembered, and reported by `finish`.
+    let _ = out.write_all(&lines);
 }
 
 fn asm(args: &Ir3Asm, global: &Global) -> Result<Outcome, Failure> {

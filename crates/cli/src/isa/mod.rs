@@ -81,7 +81,7 @@ fn batch(file: &Path, global: &Global, answer: &mut Answer<'_>) -> Result<(), Fa
                 break;
             }
         }
-        let more = line.contains(&b'\n');
+        let more = line.last() == Some(&b'\n');
         let outcome = match std::str::from_utf8(&line) {
             _ if line.len() as u64 > MAX_LINE => Err("the line is too long".to_owned()),
             Ok(text) => answer(text.trim_end_matches(['\n', '\r']), &mut reply),

@@ -2,7 +2,9 @@
 
 pub mod asm;
 mod disasm;
+mod memo;
 mod stats;
 
 pub use disasm::{Listing, decode, disassemble, write};
+pub use memo::Memo;
 pub use stats::{Stats, WaveLimits};
