@@ -12,6 +12,7 @@ mod invert;
 mod matcher;
 mod number;
 mod program;
+mod recent;
 mod solve;
 
 pub use directive::Directive;
