@@ -44,10 +44,10 @@ fn assemble(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-/// The same, where no two lines are: other registers in every copy, so that each line is read.
+/// The same with other registers in every copy: of lines with operands few come again soon.
 #[divan::bench]
-fn assemble_distinct(bencher: divan::Bencher<'_, '_>) {
-    let source = distinct();
+fn assemble_varied(bencher: divan::Bencher<'_, '_>) {
+    let source = varied();
     let count = source.lines().count();
     let mut assembler = Assembler::new(630);
     bencher.counter(ItemsCount::new(count)).bench_local(|| {
@@ -57,7 +57,7 @@ fn assemble_distinct(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-fn distinct() -> String {
+fn varied() -> String {
     const COMPONENTS: [char; 4] = ['x', 'y', 'z', 'w'];
     let mut source = String::new();
     for copy in 0..COPIES {

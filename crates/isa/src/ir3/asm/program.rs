@@ -31,7 +31,7 @@ pub struct Program {
     pub directives: Vec<Directive>,
 }
 
-/// An assembler for one GPU. Making one takes about a millisecond; use it for many lines.
+/// An assembler for one GPU. Making one takes some milliseconds; use it for many lines.
 pub struct Assembler {
     grammar: Grammar,
     index: Index,
