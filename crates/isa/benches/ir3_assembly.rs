@@ -44,6 +44,46 @@ fn assemble(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
+/// The same with other registers in every copy: of lines with operands few come again soon.
+#[divan::bench]
+fn assemble_varied(bencher: divan::Bencher<'_, '_>) {
+    let source = varied();
+    let count = source.lines().count();
+    let mut assembler = Assembler::new(630);
+    bencher.counter(ItemsCount::new(count)).bench_local(|| {
+        let (program, errors) = assembler.assemble("bench", &source);
+        assert!(errors.is_empty(), "{}", errors[0]);
+        program
+    });
+}
+
+fn varied() -> String {
+    const COMPONENTS: [char; 4] = ['x', 'y', 'z', 'w'];
+    let mut source = String::new();
+    for copy in 0..COPIES {
+        for line in BODY.lines() {
+            let mut digits = copy;
+            let mut rest = line;
+            // Every register `rN.c` gets another number and component.
+            while let Some(at) = rest.find("r").filter(|_| digits > 0) {
+                let (before, register) = rest.split_at(at + 1);
+                source.push_str(before);
+                rest = register;
+                let number = register.bytes().take_while(u8::is_ascii_digit).count();
+                let is_register = number > 0 && register[number..].starts_with('.');
+                if is_register && !before.ends_with("hr") {
+                    source.push_str(&format!("{}.{}", digits % 48, COMPONENTS[digits / 48 % 4]));
+                    digits /= 7;
+                    rest = &register[number + 2..];
+                }
+            }
+            source.push_str(rest);
+            source.push('\n');
+        }
+    }
+    source
+}
+
 #[divan::bench]
 fn new_assembler() -> Assembler {
     Assembler::new(630)

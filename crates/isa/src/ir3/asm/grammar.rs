@@ -273,6 +273,7 @@ impl Expr {
     }
 
     /// The value for a word. What the stack does not hold is zero.
+    #[inline]
     pub fn eval(&self, word: u64) -> i64 {
         match self.steps[..] {
             [Step::Bits(window)] => window.take(word) as i64,
@@ -282,6 +283,7 @@ impl Expr {
         }
     }
 
+    #[inline(never)]
     fn run(&self, word: u64) -> i64 {
         let mut stack = [0i64; MAX_STACK + 1];
         let mut depth = 0usize;

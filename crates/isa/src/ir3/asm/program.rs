@@ -4,6 +4,7 @@ use super::directive::{self, Directive, Line};
 use super::error::{AsmError, Problem};
 use super::grammar::{Grammar, Window, sign_extend};
 use super::matcher::{LabelUse, Matcher, Trace, is_word};
+use super::recent::{Key, Recent};
 use super::solve::{Memory, solve};
 use super::{invert, number};
 use crate::tables::IR3;
@@ -30,11 +31,12 @@ pub struct Program {
     pub directives: Vec<Directive>,
 }
 
-/// An assembler for one GPU. Making one takes about a millisecond; use it for many lines.
+/// An assembler for one GPU. Making one takes some milliseconds; use it for many lines.
 pub struct Assembler {
     grammar: Grammar,
     index: Index,
     memory: Memory,
+    recent: Recent,
     generation: u32,
 }
 
@@ -87,7 +89,7 @@ impl Assembler {
     pub fn new(gpu_id: u32) -> Assembler {
         let grammar = invert::grammar(IR3, gpu_id);
         let index = Index::new(&grammar);
-        Assembler { grammar, index, memory: Memory::new(), generation: gpu_id / 100 }
+        Assembler { grammar, index, memory: Memory::new(), recent: Recent::new(), generation: gpu_id / 100 }
     }
 
     /// The word of one instruction or `raw` line. Labels and directives are not part of it.
@@ -193,6 +195,10 @@ impl Assembler {
     fn encode(&mut self, statement: &str) -> Result<Encoded, (usize, Problem)> {
         let statement = statement.trim_end();
         let text = statement.as_bytes();
+        let key = Key::of(text);
+        if let Some(word) = key.and_then(|key| self.recent.find(&key)) {
+            return Ok(Encoded { word, label: None });
+        }
         let at = name_start(text);
         let name = name_at(text, at);
         if name == b"raw" {
@@ -207,6 +213,9 @@ impl Assembler {
         }
         for group in self.index.groups(name) {
             if let Some(encoded) = try_rules(&self.grammar, &mut self.memory, text, group, None) {
+                if let (Some(key), None) = (&key, encoded.label) {
+                    self.recent.keep(key, encoded.word);
+                }
                 return Ok(encoded);
             }
         }
