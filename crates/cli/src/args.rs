@@ -487,8 +487,8 @@ pub enum ProcessorArg {
 /// `man`
 #[derive(Args, Debug)]
 pub struct Man {
-    /// The command to describe; without one, the program
-    pub command: Option<String>,
+    /// The command to describe (`ir3`, or `ir3 disasm`); without one, the program
+    pub command: Vec<String>,
 }
 
 /// `completions`

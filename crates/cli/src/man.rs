@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 /// Prints the man page of the program or of one command.
 pub fn page(args: &Man) -> Result<Outcome, Failure> {
-    write_all(&render(args.command.as_deref())?)
+    write_all(&render(&args.command)?)
 }
 
 /// Prints completions for a shell.
@@ -17,19 +17,23 @@ pub fn completions(args: &Completions) -> Result<Outcome, Failure> {
     write_all(&script)
 }
 
-fn render(command: Option<&str>) -> Result<Vec<u8>, Failure> {
+/// `path` is a command and the command within it, as typed (`ir3 disasm`) or as its page is called (`ir3-disasm`).
+fn render(path: &[String]) -> Result<Vec<u8>, Failure> {
     let mut program = Cli::command();
     program.build();
-    let command = match command {
-        None => program,
-        Some(name) => program
-            .find_subcommand(name)
-            .cloned()
-            .ok_or_else(|| Failure::Usage(format!("no command is called {name}: see `unwedge --help`")))?,
-    };
+    let mut command = &program;
+    for name in path {
+        let within = command.find_subcommand(name).or_else(|| {
+            let (outer, inner) = name.split_once('-')?;
+            command.find_subcommand(outer)?.find_subcommand(inner)
+        });
+        command = within.ok_or_else(|| {
+            Failure::Usage(format!("no command is called {}: see `unwedge --help`", path.join(" ")))
+        })?;
+    }
     let mut page = Vec::new();
     // No date: the page is reproducible.
-    clap_mangen::Man::new(command).date("").manual("unwedge manual").render(&mut page)?;
+    clap_mangen::Man::new(command.clone()).date("").manual("unwedge manual").render(&mut page)?;
     Ok(page)
 }
 

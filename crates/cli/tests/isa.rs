@@ -188,7 +188,15 @@ fn a_shader_of_a_dump() {
     let dump = file("shader.devcore", &DevcoreBuilder::a6xx().bo(0x10_0000, 4096, "shader", &words).text());
     let listing = text(unwedge(&["ir3", "disasm", &dump, "--shader-at", "0x100000"], b"").stdout);
     assert!(listing.starts_with("nop\nend\n"), "{listing}");
-    assert_eq!(unwedge(&["ir3", "disasm", &dump, "--shader-at", "0x900000"], b"").status.code(), Some(1));
+    let zeros = unwedge(&["ir3", "disasm", &dump, "--shader-at", "0x100800"], b"");
+    assert_eq!((zeros.status.code(), text(zeros.stdout).as_str()), (Some(0), "nop\n"));
+    for (nowhere, status) in [("0x900000", 1), ("0x101000", 1), ("0x100004", 2), ("0x100002", 2)] {
+        for command in ["disasm", "stats"] {
+            let output = unwedge(&["ir3", command, &dump, "--shader-at", nowhere], b"");
+            assert_eq!(output.status.code(), Some(status), "{nowhere}");
+            assert!(output.stdout.is_empty() && text(output.stderr).contains(nowhere), "{nowhere}");
+        }
+    }
     assert_eq!(unwedge(&["ir3", "disasm", Path::new(&dump).to_str().unwrap()], b"").status.code(), Some(2));
 }
 

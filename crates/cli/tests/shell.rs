@@ -438,6 +438,10 @@ fn help_man_and_completions_know_every_command() {
         assert!(stdout(&page).contains(".TH"), "{name}");
     }
     assert!(stdout(&run(&["man"])).contains(".SH"));
+    let nested = run(&["man", "ir3", "disasm"]);
+    assert!(stdout(&nested).contains(".TH unwedge-ir3-disasm"), "{}", stdout(&nested));
+    assert_eq!(nested.stdout, run(&["man", "ir3-disasm"]).stdout);
+    assert_eq!(status(&run(&["man", "ir3", "explode"])), USAGE);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell]);
         assert_eq!(status(&script), COMPLETE);

@@ -147,6 +147,17 @@ sret
 }
 
 #[test]
+fn mistakes_are_told_up_to_a_limit_that_is_told() {
+    let db = Db::builtin();
+    let names = DbNames::new(&db);
+    let source = |mistakes| format!("[016ee001]\n{}", "frob\n".repeat(mistakes));
+    assert_eq!(problems(&source(1000), &names).len(), 1000);
+    let many = problems(&source(5000), &names);
+    assert_eq!(many.len(), 1001);
+    assert_eq!(many[1000].2, Problem::TooMany);
+}
+
+#[test]
 fn all_mistakes_are_reported_with_their_places() {
     let db = Db::builtin();
     let names = DbNames::new(&db);

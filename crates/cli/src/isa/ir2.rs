@@ -43,7 +43,7 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     let mut left = 0;
     let words = match args.shader_at {
         Some(at) => {
-            let (code, generation) = code_in_dump(&args.file, at, global)?;
+            let (code, generation) = code_in_dump(&args.file, at, 4, global)?;
             if generation != Generation::A2xx {
                 complain!("{}: the dump is of {generation}, ir2 is of a2xx", args.file.display());
             }

@@ -86,7 +86,7 @@ fn read(
 ) -> Result<(Vec<u64>, u32, usize), Failure> {
     match shader_at {
         Some(at) => {
-            let (code, generation) = code_in_dump(file, at, global)?;
+            let (code, generation) = code_in_dump(file, at, 8, global)?;
             let gpu_id = gpu.unwrap_or(100 * generation.number());
             let pairs = code.as_chunks::<2>().0;
             let mut words: Vec<u64> =

@@ -41,8 +41,14 @@ fn source(file: &Path, global: &Global) -> Result<(String, String), Failure> {
     }
 }
 
-/// The code at an address of a dump, up to the end of its buffer, and the generation of the GPU.
-fn code_in_dump(file: &Path, at: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
+/// The code at an address of a dump, up to the end of its buffer, and the generation of the GPU. `unit`: what the address
+/// is a multiple of, in bytes, and what has to be there at least.
+fn code_in_dump(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
+    if !at.is_multiple_of(unit) {
+        return Err(Failure::Usage(format!(
+            "no shader starts at {at:#x}: that is no multiple of {unit} bytes"
+        )));
+    }
     let input = open_devcore(file, global)?;
     let dump = Devcore::read(&input.bytes)
         .map_err(|_| Failure::wrong_kind(&input, crate::kind::Kind::sniff(&input.bytes)))?;
@@ -50,10 +56,16 @@ fn code_in_dump(file: &Path, at: u64, global: &Global) -> Result<(Vec<u32>, Gene
         Failure::NotFound(format!("{}: the dump does not tell which GPU it is of", input.name))
     })?;
     let memory = dump.memory();
-    let code = memory.dwords(at).ok_or_else(|| {
+    let held = memory.dwords(at).filter(|code| 4 * code.len() as u64 >= unit);
+    let code = held.ok_or_else(|| {
         Failure::NotFound(format!("{}: the dump does not hold the memory at {at:#x}", input.name))
     })?;
-    Ok((code.stored().to_vec(), generation))
+    // Zeros at the buffer's end are not stored: those of the last instruction belong to it.
+    let mut words = code.stored().to_vec();
+    while words.is_empty() || !(4 * words.len() as u64).is_multiple_of(unit) && words.len() < code.len() {
+        words.push(0);
+    }
+    Ok((words, generation))
 }
 
 /// Appends the answer to a line, or says why there is none.

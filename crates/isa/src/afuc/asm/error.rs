@@ -30,6 +30,9 @@ pub enum Problem {
         "no register `{0}`: expected $00 to $1f, $sp, $lr, $rem, $data, $memdata, $regdata, $addr or $usraddr"
     )]
     NoRegister(String),
+    /// More mistakes than are reported; the others are not told.
+    #[error("too many mistakes: from here on they are not told")]
+    TooMany,
     /// A number over 32 bits.
     #[error("`{0}` is over 32 bits")]
     TooLarge(String),

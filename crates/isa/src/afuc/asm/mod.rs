@@ -29,7 +29,7 @@ pub struct Options {
 /// Words that directives may add; real firmware has about 20,000 in all.
 const MAX_FILL: usize = 1 << 22;
 /// Mistakes reported at most.
-const MAX_ERRORS: usize = 100;
+const MAX_ERRORS: usize = 1000;
 
 /// Assembles a source to the bytes of a firmware file: the dword the kernel strips, then what is loaded.
 pub fn assemble(source: &str, options: &Options, names: &dyn Names) -> Result<Vec<u8>, Errors> {
@@ -41,7 +41,10 @@ pub fn assemble(source: &str, options: &Options, names: &dyn Names) -> Result<Ve
         return Ok(bytes);
     }
     list.sort_by_key(|error| (error.line, error.column));
-    list.truncate(MAX_ERRORS);
+    if let Some(first_untold) = list.get_mut(MAX_ERRORS) {
+        first_untold.problem = Problem::TooMany;
+        list.truncate(MAX_ERRORS + 1);
+    }
     let source_lines: Vec<&str> = source.lines().collect();
     let line = |error: &Error| source_lines.get(error.line - 1).copied().unwrap_or_default().to_string();
     let lines = list.iter().map(line).collect();
