@@ -146,6 +146,7 @@ fn list(
         allregs: walk.options.allregs,
         markers: walk.options.markers,
         palette: walk.palette,
+        ..text::Options::default()
     };
     let budget = *walk.budget.get_or_insert_with(|| unwedge_pm4::budget(&walk.memory));
     let walking = unwedge_pm4::Options { linear: true, budget };
