@@ -243,6 +243,8 @@ impl<'d> Listing<'d> {
             allregs: self.args.allregs,
             markers: false,
             once: self.args.once,
+            ambles: false,
+            stats: true,
             draw: (self.args.draw != -1).then_some(self.args.draw),
             palette: self.palette,
         };

@@ -146,6 +146,7 @@ fn list(
         allregs: walk.options.allregs,
         markers: walk.options.markers,
         palette: walk.palette,
+        ambles: walk.options.more,
         ..text::Options::default()
     };
     let budget = *walk.budget.get_or_insert_with(|| unwedge_pm4::budget(&walk.memory));

@@ -51,6 +51,10 @@ pub struct Options {
     pub markers: bool,
     /// Show a buffer that is called several times only once for each mode.
     pub once: bool,
+    /// Show the buffers that CP_SET_AMBLE sets, which freedreno's tools leave out.
+    pub ambles: bool,
+    /// Show what each shader costs.
+    pub stats: bool,
     /// Show only what belongs to the draw of this number.
     pub draw: Option<i32>,
     /// The escape sequences to use.
@@ -455,6 +459,9 @@ impl Sink for CffText<'_, '_, '_> {
             return Flow::Skip;
         }
         match event {
+            Event::Enter(stream) if stream.kind == StreamKind::Amble && !self.options.ambles => {
+                return Flow::Skip;
+            }
             Event::Enter(stream) if self.repeated(state, stream) => return Flow::Skip,
             Event::Packet(packet) => {
                 self.choose(state);
