@@ -235,7 +235,7 @@ fn set(
         '8' => parsed.once = true,
         '9' => parsed.once = false,
         'u' => parsed.unit_test = true,
-        // More of it is disassembled only where shaders repeat, which is always written out here.
+        // Accepted; the listing has nothing more to show.
         'v' => {}
         's' => parsed.summary = true,
         'a' => parsed.allregs = true,

@@ -287,3 +287,67 @@ fn dwords(contents: &[u8], size: u32) -> Vec<u32> {
     };
     used.chunks(4).map(word).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unwedge_capture::rd::Writer;
+    use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
+
+    /// A submit that calls a buffer, which calls itself.
+    fn capture(gpu_id: u32) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+        writer.section(SectionKind::Cmd, b"game/1\0").unwrap();
+        let called = indirect_buffer(0x1000, 9);
+        let inner = [pkt4(0x8c17, &[7]), called.clone(), pkt7(0x46, &[0x31]), pkt7(0x26, &[])].concat();
+        for (iova, words) in [(0x1000, inner), (0x2000, called)] {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true);
+            writer.section(SectionKind::BufferContents, &bytes).unwrap();
+        }
+        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x2000, size: 4 }, true);
+        writer.into_bytes()
+    }
+
+    #[test]
+    fn broken_captures_are_listed_as_far_as_they_go() {
+        let db = Db::builtin();
+        for gpu_id in [201, 330, 430, 530, 630, 740] {
+            let whole = capture(gpu_id);
+            let mut listing = Listing::new(Arguments::default(), false, &db);
+            let mut seed = u64::from(gpu_id);
+            for round in 0..400 {
+                let mut bytes = whole.clone();
+                for _ in 0..1 + round % 4 {
+                    seed =
+                        seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let at = (seed >> 33) as usize % bytes.len();
+                    bytes[at] ^= 1 << (seed >> 60 & 7);
+                }
+                bytes.truncate(if round % 3 == 0 {
+                    (seed >> 20) as usize % bytes.len()
+                } else {
+                    bytes.len()
+                });
+                let mut out = Vec::new();
+                listing.run("x", &bytes, &mut out);
+                assert!(out.len() < 1 << 20, "{} bytes of text", out.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_claimed_size_costs_nothing() {
+        let db = Db::builtin();
+        let mut writer = Writer::new();
+        writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: u32::MAX }, true);
+        writer.section(SectionKind::BufferContents, &0x7026_8000_u32.to_le_bytes()).unwrap();
+        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1000, size: u32::MAX }, true);
+        let mut out = Vec::new();
+        let mut listing = Listing::new(Arguments::default(), false, &db);
+        let told = listing.run("x", &writer.into_bytes(), &mut out);
+        assert!(told.iter().any(|d| d.message.contains("longer than its buffer")), "{told:?}");
+    }
+}
