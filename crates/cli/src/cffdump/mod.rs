@@ -148,7 +148,8 @@ impl<'d> Listing<'d> {
             }
             SectionKind::BufferContents => {
                 let Range { iova, size } = capture.named;
-                let size = if section.is_cut() { size.min(section.payload.len() as u32) } else { size };
+                // What the capture does not hold is unknown, not zero.
+                let size = size.min(u32::try_from(section.payload.len()).unwrap_or(u32::MAX));
                 capture.buffers.insert(iova, (size, section.payload));
                 capture.memory = None;
             }
