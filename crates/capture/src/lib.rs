@@ -5,3 +5,4 @@
 
 pub mod ascii85;
 pub mod devcore;
+pub mod rd;

@@ -162,6 +162,13 @@ pub enum Command {
             Also chosen by the name the program is started under: a link named crashdec behaves as crashdec."
     )]
     Crashdec(Crashdec),
+    /// Drop-in for Mesa's cffdump: same options, same text
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  unwedge cffdump capture.rd.gz\n  unwedge cffdump -s --once --frame 0 capture.rd\n\n\
+            Also chosen by the name the program is started under."
+    )]
+    Cffdump(DropIn),
     /// Print a man page
     #[command(after_help = "Examples:\n  unwedge man | man -l -\n  unwedge man regs > unwedge-regs.1")]
     Man(Man),

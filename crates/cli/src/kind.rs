@@ -38,7 +38,7 @@ impl Kind {
             Kind::XeDevcore
         } else if has(b"AMDGPU Device Coredump") {
             Kind::AmdgpuDevcore
-        } else if is_rd(head) {
+        } else if unwedge_capture::rd::sniff(head) {
             Kind::RdCapture
         } else if unwedge_capture::devcore::sniff(bytes) {
             Kind::MsmDevcore
@@ -79,18 +79,6 @@ impl Kind {
             Kind::Text => "some other text",
             Kind::Binary => "some other binary file",
         }
-    }
-}
-
-/// Captures are sections of type, size, contents; the first is a test name, a command line, a GPU or chip id, behind
-/// an optional pair of all-ones words.
-fn is_rd(head: &[u8]) -> bool {
-    let word = |i: usize| Some(u32::from_le_bytes(*head.get(4 * i..)?.first_chunk()?));
-    let first = if word(0) == Some(u32::MAX) && word(1) == Some(u32::MAX) { 2 } else { 0 };
-    match (word(first), word(first + 1)) {
-        (Some(1 | 2), Some(size)) => size < 1 << 16,
-        (Some(13), Some(4)) | (Some(14), Some(8)) => true,
-        _ => false,
     }
 }
 

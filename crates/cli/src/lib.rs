@@ -5,6 +5,7 @@
 
 mod afuc_names;
 mod args;
+mod cffdump;
 pub mod crashdec;
 mod database;
 mod decode;
@@ -62,7 +63,8 @@ pub fn main() -> ExitCode {
 /// A tool of Mesa's that the program stands in for.
 type DropIn = fn(&[OsString], &Global) -> Result<Outcome, Failure>;
 
-const DROP_INS: [(&str, DropIn); 3] = [
+const DROP_INS: [(&str, DropIn); 4] = [
+    ("cffdump", cffdump_drop_in),
     ("crashdec", crashdec_drop_in),
     ("afuc-disasm", isa::afuc::disasm_drop_in),
     ("afuc-asm", isa::afuc::asm_drop_in),
@@ -94,6 +96,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::AfucDisasm(args) => isa::afuc::disasm_drop_in(&args.args, global),
         Command::AfucAsm(args) => isa::afuc::asm_drop_in(&args.args, global),
         Command::Crashdec(args) => crashdec_drop_in(&args.args, global),
+        Command::Cffdump(args) => cffdump_drop_in(&args.args, global),
         Command::Man(args) => man::page(args),
         Command::Completions(args) => man::completions(args),
     }
@@ -161,4 +164,62 @@ fn crashdec_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failu
     out.finish()?;
     let _ = writeln!(stderr, "crashdec: {}", database::line(db.identity()));
     outcome
+}
+
+/// Mesa's cffdump: its options, several captures, colours and a pager on a terminal.
+fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+    let mut stderr = io::stderr();
+    let arguments = match cffdump::parse_args(args.iter().cloned()) {
+        Ok(arguments) => arguments,
+        Err(refusal @ cffdump::Refusal::NotYet(_)) => return Err(Failure::Usage(refusal.to_string())),
+        Err(usage) => {
+            let complaint = usage.to_string();
+            let separator = if complaint.is_empty() { "" } else { "\n" };
+            let _ = write!(stderr, "{complaint}{separator}{}", cffdump::USAGE);
+            return Ok(Outcome::Misused);
+        }
+    };
+    let color = match arguments.color {
+        Some(true) => args::Colour::Always,
+        Some(false) => args::Colour::Never,
+        None => args::Colour::Auto,
+    };
+    let page = arguments.pager.unwrap_or(true);
+    let look = Global { color, no_color: false, no_pager: !page, regdb: None, max_size: global.max_size };
+    let db = database::load(global)?;
+    let mut out = Output::open(&look, page);
+    let mut listing = cffdump::Listing::new(arguments.clone(), out.look.colour, &db);
+    let mut outcome = Outcome::Complete;
+    let mut failures = Vec::new();
+    for file in &arguments.files {
+        let input = match Input::open(file, global.max_size).map_err(Failure::from) {
+            Ok(input) if unwedge_capture::rd::sniff(&input.bytes) => input,
+            Ok(input) => {
+                let what = Kind::sniff(&input.bytes).describe();
+                let message =
+                    format!("{}: not a rd capture: looks like {}{what}", input.name, input.wrapping());
+                failures.push(Failure::Unusable(message));
+                continue;
+            }
+            Err(e) => {
+                failures.push(e);
+                continue;
+            }
+        };
+        let name = file.to_string_lossy();
+        let mut diagnostics = input.diagnostics.clone();
+        diagnostics.extend(listing.run(&name, &input.bytes, &mut out));
+        for note in diagnostics.iter().filter(|d| d.severity == unwedge_base::Severity::Note) {
+            complain!("{}: {note}", input.name);
+        }
+        if Outcome::of(&input.name, &diagnostics) == Outcome::Lost {
+            outcome = Outcome::Lost;
+        }
+    }
+    out.finish()?;
+    let Some(last) = failures.pop() else { return Ok(outcome) };
+    for failure in failures {
+        complain!("{failure}");
+    }
+    Err(last)
 }

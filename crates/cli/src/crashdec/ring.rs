@@ -146,6 +146,8 @@ fn list(
         allregs: walk.options.allregs,
         markers: walk.options.markers,
         palette: walk.palette,
+        ambles: walk.options.more,
+        ..text::Options::default()
     };
     let budget = *walk.budget.get_or_insert_with(|| unwedge_pm4::budget(&walk.memory));
     let walking = unwedge_pm4::Options { linear: true, budget };

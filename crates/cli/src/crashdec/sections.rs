@@ -459,7 +459,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
                 let contents = blob.decode();
                 if let Some(chip) = self.chip.filter(|_| code) {
-                    disassemble(self.text, Dwords::from(&contents[..]), Shader::Ir3, chip.generation(), 1);
+                    disassemble(
+                        self.text,
+                        Dwords::from(&contents[..]),
+                        Shader::Ir3 { stats: false },
+                        chip.generation(),
+                        1,
+                    );
                 }
                 self.dump(&contents, 4 * self.entry.size, 1);
             }

@@ -35,7 +35,13 @@ impl<'d> CffText<'_, '_, 'd> {
             StateType::Shader => {
                 let dwords = units * if generation >= Generation::A4xx { 32 } else { 8 };
                 let code = contents.take(dwords);
-                disassemble(self.text, code, Shader::Ir3, generation, level + 2);
+                disassemble(
+                    self.text,
+                    code,
+                    Shader::Ir3 { stats: self.options.stats },
+                    generation,
+                    level + 2,
+                );
             }
             StateType::Constants => {
                 let dwords = units * if generation >= Generation::A4xx { 4 } else { 2 };

@@ -7,8 +7,8 @@ use unwedge_isa::{ir2, ir3};
 /// What kind of code to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shader {
-    /// ir3 (a3xx on).
-    Ir3,
+    /// ir3 (a3xx on); with counts of its instructions and registers behind it.
+    Ir3 { stats: bool },
     /// a2xx vertex code.
     Ir2Vertex,
     /// a2xx fragment code.
@@ -45,10 +45,14 @@ pub fn disassemble(
 
 fn listing(text: &mut Text<'_>, code: Dwords<'_>, shader: Shader, generation: Generation, level: usize) {
     let stage = match shader {
-        Shader::Ir3 => {
+        Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
             let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
-            ir3::disassemble(&words, &listing, text.buffer());
+            let listed = ir3::disassemble(&words, &listing, text.buffer());
+            if stats {
+                let words = words.get(..listed).unwrap_or(&words);
+                ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, text.buffer());
+            }
             text.bytes(b"");
             return;
         }

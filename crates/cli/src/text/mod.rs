@@ -21,6 +21,7 @@ pub use registers::{Pair, RegisterPrinter};
 
 use crate::text::registers::Special;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
@@ -48,6 +49,14 @@ pub struct Options {
     pub allregs: bool,
     /// Show the payload of CP_NOP as text.
     pub markers: bool,
+    /// Show a buffer that is called several times only once for each mode.
+    pub once: bool,
+    /// Show the buffers that CP_SET_AMBLE sets, which freedreno's tools leave out.
+    pub ambles: bool,
+    /// Show what each shader costs.
+    pub stats: bool,
+    /// Show only what belongs to the draw of this number.
+    pub draw: Option<i32>,
     /// The escape sequences to use.
     pub palette: Palette,
 }
@@ -105,6 +114,15 @@ pub struct Carry<'d> {
     scopes: i64,
     /// The low half of an address whose high half is a register of its own (a5xx).
     address_low: u32,
+    /// Modes in which a buffer at an address has been shown.
+    shown: HashMap<u64, u8>,
+}
+
+impl Carry<'_> {
+    /// Other buffers may now lie where those were that have been shown.
+    pub fn forget_shown(&mut self) {
+        self.shown.clear();
+    }
 }
 
 /// IB levels that can be told apart.
@@ -269,6 +287,26 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         }
     }
 
+    /// The buffer has been shown in all modes that are on.
+    fn repeated(&mut self, state: &State, stream: &Stream<'_>) -> bool {
+        if !self.options.once || !matches!(stream.kind, StreamKind::Indirect) {
+            return false;
+        }
+        let Some(iova) = stream.iova.filter(|&iova| iova != 0) else { return false };
+        let modes = state.modes();
+        let shown = self.carry.shown.entry(iova).or_default();
+        let repeated = *shown & modes == modes;
+        *shown |= modes;
+        repeated
+    }
+
+    /// Shows what belongs to the chosen draw only.
+    fn choose(&mut self, state: &State) {
+        if let Some(draw) = self.options.draw {
+            self.text.mute(i64::from(draw) != i64::from(state.draws));
+        }
+    }
+
     fn enter(&mut self, stream: &Stream<'_>) {
         let level = self.level();
         let deeper = match stream.kind {
@@ -421,13 +459,23 @@ impl Sink for CffText<'_, '_, '_> {
             return Flow::Skip;
         }
         match event {
-            Event::Packet(packet) => self.packet(state, packet),
+            Event::Enter(stream) if stream.kind == StreamKind::Amble && !self.options.ambles => {
+                return Flow::Skip;
+            }
+            Event::Enter(stream) if self.repeated(state, stream) => return Flow::Skip,
+            Event::Packet(packet) => {
+                self.choose(state);
+                self.packet(state, packet);
+            }
             Event::PacketEnd(packet) => self.packet_end(packet),
             Event::RegWrite(RegWrite { reg, value, .. }) => self.write(state, *reg, *value),
             Event::Enter(stream) => self.enter(stream),
             Event::Leave(stream) => self.leave(stream),
             Event::Missing(stream) => self.missing(stream),
-            Event::Group(group) => self.group(group),
+            Event::Group(group) => {
+                self.choose(state);
+                self.group(group);
+            }
             Event::LoadState(load) => self.load_state(load),
             Event::Draw(draw) => self.draw(state, draw),
             Event::Trouble(trouble) => self.trouble(trouble),

@@ -13,6 +13,8 @@ pub struct Text<'o> {
     /// Bytes that may still be handed on.
     left: u64,
     end: Option<End>,
+    /// Text from here on in the buffer is not for showing.
+    muted: Option<usize>,
     /// Dwords of code that may still be shown.
     pub(super) code_budget: u64,
 }
@@ -35,6 +37,7 @@ impl<'o> Text<'o> {
             out,
             left: limit,
             end: None,
+            muted: None,
             code_budget: limit / super::disasm::TEXT_PER_DWORD,
         }
     }
@@ -42,6 +45,18 @@ impl<'o> Text<'o> {
     /// The collected bytes, for writers that append by themselves.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
+    }
+
+    /// From here on, text is thrown away (or again kept).
+    pub fn mute(&mut self, mute: bool) {
+        match (mute, self.muted) {
+            (true, None) => self.muted = Some(self.buffer.len()),
+            (false, Some(from)) => {
+                self.buffer.truncate(from);
+                self.muted = None;
+            }
+            _ => {}
+        }
     }
 
     /// Appends text.
@@ -164,6 +179,9 @@ impl<'o> Text<'o> {
 
     fn hand_on(&mut self, from: usize) {
         if self.buffer.len() >= from {
+            if let Some(kept) = &mut self.muted {
+                self.buffer.truncate(std::mem::take(kept));
+            }
             if self.end.is_none() {
                 match self.left.checked_sub(self.buffer.len() as u64) {
                     None => self.end = Some(End::TooLong),
@@ -234,6 +252,20 @@ mod tests {
             }),
             "     inf|    -nan"
         );
+    }
+
+    #[test]
+    fn muted_text_is_thrown_away() {
+        let shown = written(|t| {
+            t.str("a").mute(true);
+            for _ in 0..PIECE {
+                t.str("b").end();
+            }
+            t.mute(false);
+            t.str("c").mute(true);
+            t.str("d");
+        });
+        assert_eq!(shown, "ac");
     }
 
     #[test]

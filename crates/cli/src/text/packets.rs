@@ -75,7 +75,9 @@ impl<'d> CffText<'_, '_, 'd> {
                 let dwords = p.get(if p.len() == 8 { 7 } else { 4 }).unwrap_or(0);
                 self.nested(address(p, 5), dwords, level);
             }
-            Op::SetAmble if !quiet => self.text.level(level).str("addr=").hex(address(p, 0), 1).end(),
+            Op::SetAmble if !quiet && self.options.ambles => {
+                self.text.level(level).str("addr=").hex(address(p, 0), 1).end()
+            }
             Op::ThreadControl => {
                 let threads = self.gpu.enumeration("cp_thread");
                 self.carry.thread = name_of(threads, p.get(0).unwrap_or(0) & 3);

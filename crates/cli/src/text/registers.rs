@@ -316,7 +316,13 @@ impl CffText<'_, '_, '_> {
         let iova = iova & !0xf;
         if let Some(code) = self.memory_at(iova) {
             self.hex(code.take(POINTED_AT), Some(iova), level + 1);
-            disassemble(self.text, code, Shader::Ir3, self.gpu.generation(), level + 2);
+            disassemble(
+                self.text,
+                code,
+                Shader::Ir3 { stats: self.options.stats },
+                self.gpu.generation(),
+                level + 2,
+            );
         }
     }
 }
