@@ -110,8 +110,8 @@ fn prefix(word: u64, shader: &Shader, listing: &Listing, out: &mut Vec<u8>) {
 fn targets(words: &[u64], gpu_id: u32) -> (Vec<usize>, Vec<usize>) {
     let (mut branches, mut calls) = (Vec::new(), Vec::new());
     for (index, &word) in words.iter().enumerate() {
-        // Only flow control has branches, and most of a shader is not that.
-        if word >> 61 != 0 {
+        // Only flow control has branches, and most of a shader is not that. Zero is `nop`: the rest of many a buffer.
+        if word >> 61 != 0 || word == 0 {
             continue;
         }
         let Some(decoded) = decode(word, gpu_id) else { continue };
