@@ -14,7 +14,7 @@ fn text(word: u64, gpu_id: u32) -> String {
 
 /// A text no encoding has is no fault of the printer: the assembler refuses it, while other rows of that instruction
 /// are right. Such rows are counted and shown, and must stay rare.
-const MOST_UNHAD: f64 = 0.01;
+const MOST_UNHAD: f64 = 0.0002;
 
 struct Row {
     file: String,
