@@ -12,6 +12,7 @@ mod decode;
 mod demo;
 pub mod explain;
 mod failure;
+mod getopt;
 mod info;
 pub mod input;
 mod isa;

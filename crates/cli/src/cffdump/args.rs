@@ -1,6 +1,6 @@
-//! cffdump's options: short ones may be bundled, long ones cut short as long as they stay unique, files may stand
-//! anywhere.
+//! cffdump's options.
 
+use crate::getopt::{self, Argument, Known, Misuse};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -81,6 +81,34 @@ pub struct Arguments {
     pub color: Option<bool>,
     /// A pager; without it, on a terminal.
     pub pager: Option<bool>,
+    /// More of what is less interesting.
+    pub verbose: bool,
+    /// Contents of textures.
+    pub textures: bool,
+    /// Contents of bindless descriptors.
+    pub bindless: bool,
+    /// Each shader into a file.
+    pub dump_shaders: bool,
+    /// Scripts to run.
+    pub script: Option<PathBuf>,
+    /// Registers to show at draws, instead of everything; by name or number.
+    pub query: Vec<OsString>,
+    /// At which draws.
+    pub query_mode: QueryMode,
+    /// Show queried registers of binning beside those of the passes that draw.
+    pub query_compare: bool,
+}
+
+/// At which draws queried registers are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueryMode {
+    /// At all.
+    #[default]
+    All,
+    /// Where one of them has been written since the draw before.
+    Written,
+    /// Where one of them has another value than at the draw before.
+    Delta,
 }
 
 impl Default for Arguments {
@@ -98,6 +126,14 @@ impl Default for Arguments {
             unit_test: false,
             color: None,
             pager: None,
+            verbose: false,
+            textures: false,
+            bindless: false,
+            dump_shaders: false,
+            script: None,
+            query: Vec::new(),
+            query_mode: QueryMode::All,
+            query_compare: false,
         }
     }
 }
@@ -113,138 +149,115 @@ pub enum Refusal {
     NotYet(&'static str),
 }
 
-/// Long names, and the short one or a number for those that have none.
-const LONG: [(&str, char); 26] = [
-    ("dump-shaders", '0'),
-    ("no-color", '1'),
-    ("color", '2'),
-    ("no-pager", '3'),
-    ("pager", '4'),
-    ("textures", '5'),
-    ("bindless", '6'),
-    ("show-compositor", '7'),
-    ("query-all", 'A'),
-    ("query-written", 'A'),
-    ("query-delta", 'A'),
-    ("query-compare", 'A'),
-    ("once", '8'),
-    ("not-once", '9'),
-    ("unit-test", 'u'),
-    ("verbose", 'v'),
-    ("summary", 's'),
-    ("allregs", 'a'),
-    ("start", 'S'),
-    ("end", 'E'),
-    ("frame", 'F'),
-    ("draw", 'D'),
-    ("exe", 'e'),
-    ("script", 'L'),
-    ("query", 'q'),
-    ("help", 'h'),
-];
-const SHORT: &str = "vsaSEFDeLqh";
-
-fn takes_value(option: char) -> bool {
-    matches!(option, 'S' | 'E' | 'F' | 'D' | 'e' | 'L' | 'q')
+/// What an option sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sets {
+    Help,
+    Verbose,
+    DumpShaders,
+    Color(bool),
+    Pager(bool),
+    Summary,
+    AllRegs,
+    Start,
+    End,
+    Frame,
+    Draw,
+    Exe,
+    ShowCompositor,
+    Textures,
+    Bindless,
+    Script,
+    Query,
+    QueryMode(QueryMode),
+    QueryCompare,
+    Once(bool),
+    UnitTest,
 }
+
+const KNOWN: [Known<Sets>; 26] = [
+    Known::flag("dump-shaders", None, Sets::DumpShaders),
+    Known::flag("no-color", None, Sets::Color(false)),
+    Known::flag("color", None, Sets::Color(true)),
+    Known::flag("no-pager", None, Sets::Pager(false)),
+    Known::flag("pager", None, Sets::Pager(true)),
+    Known::flag("textures", None, Sets::Textures),
+    Known::flag("bindless", None, Sets::Bindless),
+    Known::flag("show-compositor", None, Sets::ShowCompositor),
+    Known::flag("query-all", None, Sets::QueryMode(QueryMode::All)),
+    Known::flag("query-written", None, Sets::QueryMode(QueryMode::Written)),
+    Known::flag("query-delta", None, Sets::QueryMode(QueryMode::Delta)),
+    Known::flag("query-compare", None, Sets::QueryCompare),
+    Known::flag("once", None, Sets::Once(true)),
+    Known::flag("not-once", None, Sets::Once(false)),
+    Known::flag("unit-test", None, Sets::UnitTest),
+    Known::flag("verbose", Some('v'), Sets::Verbose),
+    Known::flag("summary", Some('s'), Sets::Summary),
+    Known::flag("allregs", Some('a'), Sets::AllRegs),
+    Known::value("start", Some('S'), Sets::Start),
+    Known::value("end", Some('E'), Sets::End),
+    Known::value("frame", Some('F'), Sets::Frame),
+    Known::value("draw", Some('D'), Sets::Draw),
+    Known::value("exe", Some('e'), Sets::Exe),
+    Known::value("script", Some('L'), Sets::Script),
+    Known::value("query", Some('q'), Sets::Query),
+    Known::flag("help", Some('h'), Sets::Help),
+];
 
 /// Reads the arguments after the program's name.
 pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Refusal> {
     let mut parsed = Arguments::default();
-    let mut args = args.into_iter();
-    while let Some(arg) = args.next() {
-        let text = arg.to_str().unwrap_or_default();
-        if text == "--" {
-            parsed.files.extend(args.by_ref().map(PathBuf::from));
-        } else if let Some(long) = text.strip_prefix("--") {
-            let (name, value) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(OsString::from(value))),
-                None => (long, None),
-            };
-            let option = long_option(name)?;
-            if value.is_some() && !takes_value(option) {
-                return Err(Refusal::Usage(format!("option '--{name}' doesn't allow an argument")));
-            }
-            set(&mut parsed, option, value, &mut args)?;
-        } else if text.len() > 1 && text.starts_with('-') {
-            short(&mut parsed, &text[1..], &mut args)?;
-        } else {
-            parsed.files.push(PathBuf::from(arg));
+    for argument in getopt::parse(&KNOWN, args).map_err(|Misuse(what)| Refusal::Usage(what))? {
+        match argument {
+            Argument::File(file) => parsed.files.push(PathBuf::from(file)),
+            Argument::Option(sets, value) => set(&mut parsed, sets, value)?,
         }
     }
     if parsed.files.is_empty() {
         return Err(Refusal::Usage(String::new()));
     }
+    available(&parsed)?;
     Ok(parsed)
 }
 
-fn long_option(name: &str) -> Result<char, Refusal> {
-    if let Some(&(_, option)) = LONG.iter().find(|(long, _)| *long == name) {
-        return Ok(option);
-    }
-    let mut matching = LONG.iter().filter(|(long, _)| !name.is_empty() && long.starts_with(name));
-    match (matching.next(), matching.next()) {
-        (Some(&(_, option)), None) => Ok(option),
-        (None, _) => Err(Refusal::Usage(format!("unrecognized option '--{name}'"))),
-        _ => Err(Refusal::Usage(format!("option '--{name}' is ambiguous"))),
+/// Options that are known, but not there.
+fn available(parsed: &Arguments) -> Result<(), Refusal> {
+    let missing = [
+        (parsed.dump_shaders, "--dump-shaders"),
+        (parsed.textures, "--textures"),
+        (parsed.bindless, "--bindless"),
+        (parsed.script.is_some(), "--script"),
+        (!parsed.query.is_empty(), "--query"),
+    ];
+    match missing.into_iter().find(|(asked, _)| *asked) {
+        Some((_, option)) => Err(Refusal::NotYet(option)),
+        None => Ok(()),
     }
 }
 
-fn short(
-    parsed: &mut Arguments,
-    bundle: &str,
-    args: &mut impl Iterator<Item = OsString>,
-) -> Result<(), Refusal> {
-    for (at, option) in bundle.char_indices() {
-        if !SHORT.contains(option) {
-            return Err(Refusal::Usage(format!("invalid option -- '{option}'")));
-        }
-        let rest = &bundle[at + option.len_utf8()..];
-        if takes_value(option) {
-            let value = (!rest.is_empty()).then(|| OsString::from(rest));
-            return set(parsed, option, value, args);
-        }
-        set(parsed, option, None, args)?;
-    }
-    Ok(())
-}
-
-fn set(
-    parsed: &mut Arguments,
-    option: char,
-    value: Option<OsString>,
-    args: &mut impl Iterator<Item = OsString>,
-) -> Result<(), Refusal> {
-    let value = match value {
-        None if takes_value(option) => {
-            args.next().ok_or_else(|| Refusal::Usage(format!("option requires an argument -- '{option}'")))?
-        }
-        value => value.unwrap_or_default(),
-    };
-    match option {
-        '0' => return Err(Refusal::NotYet("--dump-shaders")),
-        '5' => return Err(Refusal::NotYet("--textures")),
-        '6' => return Err(Refusal::NotYet("--bindless")),
-        'L' => return Err(Refusal::NotYet("--script")),
-        'q' | 'A' => return Err(Refusal::NotYet("--query")),
-        '1' => parsed.color = Some(false),
-        '2' => parsed.color = Some(true),
-        '3' => parsed.pager = Some(false),
-        '4' => parsed.pager = Some(true),
-        '7' => parsed.show_compositor = true,
-        '8' => parsed.once = true,
-        '9' => parsed.once = false,
-        'u' => parsed.unit_test = true,
-        // Accepted; the listing has nothing more to show.
-        'v' => {}
-        's' => parsed.summary = true,
-        'a' => parsed.allregs = true,
-        'S' => parsed.start = number(&value)?,
-        'E' => parsed.end = number(&value)?,
-        'F' => (parsed.start, parsed.end) = (number(&value)?, number(&value)?),
-        'D' => parsed.draw = number(&value)?,
-        'e' => parsed.exe = Some(value),
-        _ => return Err(Refusal::Usage(String::new())),
+fn set(parsed: &mut Arguments, sets: Sets, value: OsString) -> Result<(), Refusal> {
+    match sets {
+        Sets::Help => return Err(Refusal::Usage(String::new())),
+        Sets::Verbose => parsed.verbose = true,
+        Sets::DumpShaders => parsed.dump_shaders = true,
+        Sets::Color(color) => parsed.color = Some(color),
+        Sets::Pager(pager) => parsed.pager = Some(pager),
+        Sets::Summary => parsed.summary = true,
+        Sets::AllRegs => parsed.allregs = true,
+        Sets::Start => parsed.start = number(&value)?,
+        Sets::End => parsed.end = number(&value)?,
+        Sets::Frame => (parsed.start, parsed.end) = (number(&value)?, number(&value)?),
+        Sets::Draw => parsed.draw = number(&value)?,
+        Sets::Exe => parsed.exe = Some(value),
+        Sets::ShowCompositor => parsed.show_compositor = true,
+        Sets::Textures => parsed.textures = true,
+        Sets::Bindless => parsed.bindless = true,
+        Sets::Script => parsed.script = Some(PathBuf::from(value)),
+        Sets::Query => parsed.query.push(value),
+        Sets::QueryMode(mode) => parsed.query_mode = mode,
+        Sets::QueryCompare => (parsed.query_compare, parsed.once) = (true, true),
+        Sets::Once(once) => parsed.once = once,
+        Sets::UnitTest => parsed.unit_test = true,
     }
     Ok(())
 }
@@ -290,15 +303,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        for line in [
-            "-q X f",
-            "--query=X f",
-            "--query-delta f",
-            "-L s f",
-            "--textures f",
-            "--bindless f",
-            "--dump-shaders f",
-        ] {
+        for line in ["-q X f", "--query=X f", "-L s f", "--textures f", "--bindless f", "--dump-shaders f"] {
             assert!(matches!(parse(line), Err(Refusal::NotYet(_))), "{line}");
         }
         for line in ["", "-h", "-x f", "--nothing f", "-D", "-D many f", "--color=1 f", "--s f"] {

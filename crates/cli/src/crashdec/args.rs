@@ -1,6 +1,7 @@
-//! crashdec's options: short ones may be bundled (`-sf FILE`), long ones may be cut short as long as they stay unique.
+//! crashdec's options.
 
 use super::Options;
+use crate::getopt::{self, Argument, Known};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -38,112 +39,47 @@ pub struct Arguments {
 #[error("{0}")]
 pub struct Usage(pub String);
 
-const LONG: [(&str, char); 8] = [
-    ("allregs", 'a'),
-    ("color", 'c'),
-    ("file", 'f'),
-    ("help", 'h'),
-    ("lookback", 'l'),
-    ("markers", 'm'),
-    ("summary", 's'),
-    ("verbose", 'v'),
+const KNOWN: [Known<char>; 8] = [
+    Known::flag("allregs", Some('a'), 'a'),
+    Known::flag("color", Some('c'), 'c'),
+    Known::value("file", Some('f'), 'f'),
+    Known::flag("help", Some('h'), 'h'),
+    Known::value("lookback", Some('l'), 'l'),
+    Known::flag("markers", Some('m'), 'm'),
+    Known::flag("summary", Some('s'), 's'),
+    Known::flag("verbose", Some('v'), 'v'),
 ];
-
-fn takes_value(option: char) -> bool {
-    matches!(option, 'f' | 'l')
-}
 
 /// Reads the arguments after the program's name. A file may also stand without `-f`.
 pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Usage> {
     let mut parsed = Arguments::default();
-    let mut args = args.into_iter();
-    let mut only_files = false;
-    while let Some(arg) = args.next() {
-        let text = arg.to_str().unwrap_or_default();
-        if only_files || !text.starts_with('-') || text == "-" {
-            if parsed.file.replace(PathBuf::from(&arg)).is_some() {
-                return Err(Usage("more than one file".to_owned()));
+    let options = &mut parsed.options;
+    for argument in getopt::parse(&KNOWN, args).map_err(|misuse| Usage(misuse.0))? {
+        match argument {
+            Argument::File(file) => {
+                if parsed.file.replace(PathBuf::from(file)).is_some() {
+                    return Err(Usage("more than one file".to_owned()));
+                }
             }
-        } else if text == "--" {
-            only_files = true;
-        } else if let Some(long) = text.strip_prefix("--") {
-            let (name, value) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(OsString::from(value))),
-                None => (long, None),
-            };
-            let option = long_option(name)?;
-            if value.is_some() && !takes_value(option) {
-                return Err(Usage(format!("option '--{name}' doesn't allow an argument")));
+            Argument::Option('a', _) => options.allregs = true,
+            Argument::Option('c', _) => options.color = true,
+            Argument::Option('f', file) => parsed.file = Some(PathBuf::from(file)),
+            Argument::Option('l', value) => {
+                options.lookback = value
+                    .to_str()
+                    .and_then(|v| v.parse().ok())
+                    .ok_or_else(|| Usage(format!("not a number of dwords: {}", value.display())))?;
             }
-            set(&mut parsed, option, value, &mut args)?;
-        } else {
-            short(&mut parsed, &text[1..], &mut args)?;
+            Argument::Option('m', _) => options.markers = true,
+            Argument::Option('s', _) => options.summary = true,
+            Argument::Option('v', _) => options.verbose = true,
+            Argument::Option(..) => return Err(Usage(String::new())),
         }
     }
     if parsed.file.as_deref().map(OsStr::new) == Some(OsStr::new("-")) {
         parsed.file = None;
     }
     Ok(parsed)
-}
-
-fn long_option(name: &str) -> Result<char, Usage> {
-    let mut matching = LONG.iter().filter(|(long, _)| !name.is_empty() && long.starts_with(name));
-    match (matching.next(), matching.next()) {
-        (Some(&(_, option)), None) => Ok(option),
-        (None, _) => Err(Usage(format!("unrecognized option '--{name}'"))),
-        _ => Err(Usage(format!("option '--{name}' is ambiguous"))),
-    }
-}
-
-fn short(
-    parsed: &mut Arguments,
-    bundle: &str,
-    args: &mut impl Iterator<Item = OsString>,
-) -> Result<(), Usage> {
-    for (at, option) in bundle.char_indices() {
-        if !LONG.iter().any(|&(_, known)| known == option) {
-            return Err(Usage(format!("invalid option -- '{option}'")));
-        }
-        let rest = &bundle[at + option.len_utf8()..];
-        if takes_value(option) {
-            let value = (!rest.is_empty()).then(|| OsString::from(rest));
-            return set(parsed, option, value, args);
-        }
-        set(parsed, option, None, args)?;
-    }
-    Ok(())
-}
-
-fn set(
-    parsed: &mut Arguments,
-    option: char,
-    value: Option<OsString>,
-    args: &mut impl Iterator<Item = OsString>,
-) -> Result<(), Usage> {
-    let mut value = || {
-        value
-            .clone()
-            .or_else(|| args.next())
-            .ok_or_else(|| Usage(format!("option requires an argument -- '{option}'")))
-    };
-    let options = &mut parsed.options;
-    match option {
-        'a' => options.allregs = true,
-        'c' => options.color = true,
-        'f' => parsed.file = Some(PathBuf::from(value()?)),
-        'l' => {
-            let value = value()?;
-            options.lookback = value
-                .to_str()
-                .and_then(|v| v.parse().ok())
-                .ok_or_else(|| Usage(format!("not a number of dwords: {}", value.display())))?;
-        }
-        'm' => options.markers = true,
-        's' => options.summary = true,
-        'v' => options.verbose = true,
-        _ => return Err(Usage(String::new())),
-    }
-    Ok(())
 }
 
 #[cfg(test)]
