@@ -20,7 +20,7 @@ pub use marker::{Marker, Target};
 pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
-use known::KnownRegisters;
+use known::{KnownLayout, KnownRegisters};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
@@ -153,7 +153,9 @@ impl Open {
 
 /// Packet layouts and enums, looked up once.
 struct Layouts<'d> {
-    packets: Vec<(Option<&'d str>, Option<Domain<'d>>)>,
+    packets: Vec<(Option<&'d str>, Option<KnownLayout<'d>>)>,
+    /// Of descriptors, by name.
+    others: HashMap<&'d str, KnownLayout<'d>>,
     events: Option<Enum<'d>>,
     primitives: Option<Enum<'d>>,
     sources: Option<Enum<'d>>,
@@ -171,7 +173,7 @@ impl<'d> Layouts<'d> {
                 "CP_LOAD_STATE6_GEOM" | "CP_LOAD_STATE6_FRAG" => gpu.domain("CP_LOAD_STATE6"),
                 _ => gpu.domain(name),
             });
-            (name, layout)
+            (name, layout.map(KnownLayout::new))
         };
         let [tex_samp, tex_const, ubo, ssbo0, ssbo1, ssbo2] = match gpu.generation() {
             Generation::A2xx => [""; 6],
@@ -187,6 +189,7 @@ impl<'d> Layouts<'d> {
         .map(|name| gpu.domain(name));
         Layouts {
             packets: (0..=u8::MAX).map(packet).collect(),
+            others: HashMap::new(),
             events: gpu.enumeration("vgt_event_type"),
             primitives: gpu.enumeration("pc_di_primtype"),
             sources: gpu.enumeration("pc_di_src_sel"),
@@ -195,10 +198,6 @@ impl<'d> Layouts<'d> {
             ubo,
             ssbo: [ssbo0, ssbo1, ssbo2],
         }
-    }
-
-    fn packet(&self, opcode: u8) -> (Option<&'d str>, Option<Domain<'d>>) {
-        self.packets.get(usize::from(opcode)).copied().unwrap_or_default()
     }
 }
 
@@ -268,31 +267,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The payload's layout, one line per field group.
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
-        let mut i = 0;
-        while let Some(dword) = dwords.get(i) {
-            let Some(entry) = layout.at(i as u32, &self.carry.variants) else { break };
-            let Some(ty) = entry.ty() else { break };
-            let mut value = u64::from(dword);
-            i += 1;
-            if ty.high() >= 32
-                && let Some(high) = dwords.get(i)
-            {
-                value |= u64::from(high) << 32;
-                i += 1;
-            }
-            self.text.level(level);
-            let palette = &self.options.palette;
-            if ty.is_bitset() {
-                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
-            } else {
-                self.text.str("{ ").str(palette.name);
-                names::write(entry, palette, self.text);
-                self.text.str(palette.reset).str(" = ");
-                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
-                self.text.str(" }");
-            }
-            self.text.end();
-        }
+        let Carry { variants, .. } = &mut self.carry;
+        let known = self.layouts.others.entry(layout.name()).or_insert_with(|| KnownLayout::new(layout));
+        known.write(dwords, level, &self.options.palette, variants, self.text);
     }
 
     /// The buffer has been shown in all modes that are on.
@@ -401,7 +378,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             Header::Padding if !self.options.summary => self.text.level(level + 1).str("nop").end(),
             Header::Padding => {}
             Header::Operation { opcode, count } => {
-                let (name, layout) = self.layouts.packet(opcode);
+                let (name, layout) = match self.layouts.packets.get_mut(usize::from(opcode)) {
+                    Some((name, layout)) => (*name, layout.as_mut()),
+                    None => (None, None),
+                };
                 let palette = &self.options.palette;
                 self.text.byte(b'\t').level(level).str("opcode: ").str(palette.packet);
                 self.text
@@ -411,7 +391,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
                     .hex(u64::from(opcode), 2);
                 self.text.str(") (").dec(u64::from(count) + 1).str(" dwords)").end();
                 if let Some(layout) = layout {
-                    self.layout(layout, packet.payload, level + 2);
+                    layout.write(packet.payload, level + 2, palette, &mut self.carry.variants, self.text);
                 }
                 self.operation(state, packet, level + 1);
             }

@@ -305,7 +305,7 @@ impl CffText<'_, '_, '_> {
             return;
         }
         let Some(open) = self.streams.last_mut() else { return };
-        if !open.pair.push_half(|| self.known.half(reg), reg, value, self.text) {
+        if !open.pair.push_half(|| self.known.facts(reg).half, reg, value, self.text) {
             return;
         }
         let pair = open.pair;
@@ -323,14 +323,14 @@ impl CffText<'_, '_, '_> {
         shown: bool,
         in_summary: bool,
     ) {
+        let facts = self.known.facts(pair.reg);
         if shown {
             self.text.level(level);
             self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
-            let address = self.known.address(pair.reg);
-            base(self.memory, address.join(pair, |reg| state.regs.raw(reg)), self.text);
+            base(self.memory, facts.address.join(pair, |reg| state.regs.raw(reg)), self.text);
             self.text.end();
         }
-        let Some(beside) = self.known.beside(pair.reg) else { return };
+        let Some(beside) = facts.beside else { return };
         let dword = pair.value & 0xffff_ffff;
         let joined = u64::from(self.carry.address_low) | dword << 32;
         match beside {
