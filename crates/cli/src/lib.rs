@@ -5,14 +5,14 @@
 
 mod afuc_names;
 mod args;
-mod capture;
-mod cffdump;
+pub mod capture;
+pub mod cffdump;
 pub mod crashdec;
 mod database;
 mod decode;
 mod demo;
 pub mod explain;
-mod failure;
+pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
