@@ -5,13 +5,16 @@
 //! so. The layout of the lines follows what cffdump of Mesa 25.0 prints.
 
 mod args;
+mod shaders;
 
 pub use args::{Arguments, Refusal, USAGE, parse_args};
 
+use crate::cffdump::shaders::ShaderFiles;
 use crate::text::{self, Carry, CffText, End, Marker, Target, Text};
 use std::collections::BTreeMap;
 use std::io::Write;
-use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
+use std::path::Path;
+use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Memory, Span};
 use unwedge_capture::rd::{Range, Reader, Section, SectionKind};
 use unwedge_hw::{Db, Gpu, Palette, Variants};
 use unwedge_pm4::{State, Walker};
@@ -37,6 +40,7 @@ pub struct Listing<'d> {
     gpu: Option<Gpu<'d>>,
     state: Option<State>,
     carry: Carry<'d>,
+    files: ShaderFiles,
 }
 
 /// A capture being listed.
@@ -61,7 +65,8 @@ impl<'d> Listing<'d> {
     pub fn new(args: Arguments, colour: bool, db: &'d Db) -> Listing<'d> {
         let palette = if colour { text::COLORS } else { Palette::default() };
         let devices = Db::builtin();
-        Listing { args, palette, db, devices, gpu: None, state: None, carry: Carry::default() }
+        let files = ShaderFiles::new(Path::new(""));
+        Listing { args, palette, db, devices, gpu: None, state: None, carry: Carry::default(), files }
     }
 
     /// Lists a capture that messages and the text call `name`. Returns what was lost and left out.
@@ -246,6 +251,8 @@ impl<'d> Listing<'d> {
             once: self.args.once,
             ambles: false,
             stats: true,
+            textures: self.args.textures,
+            bindless: self.args.bindless,
             draw: (self.args.draw != -1).then_some(self.args.draw),
             palette: self.palette,
         };
@@ -257,10 +264,19 @@ impl<'d> Listing<'d> {
         let carry = std::mem::take(&mut self.carry);
         let marker = Marker::new([Target::default(); 4]);
         let mut listing = CffText::new(text, gpu, memory, options, marker, carry);
+        let files = &mut self.files;
+        files.submit(memory.stored());
+        let mut file = |extension: &str, code: Dwords<'_>| files.write(extension, code);
+        if self.args.dump_shaders {
+            listing.shaders_to(&mut file);
+        }
         walker.walk(stream, Some(range.iova), &mut listing);
         let (carry, lost) = listing.finish();
         self.carry = carry;
         self.state = Some(std::mem::take(&mut walker.state));
+        if let Some(trouble) = self.files.trouble() {
+            diagnostics.push(Diagnostic::loss(span, format!("a shader could not be written to {trouble}")));
+        }
         for (iova, dwords) in lost.missing {
             diagnostics.push(Diagnostic::note(span, format!("could not find: {iova:016x} ({dwords})")));
         }
