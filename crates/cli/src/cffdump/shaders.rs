@@ -10,10 +10,6 @@ use unwedge_base::Dwords;
 
 /// Bytes written whatever the captures are.
 const BYTES: u64 = 64 << 20;
-/// Bytes more for each dword that a submit's memory holds: each of its draws may show the same shaders, with all that
-/// lies behind them in their buffer.
-const BYTES_PER_DWORD: u64 = 256;
-
 /// Makes the files.
 #[derive(Debug)]
 pub struct ShaderFiles {
@@ -31,9 +27,10 @@ impl ShaderFiles {
         ShaderFiles { folder: folder.to_path_buf(), made: 0, left: BYTES, trouble: None }
     }
 
-    /// A submit follows, with so many dwords of memory.
-    pub fn submit(&mut self, stored: u64) {
-        self.left = self.left.saturating_add(stored.saturating_mul(BYTES_PER_DWORD));
+    /// So many bytes more may be written: each draw may show the same shaders, with all that lies behind them in their
+    /// buffer.
+    pub fn allow(&mut self, bytes: u64) {
+        self.left = self.left.saturating_add(bytes);
     }
 
     /// Writes a shader down.

@@ -42,13 +42,20 @@ impl<'o> Text<'o> {
         }
     }
 
+    /// Allows so many bytes more.
+    pub fn allow(&mut self, bytes: u64) {
+        self.left = self.left.saturating_add(bytes);
+        self.code_budget = self.code_budget.saturating_add(bytes / super::disasm::TEXT_PER_DWORD);
+    }
+
     /// The collected bytes, for writers that append by themselves.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// From here on, text is thrown away (or again kept).
-    pub fn mute(&mut self, mute: bool) {
+    /// From here on, text is thrown away (or again kept). Returns whether it was before.
+    pub fn mute(&mut self, mute: bool) -> bool {
+        let before = self.muted.is_some();
         match (mute, self.muted) {
             (true, None) => self.muted = Some(self.buffer.len()),
             (false, Some(from)) => {
@@ -57,6 +64,7 @@ impl<'o> Text<'o> {
             }
             _ => {}
         }
+        before
     }
 
     /// Appends text.
