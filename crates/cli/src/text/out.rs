@@ -42,6 +42,11 @@ impl<'o> Text<'o> {
         }
     }
 
+    /// Counts so many bytes of work as if they were text.
+    pub fn charge(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
     /// Allows so many bytes more.
     pub fn allow(&mut self, bytes: u64) {
         self.left = self.left.saturating_add(bytes);
