@@ -41,7 +41,7 @@ impl Pair {
             && entry.width() == 64
         {
             let name = entry.name();
-            if name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
+            if is_half(name, "_HI") {
                 text.str("WARNING: 64b discontinuity (no _LO dword for ")
                     .hex(u64::from(reg), 1)
                     .str(")")
@@ -52,6 +52,11 @@ impl Pair {
         }
         !self.waiting
     }
+}
+
+/// A name ends in `suffix`; one that has it inside too does not count.
+fn is_half(name: &str, suffix: &str) -> bool {
+    name.find(suffix).is_some_and(|at| at + suffix.len() == name.len())
 }
 
 /// Prints register values.
@@ -112,12 +117,12 @@ impl RegisterPrinter<'_, '_> {
             Generation::A6xx | Generation::A7xx if ty.is_address() => pair.value,
             Generation::A5xx => {
                 let half = |reg: Option<u32>, suffix: &str| {
-                    reg.and_then(|r| self.gpu.reg(r)).is_some_and(|r| r.name().ends_with(suffix))
+                    reg.and_then(|r| self.gpu.reg(r)).is_some_and(|r| is_half(r.name(), suffix))
                 };
                 let (below, above) = (pair.reg.checked_sub(1), pair.reg.checked_add(1));
-                if entry.name().ends_with("_HI") && half(below, "_LO") {
+                if is_half(entry.name(), "_HI") && half(below, "_LO") {
                     pair.value << 32 | u64::from(below.map_or(0, other))
-                } else if entry.name().ends_with("_LO") && half(above, "_HI") {
+                } else if is_half(entry.name(), "_LO") && half(above, "_HI") {
                     u64::from(above.map_or(0, other)) << 32 | pair.value
                 } else {
                     0
