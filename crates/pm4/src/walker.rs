@@ -192,6 +192,11 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// The stream has no packet at `index`, and had all of those before it.
+    pub(crate) fn ends_at(&self, index: usize) -> bool {
+        index == self.len
+    }
+
     fn place(&self, index: usize) -> Place {
         let offset = (index as u64).saturating_mul(4);
         Place { level: self.level, iova: self.iova.map(|i| i.saturating_add(offset)), index }
@@ -338,7 +343,9 @@ impl<'w> Walker<'w> {
             match next {
                 Next::Packet => at = cx.next,
                 Next::Jump(index) => at = index,
-                Next::Chain(target) => return Some(target),
+                // Listing tools take the chained buffer for the rest of this one.
+                Next::Chain(chained) if linear => (frame, at) = (Frame::new(&chained, linear), 0),
+                Next::Chain(chained) => return Some(chained),
             }
         }
         None

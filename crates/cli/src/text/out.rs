@@ -53,8 +53,9 @@ impl<'o> Text<'o> {
         &mut self.buffer
     }
 
-    /// From here on, text is thrown away (or again kept).
-    pub fn mute(&mut self, mute: bool) {
+    /// From here on, text is thrown away (or again kept). Returns whether it was before.
+    pub fn mute(&mut self, mute: bool) -> bool {
+        let before = self.muted.is_some();
         match (mute, self.muted) {
             (true, None) => self.muted = Some(self.buffer.len()),
             (false, Some(from)) => {
@@ -63,6 +64,7 @@ impl<'o> Text<'o> {
             }
             _ => {}
         }
+        before
     }
 
     /// Appends text.

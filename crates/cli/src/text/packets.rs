@@ -26,7 +26,7 @@ impl<'d> CffText<'_, '_, 'd> {
         let p = packet.payload;
         let quiet = self.options.summary;
         match packet.op {
-            Op::Nop if !quiet => self.nop(p),
+            Op::Nop if !quiet && !self.quiet => self.nop(p),
             Op::IndirectBuffer | Op::IndirectBufferPfd | Op::IndirectBufferChain => {
                 self.indirect(packet, level)
             }
@@ -68,8 +68,8 @@ impl<'d> CffText<'_, '_, 'd> {
                 }
                 self.hex_at(parameters, PARAMETERS, level + 1);
             }
-            Op::SetConstant => self.set_constant(state, packet, level),
-            Op::ImLoadImmediate => self.load_immediate(p, level),
+            Op::SetConstant => self.aloud(|this| this.set_constant(state, packet, level)),
+            Op::ImLoadImmediate => self.aloud(|this| this.load_immediate(p, level)),
             Op::SetMarker => {
                 self.carry.render_mode = self.marker_name("a6xx_marker", p.get(0).unwrap_or(0) & 0xf)
             }
@@ -281,7 +281,9 @@ impl<'d> CffText<'_, '_, 'd> {
         if let Some(at) = place("INDIRECT_COUNT", self) {
             let limit = match self.memory_at(address(p, at)).and_then(|m| m.get(0)) {
                 Some(stored) => {
-                    self.text.level(level).str("indirect count: ").dec(u64::from(stored)).end();
+                    self.aloud(|this| {
+                        this.text.level(level).str("indirect count: ").dec(u64::from(stored)).end();
+                    });
                     if stored == 0 || stored > DRAWS_BELIEVED { DRAWS_SHOWN } else { stored }
                 }
                 None => DRAWS_SHOWN,
@@ -294,7 +296,9 @@ impl<'d> CffText<'_, '_, 'd> {
                 if self.text.ended().is_some() {
                     return;
                 }
-                self.text.level(level).str("draw ").dec(u64::from(i)).str(":").end();
+                self.aloud(|this| {
+                    this.text.level(level).str("draw ").dec(u64::from(i)).str(":").end();
+                });
                 self.hex_at(first.wrapping_add(stride * u64::from(i)), PARAMETERS, level + 1);
             }
         }
@@ -417,6 +421,11 @@ impl<'d> CffText<'_, '_, 'd> {
         self.text.level(level).str(name).str(" shader, start=").hex(u64::from(place >> 16), 4);
         self.text.str(", size=").hex(u64::from(place & 0xffff), 4).end();
         disassemble(self.text, p.skip(2), kind, Generation::A2xx, level + 2);
+        match p.get(0) {
+            Some(0) => self.hand_on("vo", p.skip(2)),
+            Some(1) => self.hand_on("fo", p.skip(2)),
+            _ => {}
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{CffText, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
 use unwedge_hw::{Gpu, Palette, Registers, Space, Variants};
-use unwedge_pm4::{Op, State};
+use unwedge_pm4::{Op, Stage, State};
 
 /// Dwords shown of memory that a register points at.
 const POINTED_AT: usize = 64;
@@ -146,12 +146,12 @@ enum Beside {
     Low,
     /// Memory at the address whose high half this is.
     MemoryHigh,
-    /// The shader at the 32-bit address.
-    Code,
-    /// The shader at the 64-bit address.
-    Code64,
-    /// The shader at the address whose high half this is.
-    CodeHigh,
+    /// The stage's shader at the 32-bit address.
+    Code(Stage),
+    /// The stage's shader at the 64-bit address.
+    Code64(Stage),
+    /// The stage's shader at the address whose high half this is.
+    CodeHigh(Stage),
     /// Samplers at the address whose high half this is; how many, another register says.
     Samplers { count: u32 },
     /// Texture descriptors at the address whose high half this is.
@@ -190,39 +190,39 @@ impl Special {
                 for name in ["VSC_SIZE_ADDRESS", "TPL1_TP_FS_BORDER_COLOR_BASE_ADDR"] {
                     add(name.to_owned(), Beside::Memory);
                 }
-                for stage in ["VS", "FS"] {
-                    add(format!("SP_{stage}_PVT_MEM_ADDR_REG"), Beside::Memory);
-                    add(format!("SP_{stage}_OBJ_START_REG"), Beside::Code);
+                for (name, stage) in STAGES.into_iter().filter(|(name, _)| ["VS", "FS"].contains(name)) {
+                    add(format!("SP_{name}_PVT_MEM_ADDR_REG"), Beside::Memory);
+                    add(format!("SP_{name}_OBJ_START_REG"), Beside::Code(stage));
                 }
             }
             Generation::A4xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_PVT_MEM_ADDR"), Beside::Memory);
-                    add(format!("SP_{stage}_OBJ_START"), Beside::Code);
-                    if stage != "CS" {
-                        add(format!("TPL1_TP_{stage}_BORDER_COLOR_BASE_ADDR"), Beside::Memory);
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_PVT_MEM_ADDR"), Beside::Memory);
+                    add(format!("SP_{name}_OBJ_START"), Beside::Code(stage));
+                    if stage != Stage::Compute {
+                        add(format!("TPL1_TP_{name}_BORDER_COLOR_BASE_ADDR"), Beside::Memory);
                     }
                 }
             }
             Generation::A5xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_OBJ_START_LO"), Beside::Low);
-                    add(format!("SP_{stage}_OBJ_START_HI"), Beside::CodeHigh);
-                    let count = gpu.reg_offset(&format!("TPL1_{stage}_TEX_COUNT")).unwrap_or(0);
-                    add(format!("TPL1_{stage}_TEX_CONST_LO"), Beside::Low);
-                    add(format!("TPL1_{stage}_TEX_CONST_HI"), Beside::Textures { count });
-                    add(format!("TPL1_{stage}_TEX_SAMP_LO"), Beside::Low);
-                    add(format!("TPL1_{stage}_TEX_SAMP_HI"), Beside::Samplers { count });
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_OBJ_START_LO"), Beside::Low);
+                    add(format!("SP_{name}_OBJ_START_HI"), Beside::CodeHigh(stage));
+                    let count = gpu.reg_offset(&format!("TPL1_{name}_TEX_COUNT")).unwrap_or(0);
+                    add(format!("TPL1_{name}_TEX_CONST_LO"), Beside::Low);
+                    add(format!("TPL1_{name}_TEX_CONST_HI"), Beside::Textures { count });
+                    add(format!("TPL1_{name}_TEX_SAMP_LO"), Beside::Low);
+                    add(format!("TPL1_{name}_TEX_SAMP_HI"), Beside::Samplers { count });
                 }
                 add("TPL1_TP_BORDER_COLOR_BASE_ADDR_LO".to_owned(), Beside::Low);
                 add("TPL1_TP_BORDER_COLOR_BASE_ADDR_HI".to_owned(), Beside::MemoryHigh);
             }
             Generation::A6xx | Generation::A7xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_OBJ_START"), Beside::Code64);
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_OBJ_START"), Beside::Code64(stage));
                     if generation == Generation::A6xx {
-                        add(format!("SP_{stage}_TEX_CONST"), Beside::Memory64);
-                        add(format!("SP_{stage}_TEX_SAMP"), Beside::Memory64);
+                        add(format!("SP_{name}_TEX_CONST"), Beside::Memory64);
+                        add(format!("SP_{name}_TEX_SAMP"), Beside::Memory64);
                     }
                 }
             }
@@ -240,7 +240,14 @@ impl Special {
 }
 
 /// Shader stages as register names have them.
-const STAGES: [&str; 6] = ["VS", "HS", "DS", "GS", "FS", "CS"];
+const STAGES: [(&str, Stage); 6] = [
+    ("VS", Stage::Vertex),
+    ("HS", Stage::TessControl),
+    ("DS", Stage::TessEval),
+    ("GS", Stage::Geometry),
+    ("FS", Stage::Fragment),
+    ("CS", Stage::Compute),
+];
 
 impl CffText<'_, '_, '_> {
     /// A register write of the current packet.
@@ -259,12 +266,15 @@ impl CffText<'_, '_, '_> {
         }
         let space = self.space();
         let Some(open) = self.streams.last_mut() else { return };
-        if !open.pair.push(space, reg, value, self.text) {
+        self.text.mute(false);
+        let complete = open.pair.push(space, reg, value, self.text);
+        self.text.mute(self.quiet);
+        if !complete {
             return;
         }
         let pair = open.pair;
         let whole = matches!(op, Op::ContextRegBunch | Op::ContextRegBunch2 | Op::NonContextRegBunch);
-        self.register(state, pair, level, !self.options.summary || whole, false);
+        self.register(state, pair, level, (!self.options.summary || whole) && !self.quiet, false);
     }
 
     /// A complete register value, and what belongs beside it. Registers that are not `shown` still set the low half of
@@ -299,9 +309,9 @@ impl CffText<'_, '_, '_> {
             Beside::Memory => self.hex_at(dword, POINTED_AT, level + 1),
             Beside::Memory64 => self.hex_at(pair.value, POINTED_AT, level + 1),
             Beside::MemoryHigh => self.hex_at(joined, POINTED_AT, level + 1),
-            Beside::Code => self.code_at(dword, level),
-            Beside::Code64 => self.code_at(pair.value, level),
-            Beside::CodeHigh => self.code_at(joined, level),
+            Beside::Code(stage) => self.code_at(dword, stage, level),
+            Beside::Code64(stage) => self.code_at(pair.value, stage, level),
+            Beside::CodeHigh(stage) => self.code_at(joined, stage, level),
         }
     }
 
@@ -317,9 +327,10 @@ impl CffText<'_, '_, '_> {
         self.text.end();
     }
 
-    fn code_at(&mut self, iova: u64, level: usize) {
+    fn code_at(&mut self, iova: u64, stage: Stage, level: usize) {
         let iova = iova & !0xf;
         if let Some(code) = self.memory_at(iova) {
+            self.hand_on_ir3(Some(stage), code);
             self.hex(code.take(POINTED_AT), Some(iova), level + 1);
             disassemble(
                 self.text,
