@@ -46,8 +46,20 @@ pub struct Lost {
 /// Missing buffers remembered one by one.
 const MISSING_KEPT: usize = 16;
 
+/// Receives draws.
+pub trait Visitor {
+    /// The next draw, in stream order.
+    fn draw(&mut self, scene: &Scene<'_>);
+}
+
+impl<F: FnMut(&Scene<'_>)> Visitor for F {
+    fn draw(&mut self, scene: &Scene<'_>) {
+        self(scene);
+    }
+}
+
 /// Hands the draws of walks on. Lives from one submit to the next.
-pub struct Draws<'d, F> {
+pub struct Draws<'d, V> {
     /// Number of the submit that is walked.
     pub submit: u32,
     /// What could not be followed so far.
@@ -55,15 +67,16 @@ pub struct Draws<'d, F> {
     linear: bool,
     once: Option<Once>,
     pass: PassTracker<'d>,
-    visit: F,
+    /// Who receives them.
+    pub visitor: V,
 }
 
-impl<'d, F: FnMut(&Scene<'_>)> Draws<'d, F> {
+impl<'d, V: Visitor> Draws<'d, V> {
     /// Draws of walks that are linear or not; with `once`, a buffer that runs for each tile is walked once for each
     /// mode.
-    pub fn new(gpu: Gpu<'d>, linear: bool, once: bool, visit: F) -> Draws<'d, F> {
+    pub fn new(gpu: Gpu<'d>, linear: bool, once: bool, visitor: V) -> Draws<'d, V> {
         let once = once.then(Once::default);
-        Draws { submit: 0, lost: Lost::default(), linear, once, pass: PassTracker::new(gpu), visit }
+        Draws { submit: 0, lost: Lost::default(), linear, once, pass: PassTracker::new(gpu), visitor }
     }
 
     /// The submits that follow are of another GPU, or the state starts anew.
@@ -79,14 +92,15 @@ impl<'d, F: FnMut(&Scene<'_>)> Draws<'d, F> {
     }
 }
 
-impl<F: FnMut(&Scene<'_>)> Sink for Draws<'_, F> {
+impl<V: Visitor> Sink for Draws<'_, V> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         match event {
             Event::Packet(packet) if self.linear || packet.exec != Exec::NotTaken => self.pass.packet(packet),
             Event::Draw(draw) => {
                 let regs = state.current_regs();
                 let pass = self.pass.now(regs);
-                (self.visit)(&Scene { regs, draw, submit: self.submit, pass, bin: state.bin });
+                let scene = Scene { regs, draw, submit: self.submit, pass, bin: state.bin };
+                self.visitor.draw(&scene);
             }
             Event::Enter(stream) if self.once.as_mut().is_some_and(|once| once.repeated(state, stream)) => {
                 return Flow::Skip;
