@@ -110,21 +110,17 @@ pub enum Command {
     )]
     Info(Info),
     /// Values of registers at each draw of a capture or dump
-    #[command(
-        after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
+    #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
         unwedge query capture.rd GRAS_CL_CNTL --where 'RB_MRT[0].BUF_INFO.COLOR_FORMAT == FMT6_8_8_8_8_UNORM && draw.count > 100'\n  \
         unwedge query crash.devcore RB_CCU_CNTL --pass gmem --changed\n\n\
-        Quote patterns and conditions: the shell expands `*` and `&`. docs/query.md has the language of conditions."
-    )]
+        Quote patterns and conditions: the shell expands `*` and `&`. docs/query.md has the language of conditions.")]
     Query(Query),
     /// Which state differs between two draws, two submits or two captures
-    #[command(
-        after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
+    #[command(after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
         unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n\n\
         FILE:SUBMIT is a submit, FILE:.DRAW a draw by the number that listings give it, FILE:SUBMIT.DRAW the same, \
-        checked; without FILE, the first one's. With --exit-code, status 4 says that something differs."
-    )]
+        checked; without FILE, the first one's. With --exit-code, status 4 says that something differs.")]
     Diff(Diff),
     /// Look registers, packets and enums up; decode a value
     #[command(

@@ -6,10 +6,10 @@
 mod rows;
 
 use crate::args::{self, Global, PassArg};
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
+use crate::capture::{self, Choice, Consumer, Identity, Opened, Player, Submission};
 use crate::decode::stretches;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::{Opened, open};
+use crate::input::Input;
 use crate::output::Output;
 use crate::{database, kind::Kind};
 use rows::{Rows, Style};
@@ -26,7 +26,7 @@ use unwedge_postmortem::{Case, hang};
 pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let question = Question::new(args)?;
     let db = database::load(global)?;
-    let opened = open(&args.file, global.max_size)?;
+    let opened = capture::open_any(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     let palette = out.look.palette();
     let result = match opened {
@@ -34,12 +34,11 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
             let style = question.style(palette, "submit");
             let choice = Choice { exe: args.process.clone(), compositors: true, ..Choice::default() };
             let mut asker = Asker::new(&question, style, db.identity(), stream.live, &mut out);
-            let mut diagnostics =
-                Player::new(choice, &db, global.max_size).play(&mut stream, &mut asker);
+            let mut diagnostics = Player::new(choice, &db, global.max_size).play(&mut stream, &mut asker);
             diagnostics.extend(stream.diagnostics());
             asker.finish(&stream.name, &diagnostics)
         }
-        Opened::Whole(input) => dump(&question, &input, &db, palette, &mut out),
+        Opened::Dump(input) => dump(&question, &input, &db, palette, &mut out),
     };
     out.finish()?;
     if result.is_ok() && args.format == args::FormatArg::Csv {
@@ -315,7 +314,7 @@ fn told(lost: Lost) -> Vec<(Severity, String)> {
 /// Answers about a dump: the rings' streams as `decode` walks them.
 fn dump(
     question: &Question<'_>,
-    input: &crate::Input,
+    input: &Input,
     db: &Db,
     palette: unwedge_hw::Palette,
     out: &mut dyn Write,
@@ -325,13 +324,18 @@ fn dump(
     let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     let gpu = database::gpu(&dump, db).ok_or_else(|| {
-        Failure::Unusable(format!("{}: the GPU of the dump is not known: its streams are not decoded", input.name))
+        Failure::Unusable(format!(
+            "{}: the GPU of the dump is not known: its streams are not decoded",
+            input.name
+        ))
     })?;
     let case = Case::new(&dump, gpu);
     let columns: Vec<Option<Selected<'_>>> = question.columns(gpu)?.into_iter().map(Some).collect();
     let names: Vec<String> = columns.iter().flatten().map(|column| column.name.clone()).collect();
-    let mut ask =
-        Ask { query: Some(question.bind(gpu, columns.clone())?), rows: Rows::new(question.style(palette, "ring"), out) };
+    let mut ask = Ask {
+        query: Some(question.bind(gpu, columns.clone())?),
+        rows: Rows::new(question.style(palette, "ring"), out),
+    };
     ask.rows.columns(&names, &columns, gpu, db.identity());
     let mut budget = unwedge_pm4::budget(&case.memory);
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {

@@ -20,6 +20,25 @@ struct Column<'d> {
     name: String,
     /// `None` where the GPU has no such register.
     register: Option<Selected<'d>>,
+    /// In text, what stands in front of a value.
+    label: Vec<u8>,
+    /// The last value and its text: most draws change little.
+    last: Option<u64>,
+    text: Vec<u8>,
+}
+
+impl Column<'_> {
+    /// The text of a value.
+    fn show(&mut self, value: u64, how: ValuesArg, palette: &Palette) -> &[u8] {
+        if self.last != Some(value) {
+            self.last = Some(value);
+            self.text.clear();
+            if let Some(register) = &self.register {
+                value_text(register, value, how, palette, &mut self.text);
+            }
+        }
+        &self.text
+    }
 }
 
 /// Prints rows.
@@ -76,14 +95,22 @@ impl<'o, 'd> Rows<'o, 'd> {
     }
 
     /// The names that values have from here on. The first time, what stands above the rows is printed.
-    pub fn columns(&mut self, names: &[String], registers: &[Option<Selected<'d>>], gpu: Gpu<'_>, db: &Identity) {
+    pub fn columns(
+        &mut self,
+        names: &[String],
+        registers: &[Option<Selected<'d>>],
+        gpu: Gpu<'_>,
+        db: &Identity,
+    ) {
         let first = self.columns.is_empty() && self.width == 0;
-        let column = |(name, register): (&String, &Option<Selected<'d>>)| Column {
-            name: name.clone(),
-            register: register.clone(),
+        self.width = names.iter().map(String::len).max().unwrap_or(0).clamp(1, WIDEST);
+        let (palette, width) = (self.palette, self.width);
+        let column = |(name, register): (&String, &Option<Selected<'d>>)| {
+            let fill = width.saturating_sub(name.len());
+            let label = format!("  {}{name}{}: {:fill$}", palette.name, palette.reset, "").into_bytes();
+            Column { name: name.clone(), register: register.clone(), label, last: None, text: Vec::new() }
         };
         self.columns = names.iter().zip(registers).map(column).collect();
-        self.width = self.columns.iter().map(|c| c.name.len()).max().unwrap_or(0).clamp(1, WIDEST);
         if first {
             self.head(gpu, db);
         }
@@ -93,7 +120,11 @@ impl<'o, 'd> Rows<'o, 'd> {
         match self.format {
             FormatArg::Text => {
                 let value = if self.columns.is_empty() { "" } else { "  register: value" };
-                let _ = writeln!(self.buffer, "{:>6} {:>6}  {:8} {:8}{value}", self.stream, "draw", "kind", "pass");
+                let _ = writeln!(
+                    self.buffer,
+                    "{:>6} {:>6}  {:8} {:8}{value}",
+                    self.stream, "draw", "kind", "pass"
+                );
             }
             FormatArg::Csv => {
                 self.buffer.extend_from_slice(self.stream.as_bytes());
@@ -110,14 +141,15 @@ impl<'o, 'd> Rows<'o, 'd> {
             FormatArg::Ndjson => {
                 let columns = self.columns.iter().map(Head::new).collect();
                 let generation = gpu.generation().name();
-                self.record(&Header {
+                let header = Header {
                     ty: "header",
                     schema: "unwedge.query",
                     schema_version: SCHEMA,
                     database: db.into(),
                     generation,
                     columns,
-                });
+                };
+                record(&header, &mut self.buffer);
             }
         }
         self.hand_on(0);
@@ -136,50 +168,57 @@ impl<'o, 'd> Rows<'o, 'd> {
 
     fn text(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
         let Rows { buffer: out, palette, columns, .. } = self;
-        let pass = scene.pass.map_or("-", |pass| pass.name());
-        let unknown = if truth == Truth::Unknown { "  (condition unknown)" } else { "" };
-        let (submit, number, kind) = (scene.submit, scene.draw.number, scene.draw.kind.name());
+        let unknown = if truth == Truth::Unknown { "  (condition unknown)\n" } else { "\n" }.as_bytes();
         let start = out.len();
-        let _ = write!(out, "{submit:>6} {number:>6}  {kind:8} {pass:8}");
+        number(scene.submit, 6, out);
+        out.push(b' ');
+        number(scene.draw.number, 6, out);
+        out.extend_from_slice(b"  ");
+        word(scene.draw.kind.name(), out);
+        out.push(b' ');
+        word(scene.pass.map_or("-", |pass| pass.name()), out);
         let end = out.len();
         if columns.is_empty() {
-            let _ = writeln!(out, "{unknown}");
+            out.extend_from_slice(unknown);
         }
-        for (i, (column, value)) in columns.iter().zip(values).enumerate() {
+        for (i, (column, value)) in columns.iter_mut().zip(values).enumerate() {
             if i > 0 {
                 out.extend_from_within(start..end);
             }
-            let fill = self.width.saturating_sub(column.name.len());
-            let _ = write!(out, "  {}{}{}: {:fill$}", palette.name, column.name, palette.reset, "");
-            value_text(column, *value, self.values, palette, out);
-            let _ = writeln!(out, "{unknown}");
+            out.extend_from_slice(&column.label);
+            match value {
+                Some(value) => out.extend_from_slice(column.show(*value, self.values, palette)),
+                None => out.extend_from_slice(b"unknown"),
+            }
+            out.extend_from_slice(unknown);
         }
     }
 
     fn csv(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
         let out = &mut self.buffer;
-        let pass = scene.pass.map_or("", |pass| pass.name());
-        let _ = write!(out, "{},{},{},{pass}", scene.submit, scene.draw.number, scene.draw.kind.name());
+        number(scene.submit, 0, out);
+        out.push(b',');
+        number(scene.draw.number, 0, out);
+        out.push(b',');
+        out.extend_from_slice(scene.draw.kind.name().as_bytes());
+        out.push(b',');
+        out.extend_from_slice(scene.pass.map_or("", |pass| pass.name()).as_bytes());
         if self.unknown {
             out.extend_from_slice(if truth == Truth::Unknown { b",unknown" } else { b",true" });
         }
-        let mut text = Vec::new();
-        for (column, value) in self.columns.iter().zip(values) {
+        for (column, value) in self.columns.iter_mut().zip(values) {
             out.push(b',');
-            if value.is_some() {
-                text.clear();
-                value_text(column, *value, self.values, &Palette::default(), &mut text);
-                cell(&text, out);
+            if let Some(value) = value {
+                cell(column.show(*value, self.values, &Palette::default()), out);
             }
         }
         out.push(b'\n');
     }
 
     fn json(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
-        let columns = std::mem::take(&mut self.columns);
         let draw = scene.draw;
         let ring = self.stream == "ring";
-        self.record(&Row {
+        let row = Row {
             ty: "draw",
             submit: (!ring).then_some(scene.submit),
             ring: ring.then_some(scene.submit),
@@ -189,16 +228,9 @@ impl<'o, 'd> Rows<'o, 'd> {
             count: draw.count,
             instances: draw.instances,
             condition: (truth == Truth::Unknown).then_some("unknown"),
-            values: Values { columns: &columns, values, decoded: self.values == ValuesArg::Decoded },
-        });
-        self.columns = columns;
-    }
-
-    fn record(&mut self, record: &impl Serialize) {
-        // Writing to a Vec does not fail, and no record has keys that are not strings.
-        if serde_json::to_writer(&mut self.buffer, record).is_ok() {
-            self.buffer.push(b'\n');
-        }
+            values: Values { columns: &self.columns, values, decoded: self.values == ValuesArg::Decoded },
+        };
+        record(&row, &mut self.buffer);
     }
 
     /// What stands below the rows.
@@ -210,7 +242,7 @@ impl<'o, 'd> Rows<'o, 'd> {
             FormatArg::Csv => {}
             FormatArg::Ndjson => {
                 let draws = self.rows;
-                self.record(&End { ty: "end", draws, condition_unknown: left_out, lost });
+                record(&End { ty: "end", draws, condition_unknown: left_out, lost }, &mut self.buffer);
             }
         }
         self.hand_on(0);
@@ -227,6 +259,13 @@ impl<'o, 'd> Rows<'o, 'd> {
     pub fn flush(&mut self) -> io::Result<()> {
         self.hand_on(0);
         self.out.flush()
+    }
+}
+
+fn record(record: &impl Serialize, out: &mut Vec<u8>) {
+    // Writing to a Vec does not fail, and no record has keys that are not strings.
+    if serde_json::to_writer(&mut *out, record).is_ok() {
+        out.push(b'\n');
     }
 }
 
@@ -256,10 +295,7 @@ fn hex(column: &Selected<'_>, value: u64) -> Hex {
     }
 }
 
-fn value_text(column: &Column<'_>, value: Option<u64>, how: ValuesArg, palette: &Palette, out: &mut Vec<u8>) {
-    let (Some(register), Some(value)) = (&column.register, value) else {
-        return out.extend_from_slice(b"unknown");
-    };
+fn value_text(register: &Selected<'_>, value: u64, how: ValuesArg, palette: &Palette, out: &mut Vec<u8>) {
     match register.ty {
         Some(ty) if how == ValuesArg::Decoded => {
             ty.write(value, &mut Variants::default(), palette, out);
@@ -268,6 +304,29 @@ fn value_text(column: &Column<'_>, value: Option<u64>, how: ValuesArg, palette: 
             let _ = write!(out, "{}{}{}", palette.number, hex(register, value), palette.reset);
         }
     }
+}
+
+/// A decimal number, right of blanks.
+fn number(value: u32, width: usize, out: &mut Vec<u8>) {
+    let mut digits = [b' '; 10];
+    let (mut rest, mut at) = (value, digits.len());
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        at -= 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    let at = at.min(digits.len().saturating_sub(width));
+    out.extend_from_slice(digits.get(at..).unwrap_or_default());
+}
+
+/// A word, left of blanks.
+fn word(word: &str, out: &mut Vec<u8>) {
+    const BLANKS: &[u8; 8] = b"        ";
+    out.extend_from_slice(word.as_bytes());
+    out.extend_from_slice(BLANKS.get(word.len()..).unwrap_or_default());
 }
 
 #[derive(Serialize)]

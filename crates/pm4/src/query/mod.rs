@@ -13,7 +13,7 @@ use crate::{Bin, Draw, Event, Exec, Flow, Once, Registers, Sink, State, TroubleK
 use std::ops::RangeInclusive;
 use unwedge_hw::{Gpu, Selected};
 
-/// A draw, dispatch, blit or working event, and what holds there.
+/// A draw, dispatch, blit or working event, and what holds there. Draws without vertices are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'s> {
     /// The registers.
@@ -96,7 +96,8 @@ impl<V: Visitor> Sink for Draws<'_, V> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         match event {
             Event::Packet(packet) if self.linear || packet.exec != Exec::NotTaken => self.pass.packet(packet),
-            Event::Draw(draw) => {
+            // Draws of nothing only order what is around them.
+            Event::Draw(draw) if draw.count != Some(0) => {
                 let regs = state.current_regs();
                 let pass = self.pass.now(regs);
                 let scene = Scene { regs, draw, submit: self.submit, pass, bin: state.bin };
