@@ -43,7 +43,7 @@ fn conditions_mean_what_they_say() {
     let check = |values: &[(&str, u64)], condition: &str, expected: Truth| {
         assert_eq!(truth(Generation::A6xx, values, condition), expected, "{condition}");
     };
-    let rgba = &[(MRT0, 0x6030), ("GRAS_CL_CNTL", 0x20)];
+    let rgba = &[(MRT0, 0x6030), ("GRAS_CL_CNTL", 0x40)];
     check(rgba, "RB_MRT[0].BUF_INFO.COLOR_FORMAT == FMT6_8_8_8_8_UNORM", True);
     check(rgba, "FMT6_8_8_8_8_UNORM == rb_mrt[0x0].buf_info.color_format", True);
     check(rgba, "RB_MRT[0].BUF_INFO.COLOR_FORMAT != FMT6_8_8_8_8_UNORM", False);
@@ -311,6 +311,19 @@ fn random_conditions_are_what_the_naive_way_says() {
         assert_eq!(seen, 1);
     }
     assert!(known > 300 && unknown > 100, "{known} known, {unknown} unknown");
+}
+
+#[test]
+fn what_only_a_context_switch_runs_changes_nothing() {
+    let amble = cs(Generation::A6xx).regs(0x8820, &[7]).draw(3);
+    let stream = cs(Generation::A6xx)
+        .regs(0x8820, &[1])
+        .op("SET_AMBLE", &[0x1000, 0, amble.dwords.len() as u32])
+        .draw(3);
+    let mut values = Vec::new();
+    let held = memory(&[(0x1000, &amble.dwords)]);
+    ask(Generation::A6xx, &stream.dwords, &held, |scene| values.push(scene.regs.get(0x8820)));
+    assert_eq!(values, [Some(1)]);
 }
 
 #[test]

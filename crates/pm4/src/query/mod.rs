@@ -9,7 +9,7 @@ mod pass;
 pub use expr::{Condition, Expr, ExprError, Mistake, Truth};
 pub use pass::{Pass, PassTracker};
 
-use crate::{Bin, Draw, Event, Exec, Flow, Once, Registers, Sink, State, TroubleKind};
+use crate::{Bin, Draw, Event, Exec, Flow, Once, Registers, Sink, State, StreamKind, TroubleKind};
 use std::ops::RangeInclusive;
 use unwedge_hw::{Gpu, Selected};
 
@@ -106,7 +106,7 @@ impl<V: Visitor> Sink for Draws<'_, V> {
             Event::Enter(stream) if self.once.as_mut().is_some_and(|once| once.repeated(state, stream)) => {
                 return Flow::Skip;
             }
-            Event::Missing(stream) => {
+            Event::Missing(stream) if stream.kind != StreamKind::Amble && stream.claimed > 0 => {
                 self.lost.missing_in_all = self.lost.missing_in_all.saturating_add(1);
                 if self.lost.missing.len() < MISSING_KEPT {
                     self.lost.missing.push((stream.iova.unwrap_or(0), stream.claimed));
