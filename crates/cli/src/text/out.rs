@@ -1,6 +1,7 @@
 //! The writer every listing goes through: one buffer, handed on in large pieces, and number formatting without the
 //! formatting machinery. Never: what the text means.
 
+use super::disasm::{Listings, TEXT_PER_DWORD};
 use std::io::Write;
 
 /// Bytes collected before they are handed on.
@@ -17,6 +18,8 @@ pub struct Text<'o> {
     muted: Option<usize>,
     /// Dwords of code that may still be shown.
     pub(super) code_budget: u64,
+    /// Code that has been shown.
+    pub(super) listings: Listings,
 }
 
 /// Why text is not written any more.
@@ -38,14 +41,15 @@ impl<'o> Text<'o> {
             left: limit,
             end: None,
             muted: None,
-            code_budget: limit / super::disasm::TEXT_PER_DWORD,
+            code_budget: limit / TEXT_PER_DWORD,
+            listings: Listings::default(),
         }
     }
 
     /// Allows so many bytes more.
     pub fn allow(&mut self, bytes: u64) {
         self.left = self.left.saturating_add(bytes);
-        self.code_budget = self.code_budget.saturating_add(bytes / super::disasm::TEXT_PER_DWORD);
+        self.code_budget = self.code_budget.saturating_add(bytes / TEXT_PER_DWORD);
     }
 
     /// The collected bytes, for writers that append by themselves.
