@@ -65,7 +65,7 @@ fn conditions_mean_what_they_say() {
     check(rgba, "RB_MRT[1].BUF_INFO || GRAS_CL_CNTL", True);
     check(rgba, "RB_MRT[1].BUF_INFO == RB_MRT[1].BUF_INFO", Unknown);
     // Attributes of the draw.
-    check(rgba, "draw.kind == draw && draw.count == 3 && draw == 0 && submit == 0", True);
+    check(rgba, "draw.kind == draw && draw.count == 3 && draw.number == 0 && submit == 0", True);
     check(rgba, "draw.primitive == DI_PT_TRILIST", True);
     check(rgba, "pass == gmem", Unknown);
     // Both halves of a 64-bit register; signs; fractions; shader registers.
@@ -117,6 +117,7 @@ fn mistakes_are_told_with_their_place() {
         "FMT6_8_8_8_8_UNORM",
     );
     check("pass == tiling", "tiling", "binning");
+    check("draw == 3", "draw", "draw.number");
     check("draw.kid == draw", "draw.kid", "draw.kind");
     check("GRAS_CL_VPORT[0].XOFFSET & 1", "GRAS_CL_VPORT[0].XOFFSET", "whole numbers");
     check("!RB_CCU_CNTL == 3", "!RB_CCU_CNTL", "true or false");

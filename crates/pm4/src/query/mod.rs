@@ -103,6 +103,8 @@ impl<V: Visitor> Sink for Draws<'_, V> {
                 let scene = Scene { regs, draw, submit: self.submit, pass, bin: state.bin };
                 self.visitor.draw(&scene);
             }
+            // The CP runs these when it switches contexts, not where the stream names them.
+            Event::Enter(stream) if stream.kind == StreamKind::Amble => return Flow::Skip,
             Event::Enter(stream) if self.once.as_mut().is_some_and(|once| once.repeated(state, stream)) => {
                 return Flow::Skip;
             }

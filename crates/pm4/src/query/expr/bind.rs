@@ -266,11 +266,10 @@ impl Expr {
 
     /// A register, field or attribute.
     fn operand<'d>(&self, name: &str, gpu: Gpu<'d>) -> Result<Bound<'d>, Mistake> {
-        let name = if name == "draw" { "draw.number" } else { name };
         if let Some(&(_, attribute)) = ATTRIBUTES.iter().find(|(n, _)| *n == name) {
             return Ok(Bound { names: attribute.names(gpu), ..Bound::int(Step::Attribute(attribute)) });
         }
-        if name.starts_with("draw.") || name.starts_with("bin.") {
+        if matches!(name.split('.').next(), Some("draw" | "bin")) {
             return Err(Mistake::Attribute(ATTRIBUTES.map(|(n, _)| n).join(", ")));
         }
         let mut found = gpu.select(name.strip_prefix('@').unwrap_or(name))?;
