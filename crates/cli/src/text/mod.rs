@@ -3,6 +3,7 @@
 //! Serves `crashdec` and, over captures, `cffdump`. Never: walking, files, deciding what is executed. The layout of the
 //! lines follows what cffdump and crashdec of Mesa 25.0 print, so that scripts made for them keep working.
 
+mod bindless;
 mod descriptors;
 mod disasm;
 mod hex;
@@ -12,6 +13,7 @@ mod names;
 mod out;
 mod packets;
 mod registers;
+mod shown;
 mod summary;
 
 pub use disasm::{Shader, disassemble};
@@ -20,6 +22,7 @@ pub use marker::{Marker, Target};
 pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
+use bindless::BaseRegisters;
 use known::{KnownLayout, KnownRegisters};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -56,6 +59,10 @@ pub struct Options {
     pub ambles: bool,
     /// Show what each shader costs.
     pub stats: bool,
+    /// Show the memory that texture and buffer descriptors point at.
+    pub textures: bool,
+    /// Show the descriptor sets that the bindless base registers point at, before each draw and dispatch.
+    pub bindless: bool,
     /// Show only what belongs to the draw of this number.
     pub draw: Option<i32>,
     /// The escape sequences to use.
@@ -82,6 +89,9 @@ pub struct Lost {
 /// Missing buffers remembered one by one.
 const MISSING_KEPT: usize = 64;
 
+/// Takes the code of a shader, and how cffdump's files of such shaders end (`vo3`, …).
+pub type TakeShader<'t> = &'t mut dyn FnMut(&'static str, Dwords<'_>);
+
 /// Prints the events of a walk.
 pub struct CffText<'t, 'o, 'd> {
     text: &'t mut Text<'o>,
@@ -92,10 +102,15 @@ pub struct CffText<'t, 'o, 'd> {
     marker: Marker,
     layouts: Box<Layouts<'d>>,
     known: Box<KnownRegisters<'d>>,
+    bases: BaseRegisters,
     streams: Vec<Open>,
     carry: Carry<'d>,
     /// Draws shown at each IB level, since the stream of that level began.
     draws: [u32; LEVELS],
+    /// The current packet belongs to a draw that is not the chosen one. What the tools print of it all the same is said
+    /// [`aloud`](CffText::aloud).
+    quiet: bool,
+    shaders: Option<TakeShader<'t>>,
     lost: Lost,
 }
 
@@ -115,8 +130,8 @@ pub struct Carry<'d> {
     scopes: i64,
     /// The low half of an address whose high half is a register of its own (a5xx).
     address_low: u32,
-    /// Modes in which a buffer at an address has been shown.
-    shown: HashMap<u64, u8>,
+    /// Buffers that have been shown.
+    shown: shown::Shown,
     /// Layouts and registers, looked up once for all streams.
     looked_up: Option<(Box<Layouts<'d>>, Box<KnownRegisters<'d>>)>,
 }
@@ -148,6 +163,18 @@ struct Open {
 impl Open {
     fn at(level: usize) -> Open {
         Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
+    }
+}
+
+/// Dwords of memory, which may begin inside one of its own.
+struct Read<'t> {
+    words: Cow<'t, [u32]>,
+    len: usize,
+}
+
+impl Read<'_> {
+    fn dwords(&self) -> Dwords<'_> {
+        Dwords::new(&self.words, self.len)
     }
 }
 
@@ -223,11 +250,19 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             marker,
             layouts,
             known,
+            bases: if options.bindless { BaseRegisters::new(gpu) } else { BaseRegisters::default() },
             streams: vec![Open::at(0)],
             carry,
             draws: [0; LEVELS],
+            quiet: false,
+            shaders: None,
             lost: Lost::default(),
         }
+    }
+
+    /// Hands the shaders that are shown to `take` too.
+    pub fn shaders_to(&mut self, take: TakeShader<'t>) {
+        self.shaders = Some(take);
     }
 
     /// What the listing of the next stream needs, and what could not be shown.
@@ -248,7 +283,18 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         self.gpu.generation().is_64bit()
     }
 
+    /// Text that the tools print whatever draw is chosen.
+    fn aloud<T>(&mut self, say: impl FnOnce(&mut Self) -> T) -> T {
+        self.text.mute(false);
+        let said = say(self);
+        self.text.mute(self.quiet);
+        said
+    }
+
     fn hex(&mut self, dwords: Dwords<'_>, iova: Option<u64>, level: usize) {
+        if self.quiet {
+            return;
+        }
         let highlight =
             self.marker.reached(iova.unwrap_or(0), dwords.len() as u64, self.text, self.options.color());
         hex::rows(self.text, dwords, iova, level, self.is_64bit(), highlight);
@@ -256,9 +302,22 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The dwords at an address, if the dump holds them: at most `n`.
     fn hex_at(&mut self, iova: u64, n: usize, level: usize) {
-        if let Some(dwords) = self.memory_at(iova) {
-            self.hex(dwords.take(n), Some(iova), level);
+        if let Some(read) = self.read_at(iova, n) {
+            self.hex(read.dwords().take(n), Some(iova), level);
         }
+    }
+
+    /// At most `n` dwords from any byte on.
+    fn read_at(&self, iova: u64, n: usize) -> Option<Read<'t>> {
+        let dwords = self.memory_at(iova)?;
+        let shift = (iova & 3) as u32 * 8;
+        if shift == 0 {
+            return Some(Read { words: dwords.take(n).stored().into(), len: dwords.len().min(n) });
+        }
+        let stored = dwords.take(n.saturating_add(1)).stored();
+        let above = stored.iter().skip(1).copied().chain([0]);
+        let words = stored.iter().zip(above).map(|(low, high)| low >> shift | high << (32 - shift));
+        Some(Read { words: words.take(n).collect(), len: dwords.len().min(n) })
     }
 
     fn memory_at(&self, iova: u64) -> Option<Dwords<'t>> {
@@ -267,6 +326,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The payload's layout, one line per field group.
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
+        if self.quiet {
+            return;
+        }
         let Carry { variants, .. } = &mut self.carry;
         let known = self.layouts.others.entry(layout.name()).or_insert_with(|| KnownLayout::new(layout));
         known.write(dwords, level, &self.options.palette, variants, self.text);
@@ -277,18 +339,25 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         if !self.options.once || !matches!(stream.kind, StreamKind::Indirect) {
             return false;
         }
-        let Some(iova) = stream.iova.filter(|&iova| iova != 0) else { return false };
-        let modes = state.modes();
-        let shown = self.carry.shown.entry(iova).or_default();
-        let repeated = *shown & modes == modes;
-        *shown |= modes;
-        repeated
+        let Some(buffer) = stream.iova.and_then(|iova| self.memory.find(iova)) else { return false };
+        let offset = stream.iova.unwrap_or(0).wrapping_sub(buffer.iova);
+        self.carry.shown.again(buffer.iova, offset, state.modes())
     }
 
     /// Shows what belongs to the chosen draw only.
     fn choose(&mut self, state: &State) {
         if let Some(draw) = self.options.draw {
-            self.text.mute(i64::from(draw) != i64::from(state.draws));
+            self.quiet = i64::from(draw) != i64::from(state.draws);
+            self.text.mute(self.quiet);
+        }
+    }
+
+    /// The stream is not walked: it has been shown, or the tools show it only where they show its packet.
+    fn skipped(&mut self, state: &State, stream: &Stream<'_>) -> bool {
+        match stream.kind {
+            StreamKind::Amble => !self.options.ambles,
+            StreamKind::Mode | StreamKind::Embedded => self.quiet,
+            _ => self.repeated(state, stream),
         }
     }
 
@@ -390,7 +459,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
                     .str(" (")
                     .hex(u64::from(opcode), 2);
                 self.text.str(") (").dec(u64::from(count) + 1).str(" dwords)").end();
-                if let Some(layout) = layout {
+                if let Some(layout) = layout.filter(|_| !self.quiet) {
                     layout.write(packet.payload, level + 2, palette, &mut self.carry.variants, self.text);
                 }
                 self.operation(state, packet, level + 1);
@@ -447,10 +516,7 @@ impl Sink for CffText<'_, '_, '_> {
             return Flow::Skip;
         }
         match event {
-            Event::Enter(stream) if stream.kind == StreamKind::Amble && !self.options.ambles => {
-                return Flow::Skip;
-            }
-            Event::Enter(stream) if self.repeated(state, stream) => return Flow::Skip,
+            Event::Enter(stream) if self.skipped(state, stream) => return Flow::Skip,
             Event::Packet(packet) => {
                 self.choose(state);
                 self.packet(state, packet);
@@ -466,7 +532,12 @@ impl Sink for CffText<'_, '_, '_> {
             }
             Event::LoadState(load) => self.load_state(load),
             Event::Draw(draw) => self.draw(state, draw),
-            Event::Trouble(trouble) => self.trouble(trouble),
+            Event::Trouble(trouble) => {
+                if matches!(trouble.kind, TroubleKind::BadHeader { .. }) {
+                    self.choose(state);
+                }
+                self.aloud(|this| this.trouble(trouble));
+            }
         }
         Flow::Continue
     }

@@ -46,6 +46,11 @@ impl<'o> Text<'o> {
         }
     }
 
+    /// Counts so many bytes of work as if they were text.
+    pub fn charge(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
     /// Allows so many bytes more.
     pub fn allow(&mut self, bytes: u64) {
         self.left = self.left.saturating_add(bytes);
@@ -57,8 +62,9 @@ impl<'o> Text<'o> {
         &mut self.buffer
     }
 
-    /// From here on, text is thrown away (or again kept).
-    pub fn mute(&mut self, mute: bool) {
+    /// From here on, text is thrown away (or again kept). Returns whether it was before.
+    pub fn mute(&mut self, mute: bool) -> bool {
+        let before = self.muted.is_some();
         match (mute, self.muted) {
             (true, None) => self.muted = Some(self.buffer.len()),
             (false, Some(from)) => {
@@ -67,6 +73,7 @@ impl<'o> Text<'o> {
             }
             _ => {}
         }
+        before
     }
 
     /// Appends text.

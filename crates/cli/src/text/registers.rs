@@ -3,7 +3,7 @@
 use super::{CffText, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
 use unwedge_hw::{Gpu, Palette, Reg, Registers, Space, Variants};
-use unwedge_pm4::{Op, State};
+use unwedge_pm4::{Op, Stage, State};
 
 /// Dwords shown of memory that a register points at.
 const POINTED_AT: usize = 64;
@@ -76,7 +76,7 @@ pub enum Half {
 impl Half {
     pub(super) fn of(entry: Option<Reg<'_>>) -> Half {
         let Some(name) = entry.filter(|entry| entry.width() == 64).map(Reg::name) else { return Half::Whole };
-        match name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
+        match is_half(name, "_HI") {
             true => Half::LoneHigh,
             false => Half::Low,
         }
@@ -101,14 +101,14 @@ impl Address {
         let Some(entry) = gpu.reg(reg) else { return Address::No };
         let Some(ty) = entry.ty() else { return Address::No };
         let ends = |reg: Option<u32>, suffix: &str| {
-            reg.and_then(|r| gpu.reg(r)).is_some_and(|r| r.name().ends_with(suffix))
+            reg.and_then(|r| gpu.reg(r)).is_some_and(|r| is_half(r.name(), suffix))
         };
         match gpu.generation() {
             Generation::A6xx | Generation::A7xx if ty.is_address() => Address::Whole,
-            Generation::A5xx if entry.name().ends_with("_HI") && ends(reg.checked_sub(1), "_LO") => {
+            Generation::A5xx if is_half(entry.name(), "_HI") && ends(reg.checked_sub(1), "_LO") => {
                 Address::High
             }
-            Generation::A5xx if entry.name().ends_with("_LO") && ends(reg.checked_add(1), "_HI") => {
+            Generation::A5xx if is_half(entry.name(), "_LO") && ends(reg.checked_add(1), "_HI") => {
                 Address::Low
             }
             _ => Address::No,
@@ -124,6 +124,11 @@ impl Address {
             Address::High => pair.value << 32 | u64::from(other(pair.reg.wrapping_sub(1))),
         }
     }
+}
+
+/// A name ends in `suffix`; one that has it inside too does not count.
+fn is_half(name: &str, suffix: &str) -> bool {
+    name.find(suffix).is_some_and(|at| at + suffix.len() == name.len())
 }
 
 /// Prints register values.
@@ -194,12 +199,12 @@ pub enum Beside {
     Low,
     /// Memory at the address whose high half this is.
     MemoryHigh,
-    /// The shader at the 32-bit address.
-    Code,
-    /// The shader at the 64-bit address.
-    Code64,
-    /// The shader at the address whose high half this is.
-    CodeHigh,
+    /// The stage's shader at the 32-bit address.
+    Code(Stage),
+    /// The stage's shader at the 64-bit address.
+    Code64(Stage),
+    /// The stage's shader at the address whose high half this is.
+    CodeHigh(Stage),
     /// Samplers at the address whose high half this is; how many, another register says.
     Samplers { count: u32 },
     /// Texture descriptors at the address whose high half this is.
@@ -238,39 +243,39 @@ impl Special {
                 for name in ["VSC_SIZE_ADDRESS", "TPL1_TP_FS_BORDER_COLOR_BASE_ADDR"] {
                     add(name.to_owned(), Beside::Memory);
                 }
-                for stage in ["VS", "FS"] {
-                    add(format!("SP_{stage}_PVT_MEM_ADDR_REG"), Beside::Memory);
-                    add(format!("SP_{stage}_OBJ_START_REG"), Beside::Code);
+                for (name, stage) in STAGES.into_iter().filter(|(name, _)| ["VS", "FS"].contains(name)) {
+                    add(format!("SP_{name}_PVT_MEM_ADDR_REG"), Beside::Memory);
+                    add(format!("SP_{name}_OBJ_START_REG"), Beside::Code(stage));
                 }
             }
             Generation::A4xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_PVT_MEM_ADDR"), Beside::Memory);
-                    add(format!("SP_{stage}_OBJ_START"), Beside::Code);
-                    if stage != "CS" {
-                        add(format!("TPL1_TP_{stage}_BORDER_COLOR_BASE_ADDR"), Beside::Memory);
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_PVT_MEM_ADDR"), Beside::Memory);
+                    add(format!("SP_{name}_OBJ_START"), Beside::Code(stage));
+                    if stage != Stage::Compute {
+                        add(format!("TPL1_TP_{name}_BORDER_COLOR_BASE_ADDR"), Beside::Memory);
                     }
                 }
             }
             Generation::A5xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_OBJ_START_LO"), Beside::Low);
-                    add(format!("SP_{stage}_OBJ_START_HI"), Beside::CodeHigh);
-                    let count = gpu.reg_offset(&format!("TPL1_{stage}_TEX_COUNT")).unwrap_or(0);
-                    add(format!("TPL1_{stage}_TEX_CONST_LO"), Beside::Low);
-                    add(format!("TPL1_{stage}_TEX_CONST_HI"), Beside::Textures { count });
-                    add(format!("TPL1_{stage}_TEX_SAMP_LO"), Beside::Low);
-                    add(format!("TPL1_{stage}_TEX_SAMP_HI"), Beside::Samplers { count });
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_OBJ_START_LO"), Beside::Low);
+                    add(format!("SP_{name}_OBJ_START_HI"), Beside::CodeHigh(stage));
+                    let count = gpu.reg_offset(&format!("TPL1_{name}_TEX_COUNT")).unwrap_or(0);
+                    add(format!("TPL1_{name}_TEX_CONST_LO"), Beside::Low);
+                    add(format!("TPL1_{name}_TEX_CONST_HI"), Beside::Textures { count });
+                    add(format!("TPL1_{name}_TEX_SAMP_LO"), Beside::Low);
+                    add(format!("TPL1_{name}_TEX_SAMP_HI"), Beside::Samplers { count });
                 }
                 add("TPL1_TP_BORDER_COLOR_BASE_ADDR_LO".to_owned(), Beside::Low);
                 add("TPL1_TP_BORDER_COLOR_BASE_ADDR_HI".to_owned(), Beside::MemoryHigh);
             }
             Generation::A6xx | Generation::A7xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_OBJ_START"), Beside::Code64);
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_OBJ_START"), Beside::Code64(stage));
                     if generation == Generation::A6xx {
-                        add(format!("SP_{stage}_TEX_CONST"), Beside::Memory64);
-                        add(format!("SP_{stage}_TEX_SAMP"), Beside::Memory64);
+                        add(format!("SP_{name}_TEX_CONST"), Beside::Memory64);
+                        add(format!("SP_{name}_TEX_SAMP"), Beside::Memory64);
                     }
                 }
             }
@@ -288,7 +293,14 @@ impl Special {
 }
 
 /// Shader stages as register names have them.
-const STAGES: [&str; 6] = ["VS", "HS", "DS", "GS", "FS", "CS"];
+const STAGES: [(&str, Stage); 6] = [
+    ("VS", Stage::Vertex),
+    ("HS", Stage::TessControl),
+    ("DS", Stage::TessEval),
+    ("GS", Stage::Geometry),
+    ("FS", Stage::Fragment),
+    ("CS", Stage::Compute),
+];
 
 impl CffText<'_, '_, '_> {
     /// A register write of the current packet.
@@ -305,12 +317,15 @@ impl CffText<'_, '_, '_> {
             return;
         }
         let Some(open) = self.streams.last_mut() else { return };
-        if !open.pair.push_half(|| self.known.facts(reg).half, reg, value, self.text) {
+        self.text.mute(false);
+        let complete = open.pair.push_half(|| self.known.facts(reg).half, reg, value, self.text);
+        self.text.mute(self.quiet);
+        if !complete {
             return;
         }
         let pair = open.pair;
         let whole = matches!(op, Op::ContextRegBunch | Op::ContextRegBunch2 | Op::NonContextRegBunch);
-        self.register(state, pair, level, !self.options.summary || whole, false);
+        self.register(state, pair, level, (!self.options.summary || whole) && !self.quiet, false);
     }
 
     /// A complete register value, and what belongs beside it. Registers that are not `shown` still set the low half of
@@ -347,9 +362,9 @@ impl CffText<'_, '_, '_> {
             Beside::Memory => self.hex_at(dword, POINTED_AT, level + 1),
             Beside::Memory64 => self.hex_at(pair.value, POINTED_AT, level + 1),
             Beside::MemoryHigh => self.hex_at(joined, POINTED_AT, level + 1),
-            Beside::Code => self.code_at(dword, level),
-            Beside::Code64 => self.code_at(pair.value, level),
-            Beside::CodeHigh => self.code_at(joined, level),
+            Beside::Code(stage) => self.code_at(dword, stage, level),
+            Beside::Code64(stage) => self.code_at(pair.value, stage, level),
+            Beside::CodeHigh(stage) => self.code_at(joined, stage, level),
         }
     }
 
@@ -365,9 +380,10 @@ impl CffText<'_, '_, '_> {
         self.text.end();
     }
 
-    fn code_at(&mut self, iova: u64, level: usize) {
+    fn code_at(&mut self, iova: u64, stage: Stage, level: usize) {
         let iova = iova & !0xf;
         if let Some(code) = self.memory_at(iova) {
+            self.hand_on_ir3(Some(stage), code);
             self.hex(code.take(POINTED_AT), Some(iova), level + 1);
             disassemble(
                 self.text,

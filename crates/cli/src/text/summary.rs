@@ -8,12 +8,16 @@ impl CffText<'_, '_, '_> {
     /// A draw, dispatch, blit or working event: its registers.
     pub(super) fn draw(&mut self, state: &State, draw: &Draw<'_>) {
         let level = self.level() + 1;
+        if !draw.summary || self.quiet {
+            return;
+        }
         if draw.kind == DrawKind::Event {
             self.modes(level);
         }
-        if draw.summary {
-            self.registers_at_draw(state, draw, level);
+        if self.options.bindless {
+            self.bindless(state, draw, level);
         }
+        self.registers_at_draw(state, draw, level);
     }
 
     /// The render mode, the thread, and whether IB2s are skipped (a5xx on).
