@@ -183,6 +183,9 @@ impl Live {
         let size = u64::from(size).min(payload.len() as u64);
         let contents = dwords(payload, size as usize);
         let buffer = Buffer { iova, size, contents: Some(contents), name: String::new() };
+        if self.is_part(&buffer) {
+            return Step::Buffer;
+        }
         if let Some(replaced) = self.fresh.remove(&iova) {
             self.held = self.held.saturating_sub(cost(&replaced));
         }
@@ -194,6 +197,15 @@ impl Live {
         self.held = held;
         self.fresh.insert(iova, buffer);
         Step::Buffer
+    }
+
+    /// Kernels dump the command streams of a submit beside the buffers they lie in: such a part adds nothing.
+    fn is_part(&self, buffer: &Buffer) -> bool {
+        let below = self.fresh.range(..=buffer.iova).next_back().map(|(_, below)| below);
+        let whole = below.filter(|below| below.contains(buffer.iova)).or(self.memory.find(buffer.iova));
+        whole.is_some_and(|whole| {
+            whole.iova < buffer.iova && buffer.end() <= whole.end() && same(whole, buffer)
+        })
     }
 
     /// Makes the buffers since the last submit part of the memory, in the place of those that had their addresses.
@@ -209,6 +221,13 @@ impl Live {
         self.held = all.iter().map(cost).fold(0, u64::saturating_add);
         self.memory = all.into_iter().collect();
     }
+}
+
+/// A buffer holds what `part` does, where that lies.
+fn same(whole: &Buffer, part: &Buffer) -> bool {
+    let len = part.size.div_ceil(4) as usize;
+    let [there, here] = [whole, part].map(|buffer| buffer.dwords_at(part.iova).unwrap_or_default());
+    there.take(len).iter().eq(here.take(len).iter())
 }
 
 /// What holding a buffer counts for, in bytes.
@@ -295,6 +314,25 @@ mod tests {
         });
         assert_eq!((live.memory().read(0x1000), live.memory().buffers().len()), (Some(4), 2));
         assert!(live.diagnostics().is_empty());
+    }
+
+    #[test]
+    fn a_part_of_a_buffer_is_no_buffer_of_its_own() {
+        let mut live = Live::new();
+        let whole = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
+        steps(&mut live, |w| {
+            buffer(w, 0x1000, 12, &whole);
+            buffer(w, 0x1004, 4, &[2, 0, 0, 0]);
+            submit(w, 0x1004);
+        });
+        assert_eq!(live.memory().find(0x1004).map(|found| found.iova), Some(0x1000));
+        steps(&mut live, |w| {
+            buffer(w, 0x1000, 12, &whole);
+            buffer(w, 0x1008, 4, &[4, 0, 0, 0]);
+            submit(w, 0x1000);
+        });
+        let read = [0x1004, 0x1008].map(|iova| live.memory().read(iova));
+        assert_eq!(read, [Some(2), Some(4)], "what differs counts");
     }
 
     #[test]

@@ -48,9 +48,11 @@ impl CffText<'_, '_, '_> {
 pub const TEXT_PER_DWORD: u64 = 64;
 /// Dwords shown of one shader. Shaders of real programs are far shorter; what lies behind them may be a whole buffer of
 /// zeros.
-const LONGEST: usize = 1 << 15;
+const LONGEST: usize = 1 << 20;
+/// Dwords looked at cost as much as one that is shown.
+const LOOKED_AT: u64 = 16;
 
-/// Shows a shader, with its words.
+/// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
     text: &mut Text<'_>,
     code: Dwords<'_>,
@@ -60,18 +62,25 @@ pub fn disassemble(
 ) {
     let cut = code.len() > LONGEST;
     let code = code.take(LONGEST);
-    let Some(budget) = text.code_budget.checked_sub(code.len() as u64) else {
+    let Some(budget) = text.code_budget.checked_sub(1 + code.len() as u64 / LOOKED_AT) else {
         text.level(level).str("; not shown: too much code in all").end();
         return;
     };
-    text.code_budget = budget;
-    listing(text, code, shader, generation, level);
-    if cut {
+    let shown = listing(text, code, shader, generation, level);
+    text.code_budget = budget.saturating_sub(shown as u64);
+    if cut && shown == code.len() {
         text.level(level).str("; the rest is not shown: too long for a shader").end();
     }
 }
 
-fn listing(text: &mut Text<'_>, code: Dwords<'_>, shader: Shader, generation: Generation, level: usize) {
+/// Returns how many dwords were shown.
+fn listing(
+    text: &mut Text<'_>,
+    code: Dwords<'_>,
+    shader: Shader,
+    generation: Generation,
+    level: usize,
+) -> usize {
     let stage = match shader {
         Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
@@ -82,11 +91,12 @@ fn listing(text: &mut Text<'_>, code: Dwords<'_>, shader: Shader, generation: Ge
                 ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, text.buffer());
             }
             text.bytes(b"");
-            return;
+            return 2 * listed;
         }
         Shader::Ir2Vertex => ir2::Stage::Vertex,
         Shader::Ir2Fragment => ir2::Stage::Fragment,
     };
     let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
     text.bytes(ir2::listing(code, &how).as_bytes());
+    code.len()
 }
