@@ -32,6 +32,19 @@ fn capture(gpu_id: u32, buffers: &[(u64, &[u32])]) -> Vec<u8> {
     writer.into_inner()
 }
 
+/// A capture with such identities and one submit of a register write.
+fn identified(ids: &[(SectionKind, &[u8])]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new());
+    for (kind, id) in ids {
+        writer.section(*kind, id).unwrap();
+    }
+    let bytes: Vec<u8> = pkt4(0xb310, &[7]).iter().flat_map(|word| word.to_le_bytes()).collect();
+    writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: 8 }, true).unwrap();
+    writer.section(SectionKind::BufferContents, &bytes).unwrap();
+    writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1000, size: 2 }, true).unwrap();
+    writer.into_inner()
+}
+
 /// What is listed of the submit: what stands between the rules.
 fn listed_in(folder: &Path, args: &[&str], capture: &[u8]) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
@@ -246,4 +259,31 @@ fn a_buffer_with_very_many_places_is_shown_again() {
     };
     assert_eq!(nops(&calls(255)), 255);
     assert_eq!(nops(&calls(256)), 512);
+}
+
+#[test]
+fn the_gpu_is_what_its_ids_say() {
+    let gpu = |id: u32| id.to_le_bytes();
+    let chip = |id: u64| id.to_le_bytes();
+    let heads = |ids: &[(SectionKind, &[u8])]| {
+        let text = listed_in(Path::new("."), &[], &identified(ids));
+        let (head, rest) = text.split_once(RULE).expect("a submit");
+        let name = rest.lines().find_map(|line| line.trim().strip_prefix("write ")).expect("a write");
+        (head.to_owned(), name.to_owned())
+    };
+    use SectionKind::{ChipId, GpuId};
+    // Of a known number the chip id says no more.
+    let known = heads(&[(GpuId, &gpu(630)), (ChipId, &chip(0x6030001))]);
+    assert_eq!(known.0, "gpu_id: 630\n");
+    // Of others it does.
+    let other = heads(&[(GpuId, &gpu(730)), (ChipId, &chip(0x7030001))]);
+    assert_eq!(other.0, "gpu_id: 730\nchip_id: 0x7030001\n");
+    let none = heads(&[(GpuId, &gpu(0)), (ChipId, &chip(0xffff_4305_1401))]);
+    assert_eq!(none.0, "chip_id: 0xffff43051401\n");
+    assert_eq!(other.1, none.1);
+    assert_ne!(other.1, known.1);
+    let a702 = heads(&[(GpuId, &gpu(0)), (ChipId, &chip(0x7000200))]);
+    assert_eq!(a702.1, known.1);
+    // Repeated with each submit, a number that is in no table is said once.
+    assert_eq!(heads(&[(GpuId, &gpu(731)), (GpuId, &gpu(731))]).0, "gpu_id: 731\n");
 }

@@ -194,11 +194,17 @@ impl<'d> CffText<'_, '_, 'd> {
         }
         let dword = |i| descriptor.get(i).unwrap_or(0);
         let address = |i| u64::from(dword(i)) | u64::from(dword(i + 1) & 0x1_ffff) << 32;
-        match target {
-            Target::None => {}
-            Target::Near(i) => self.hex_at(u64::from(dword(i) & !0x1f), NEAR, level),
-            Target::Whole(i) => self.hex_at(address(i), usize::MAX, level),
-            Target::Counted => self.hex_at(address(0), 4 * (dword(1) >> 17) as usize, level),
+        let (iova, dwords) = match target {
+            Target::None => return,
+            Target::Near(i) => (u64::from(dword(i) & !0x1f), NEAR),
+            Target::Whole(i) => (address(i), usize::MAX),
+            Target::Counted => (address(0), 4 * (dword(1) >> 17) as usize),
+        };
+        if let Some(there) = self.memory_at(iova) {
+            let there = there.take(dwords);
+            // Zeros make no text, but have to be looked at.
+            self.text.charge(there.stored().len() as u64);
+            self.hex(there, Some(iova), level);
         }
     }
 }
