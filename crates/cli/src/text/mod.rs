@@ -6,6 +6,7 @@
 mod descriptors;
 mod disasm;
 mod hex;
+mod known;
 mod marker;
 mod names;
 mod out;
@@ -19,7 +20,7 @@ pub use marker::{Marker, Target};
 pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
-use crate::text::registers::Special;
+use known::KnownRegisters;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
@@ -89,8 +90,8 @@ pub struct CffText<'t, 'o, 'd> {
     options: Options,
     /// Where the command processor stopped.
     marker: Marker,
-    layouts: Layouts<'d>,
-    special: Special,
+    layouts: Box<Layouts<'d>>,
+    known: Box<KnownRegisters<'d>>,
     streams: Vec<Open>,
     carry: Carry<'d>,
     /// Draws shown at each IB level, since the stream of that level began.
@@ -116,6 +117,8 @@ pub struct Carry<'d> {
     address_low: u32,
     /// Modes in which a buffer at an address has been shown.
     shown: HashMap<u64, u8>,
+    /// Layouts and registers, looked up once for all streams.
+    looked_up: Option<(Box<Layouts<'d>>, Box<KnownRegisters<'d>>)>,
 }
 
 impl Carry<'_> {
@@ -207,16 +210,20 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         memory: &'t Memory,
         options: Options,
         marker: Marker,
-        carry: Carry<'d>,
+        mut carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
+        let looked_up = carry.looked_up.take().filter(|(_, known)| known.fits(gpu, &options.palette));
+        let (layouts, known) = looked_up.unwrap_or_else(|| {
+            (Box::new(Layouts::new(gpu)), Box::new(KnownRegisters::new(gpu, options.palette)))
+        });
         CffText {
             text,
             gpu,
             memory,
             options,
             marker,
-            layouts: Layouts::new(gpu),
-            special: Special::new(gpu),
+            layouts,
+            known,
             streams: vec![Open::at(0)],
             carry,
             draws: [0; LEVELS],
@@ -225,7 +232,8 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     /// What the listing of the next stream needs, and what could not be shown.
-    pub fn finish(self) -> (Carry<'d>, Lost) {
+    pub fn finish(mut self) -> (Carry<'d>, Lost) {
+        self.carry.looked_up = Some((self.layouts, self.known));
         (self.carry, self.lost)
     }
 
@@ -386,7 +394,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
                 self.text.level(level + 1).str("write ");
-                names::write_at(self.space(), reg, &self.options.palette, self.text);
+                self.known.write_name(reg, self.text);
                 self.text.str(" (").hex(u64::from(reg), 4).str(")").end();
             }
             Header::Registers { .. } => {}
