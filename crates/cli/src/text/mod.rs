@@ -7,6 +7,7 @@ mod bindless;
 mod descriptors;
 mod disasm;
 mod hex;
+mod known;
 mod marker;
 mod names;
 mod out;
@@ -22,7 +23,7 @@ pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
 use crate::text::bindless::BaseRegisters;
-use crate::text::registers::Special;
+use known::KnownRegisters;
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
@@ -98,8 +99,8 @@ pub struct CffText<'t, 'o, 'd> {
     options: Options,
     /// Where the command processor stopped.
     marker: Marker,
-    layouts: Layouts<'d>,
-    special: Special,
+    layouts: Box<Layouts<'d>>,
+    known: Box<KnownRegisters<'d>>,
     bases: BaseRegisters,
     streams: Vec<Open>,
     carry: Carry<'d>,
@@ -130,6 +131,8 @@ pub struct Carry<'d> {
     address_low: u32,
     /// Buffers that have been shown.
     shown: shown::Shown,
+    /// Layouts and registers, looked up once for all streams.
+    looked_up: Option<(Box<Layouts<'d>>, Box<KnownRegisters<'d>>)>,
 }
 
 impl Carry<'_> {
@@ -221,16 +224,20 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         memory: &'t Memory,
         options: Options,
         marker: Marker,
-        carry: Carry<'d>,
+        mut carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
+        let looked_up = carry.looked_up.take().filter(|(_, known)| known.fits(gpu, &options.palette));
+        let (layouts, known) = looked_up.unwrap_or_else(|| {
+            (Box::new(Layouts::new(gpu)), Box::new(KnownRegisters::new(gpu, options.palette)))
+        });
         CffText {
             text,
             gpu,
             memory,
             options,
             marker,
-            layouts: Layouts::new(gpu),
-            special: Special::new(gpu),
+            layouts,
+            known,
             bases: if options.bindless { BaseRegisters::new(gpu) } else { BaseRegisters::default() },
             streams: vec![Open::at(0)],
             carry,
@@ -247,7 +254,8 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     /// What the listing of the next stream needs, and what could not be shown.
-    pub fn finish(self) -> (Carry<'d>, Lost) {
+    pub fn finish(mut self) -> (Carry<'d>, Lost) {
+        self.carry.looked_up = Some((self.layouts, self.known));
         (self.carry, self.lost)
     }
 
@@ -429,7 +437,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
                 self.text.level(level + 1).str("write ");
-                names::write_at(self.space(), reg, &self.options.palette, self.text);
+                self.known.write_name(reg, self.text);
                 self.text.str(" (").hex(u64::from(reg), 4).str(")").end();
             }
             Header::Registers { .. } => {}

@@ -2,7 +2,7 @@
 
 use super::{CffText, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
-use unwedge_hw::{Gpu, Palette, Registers, Space, Variants};
+use unwedge_hw::{Gpu, Palette, Reg, Registers, Space, Variants};
 use unwedge_pm4::{Op, Stage, State};
 
 /// Dwords shown of memory that a register points at.
@@ -27,6 +27,17 @@ impl Pair {
 
     /// Takes a dword. Returns whether `reg` and `value` are complete. Says when a half is missing.
     pub fn push(&mut self, space: Registers<'_>, reg: u32, dword: u32, text: &mut Text<'_>) -> bool {
+        self.push_half(|| Half::of(space.at(reg)), reg, dword, text)
+    }
+
+    /// The same; `half` says which dword of a register this is if it comes first.
+    pub(super) fn push_half(
+        &mut self,
+        half: impl FnOnce() -> Half,
+        reg: u32,
+        dword: u32,
+        text: &mut Text<'_>,
+    ) -> bool {
         if std::mem::take(&mut self.waiting) {
             if reg == self.reg.wrapping_add(1) {
                 self.value |= u64::from(dword) << 32;
@@ -37,20 +48,81 @@ impl Pair {
             return true;
         }
         (self.reg, self.value) = (reg, u64::from(dword));
-        if let Some(entry) = space.at(reg)
-            && entry.width() == 64
-        {
-            let name = entry.name();
-            if name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
+        match half() {
+            Half::Whole => {}
+            Half::Low => self.waiting = true,
+            Half::LoneHigh => {
                 text.str("WARNING: 64b discontinuity (no _LO dword for ")
                     .hex(u64::from(reg), 1)
                     .str(")")
                     .end();
-            } else {
-                self.waiting = true;
             }
         }
         !self.waiting
+    }
+}
+
+/// Which dword of a register one is that comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The only one.
+    Whole,
+    /// The low one of two.
+    Low,
+    /// The high one of two, by its name.
+    LoneHigh,
+}
+
+impl Half {
+    pub(super) fn of(entry: Option<Reg<'_>>) -> Half {
+        let Some(name) = entry.filter(|entry| entry.width() == 64).map(Reg::name) else { return Half::Whole };
+        match name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
+            true => Half::LoneHigh,
+            false => Half::Low,
+        }
+    }
+}
+
+/// How a register's value is an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// It is none.
+    No,
+    /// As it is.
+    Whole,
+    /// Its low half; the next register is the high one.
+    Low,
+    /// Its high half; the register before is the low one.
+    High,
+}
+
+impl Address {
+    pub(super) fn of(gpu: Gpu<'_>, reg: u32) -> Address {
+        let Some(entry) = gpu.reg(reg) else { return Address::No };
+        let Some(ty) = entry.ty() else { return Address::No };
+        let ends = |reg: Option<u32>, suffix: &str| {
+            reg.and_then(|r| gpu.reg(r)).is_some_and(|r| r.name().ends_with(suffix))
+        };
+        match gpu.generation() {
+            Generation::A6xx | Generation::A7xx if ty.is_address() => Address::Whole,
+            Generation::A5xx if entry.name().ends_with("_HI") && ends(reg.checked_sub(1), "_LO") => {
+                Address::High
+            }
+            Generation::A5xx if entry.name().ends_with("_LO") && ends(reg.checked_add(1), "_HI") => {
+                Address::Low
+            }
+            _ => Address::No,
+        }
+    }
+
+    /// The address; `other` gives the value of the other half. 0 when it is none.
+    fn join(self, pair: Pair, other: impl Fn(u32) -> u32) -> u64 {
+        match self {
+            Address::No => 0,
+            Address::Whole => pair.value,
+            Address::Low => u64::from(other(pair.reg.wrapping_add(1))) << 32 | pair.value,
+            Address::High => pair.value << 32 | u64::from(other(pair.reg.wrapping_sub(1))),
+        }
     }
 }
 
@@ -94,43 +166,24 @@ impl RegisterPrinter<'_, '_> {
     ) {
         text.level(level);
         self.plain(self.gpu.space(Space::Gpu), pair, variants, text);
-        let iova = self.address(pair, other);
-        if iova != 0
-            && let Some(buffer) = self.memory.find(iova)
-        {
-            text.str("\t\tbase=").hex(buffer.iova, 1).str(", offset=").dec(iova.wrapping_sub(buffer.iova));
-            text.str(", size=").dec(buffer.size);
-        }
+        base(self.memory, Address::of(self.gpu, pair.reg).join(pair, other), text);
         text.end();
     }
+}
 
-    /// The address that a register holds; 0 when it holds none.
-    fn address(&self, pair: Pair, other: impl Fn(u32) -> u32) -> u64 {
-        let Some(entry) = self.gpu.reg(pair.reg) else { return 0 };
-        let Some(ty) = entry.ty() else { return 0 };
-        match self.gpu.generation() {
-            Generation::A6xx | Generation::A7xx if ty.is_address() => pair.value,
-            Generation::A5xx => {
-                let half = |reg: Option<u32>, suffix: &str| {
-                    reg.and_then(|r| self.gpu.reg(r)).is_some_and(|r| r.name().ends_with(suffix))
-                };
-                let (below, above) = (pair.reg.checked_sub(1), pair.reg.checked_add(1));
-                if entry.name().ends_with("_HI") && half(below, "_LO") {
-                    pair.value << 32 | u64::from(below.map_or(0, other))
-                } else if entry.name().ends_with("_LO") && half(above, "_HI") {
-                    u64::from(above.map_or(0, other)) << 32 | pair.value
-                } else {
-                    0
-                }
-            }
-            _ => 0,
-        }
+/// In which buffer an address lies.
+fn base(memory: &Memory, iova: u64, text: &mut Text<'_>) {
+    if iova != 0
+        && let Some(buffer) = memory.find(iova)
+    {
+        text.str("\t\tbase=").hex(buffer.iova, 1).str(", offset=").dec(iova.wrapping_sub(buffer.iova));
+        text.str(", size=").dec(buffer.size);
     }
 }
 
 /// What is shown beside a register's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+pub enum Beside {
     /// The four scratch registers that drivers keep their markers in.
     Scratch,
     /// Memory at the 32-bit address.
@@ -157,7 +210,7 @@ enum Beside {
 pub struct Special {
     registers: Vec<(u32, Beside)>,
     /// The first of eight scratch registers.
-    scratch: Option<u32>,
+    pub(super) scratch: Option<u32>,
 }
 
 impl Special {
@@ -228,7 +281,7 @@ impl Special {
         Special { registers, scratch }
     }
 
-    fn beside(&self, reg: u32) -> Option<Beside> {
+    pub(super) fn beside(&self, reg: u32) -> Option<Beside> {
         let at = self.registers.binary_search_by_key(&reg, |&(offset, _)| offset).ok()?;
         self.registers.get(at).map(|&(_, beside)| beside)
     }
@@ -247,22 +300,20 @@ const STAGES: [(&str, Stage); 6] = [
 impl CffText<'_, '_, '_> {
     /// A register write of the current packet.
     pub(super) fn write(&mut self, state: &State, reg: u32, value: u32) {
-        let palette = self.options.palette;
         let Some(open) = self.streams.last_mut() else { return };
         let (op, plain, level) = (open.op, open.plain, open.level + 2);
         let banked = (0x2000..0x2400).contains(&reg);
         if self.carry.needs_wfi && !banked && (plain || op == Op::SetConstant) {
             self.text.str("NEEDS WFI: ");
-            names::write_at(self.space(), reg, &palette, self.text);
+            self.known.write_name(reg, self.text);
             self.text.str(" (").hex(u64::from(reg), 1).str(")").end();
         }
         if op == Op::RegRmw {
             return;
         }
-        let space = self.space();
         let Some(open) = self.streams.last_mut() else { return };
         self.text.mute(false);
-        let complete = open.pair.push(space, reg, value, self.text);
+        let complete = open.pair.push_half(|| self.known.half(reg), reg, value, self.text);
         self.text.mute(self.quiet);
         if !complete {
             return;
@@ -283,11 +334,13 @@ impl CffText<'_, '_, '_> {
         in_summary: bool,
     ) {
         if shown {
-            let printer =
-                RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
-            printer.line(pair, level, |reg| state.regs.raw(reg), &mut self.carry.variants, self.text);
+            self.text.level(level);
+            self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
+            let address = self.known.address(pair.reg);
+            base(self.memory, address.join(pair, |reg| state.regs.raw(reg)), self.text);
+            self.text.end();
         }
-        let Some(beside) = self.special.beside(pair.reg) else { return };
+        let Some(beside) = self.known.beside(pair.reg) else { return };
         let dword = pair.value & 0xffff_ffff;
         let joined = u64::from(self.carry.address_low) | dword << 32;
         match beside {
@@ -311,7 +364,7 @@ impl CffText<'_, '_, '_> {
     }
 
     fn scratch(&mut self, state: &State, level: usize) {
-        let Some(first) = self.special.scratch else { return };
+        let Some(first) = self.known.special.scratch else { return };
         self.text.level(level).byte(b':');
         for i in 4..8 {
             if i > 4 {

@@ -44,14 +44,13 @@ impl CffText<'_, '_, '_> {
     }
 
     fn registers(&mut self, state: &State, registers: impl Iterator<Item = u32>, level: usize) {
-        let space = self.space();
         let mut pair = Pair::default();
         let (mut changed, mut written) = (false, false);
         for reg in registers {
             let value = state.regs.raw(reg);
             changed |= value != state.regs.previous(reg);
             written |= state.regs.rewritten(reg);
-            if !pair.push(space, reg, value, self.text) {
+            if !pair.push_half(|| self.known.half(reg), reg, value, self.text) {
                 continue;
             }
             self.text.byte(if changed { b'!' } else { b' ' }).byte(if written { b'+' } else { b' ' });
