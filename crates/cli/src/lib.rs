@@ -23,6 +23,7 @@ mod man;
 mod microcode;
 mod output;
 mod pager;
+mod query;
 mod regs;
 mod text;
 pub mod view;
@@ -90,6 +91,8 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Query(args) => query::run(args, global),
+        Command::Diff(_) => unreachable!(),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),

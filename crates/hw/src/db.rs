@@ -178,6 +178,10 @@ impl Space {
 }
 
 impl<'d> Gpu<'d> {
+    pub(crate) fn db(self) -> &'d Db {
+        self.db
+    }
+
     /// Which generation this is a view of.
     pub fn generation(self) -> Generation {
         self.generation

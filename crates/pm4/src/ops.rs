@@ -288,7 +288,9 @@ impl<'w> Walker<'w> {
         let value = if self.options.linear { cx.arg(0) } else { cx.arg(0) & 0x1ff };
         if cx.applies {
             self.state.marker = Some(value);
+            // To listing tools the modes of draw-state groups are those of a6xx on.
             match value {
+                _ if self.options.linear => {}
                 1 => self.state.enable_mask = mode::SYSMEM,
                 2 => self.state.enable_mask = mode::BINNING,
                 3 => self.state.enable_mask = mode::GMEM,

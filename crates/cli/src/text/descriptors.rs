@@ -106,14 +106,14 @@ impl<'d> CffText<'_, '_, 'd> {
     /// Samplers that registers point at (a5xx).
     pub(super) fn samplers_at(&mut self, iova: u64, count: u32, level: usize) {
         if let Some(contents) = self.memory_at(iova) {
-            self.samplers(contents, Some(iova), count as usize, false, level);
+            self.samplers(contents, Some(iova), number(count), false, level);
         }
     }
 
     /// Texture descriptors that registers point at (a5xx).
     pub(super) fn textures_at(&mut self, iova: u64, count: u32, level: usize) {
         if let Some(contents) = self.memory_at(iova) {
-            self.textures(contents, Some(iova), count as usize, level);
+            self.textures(contents, Some(iova), number(count), level);
         }
     }
 
@@ -202,4 +202,9 @@ impl<'d> CffText<'_, '_, 'd> {
             self.hex(there, Some(iova), level);
         }
     }
+}
+
+/// How many descriptors a register says; it is read as a signed number, and there are none of a negative one.
+fn number(count: u32) -> usize {
+    usize::try_from(count as i32).unwrap_or(0)
 }

@@ -22,7 +22,7 @@ pub use marker::{Marker, Target};
 pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
-use crate::text::bindless::BaseRegisters;
+use bindless::BaseRegisters;
 use known::KnownRegisters;
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation, Memory};
@@ -165,6 +165,18 @@ impl Open {
     }
 }
 
+/// Dwords of memory, which may begin inside one of its own.
+struct Read<'t> {
+    words: Cow<'t, [u32]>,
+    len: usize,
+}
+
+impl Read<'_> {
+    fn dwords(&self) -> Dwords<'_> {
+        Dwords::new(&self.words, self.len)
+    }
+}
+
 /// Packet layouts and enums, looked up once.
 struct Layouts<'d> {
     packets: Vec<(Option<&'d str>, Option<Domain<'d>>)>,
@@ -290,9 +302,22 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The dwords at an address, if the dump holds them: at most `n`.
     fn hex_at(&mut self, iova: u64, n: usize, level: usize) {
-        if let Some(dwords) = self.memory_at(iova) {
-            self.hex(dwords.take(n), Some(iova), level);
+        if let Some(read) = self.read_at(iova, n) {
+            self.hex(read.dwords().take(n), Some(iova), level);
         }
+    }
+
+    /// At most `n` dwords from any byte on.
+    fn read_at(&self, iova: u64, n: usize) -> Option<Read<'t>> {
+        let dwords = self.memory_at(iova)?;
+        let shift = (iova & 3) as u32 * 8;
+        if shift == 0 {
+            return Some(Read { words: dwords.take(n).stored().into(), len: dwords.len().min(n) });
+        }
+        let stored = dwords.take(n.saturating_add(1)).stored();
+        let above = stored.iter().skip(1).copied().chain([0]);
+        let words = stored.iter().zip(above).map(|(low, high)| low >> shift | high << (32 - shift));
+        Some(Read { words: words.take(n).collect(), len: dwords.len().min(n) })
     }
 
     fn memory_at(&self, iova: u64) -> Option<Dwords<'t>> {

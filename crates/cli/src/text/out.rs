@@ -224,7 +224,7 @@ fn hex8(value: u32) -> [u8; 8] {
     let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
     let nibbles = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f;
     // 1 in the bytes of nibbles above 9, for which letters follow the digits after a gap of 39.
-    let letters = nibbles + 0x0606_0606_0606_0606 >> 4 & 0x0101_0101_0101_0101;
+    let letters = (nibbles + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
     (nibbles + 0x3030_3030_3030_3030 + letters * 39).to_be_bytes()
 }
 

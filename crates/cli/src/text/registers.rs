@@ -76,7 +76,7 @@ pub enum Half {
 impl Half {
     pub(super) fn of(entry: Option<Reg<'_>>) -> Half {
         let Some(name) = entry.filter(|entry| entry.width() == 64).map(Reg::name) else { return Half::Whole };
-        match name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
+        match is_half(name, "_HI") {
             true => Half::LoneHigh,
             false => Half::Low,
         }
@@ -101,14 +101,14 @@ impl Address {
         let Some(entry) = gpu.reg(reg) else { return Address::No };
         let Some(ty) = entry.ty() else { return Address::No };
         let ends = |reg: Option<u32>, suffix: &str| {
-            reg.and_then(|r| gpu.reg(r)).is_some_and(|r| r.name().ends_with(suffix))
+            reg.and_then(|r| gpu.reg(r)).is_some_and(|r| is_half(r.name(), suffix))
         };
         match gpu.generation() {
             Generation::A6xx | Generation::A7xx if ty.is_address() => Address::Whole,
-            Generation::A5xx if entry.name().ends_with("_HI") && ends(reg.checked_sub(1), "_LO") => {
+            Generation::A5xx if is_half(entry.name(), "_HI") && ends(reg.checked_sub(1), "_LO") => {
                 Address::High
             }
-            Generation::A5xx if entry.name().ends_with("_LO") && ends(reg.checked_add(1), "_HI") => {
+            Generation::A5xx if is_half(entry.name(), "_LO") && ends(reg.checked_add(1), "_HI") => {
                 Address::Low
             }
             _ => Address::No,
@@ -124,6 +124,11 @@ impl Address {
             Address::High => pair.value << 32 | u64::from(other(pair.reg.wrapping_sub(1))),
         }
     }
+}
+
+/// A name ends in `suffix`; one that has it inside too does not count.
+fn is_half(name: &str, suffix: &str) -> bool {
+    name.find(suffix).is_some_and(|at| at + suffix.len() == name.len())
 }
 
 /// Prints register values.
