@@ -158,11 +158,13 @@ struct Open {
     iova: Option<u64>,
     /// Joins the halves of 64-bit registers that the current packet writes.
     pair: Pair,
+    /// Whether the current packet is shown has been settled: by the groups it loads, which come before it.
+    settled: bool,
 }
 
 impl Open {
     fn at(level: usize) -> Open {
-        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
+        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default(), settled: false }
     }
 }
 
@@ -344,9 +346,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         self.carry.shown.again(buffer.iova, offset, state.modes())
     }
 
-    /// Shows what belongs to the chosen draw only.
+    /// Shows what belongs to the chosen draw only: packets that begin when so many draws have been.
     fn choose(&mut self, state: &State) {
-        if let Some(draw) = self.options.draw {
+        let settled = self.streams.last_mut().is_some_and(|s| std::mem::replace(&mut s.settled, true));
+        if let Some(draw) = self.options.draw.filter(|_| !settled) {
             self.quiet = i64::from(draw) != i64::from(state.draws);
             self.text.mute(self.quiet);
         }
@@ -435,7 +438,14 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         let level = self.level();
         let plain = !matches!(packet.header, Header::Operation { .. });
         if let Some(open) = self.streams.last_mut() {
-            *open = Open { level, op: packet.op, plain, iova: packet.place.iova, pair: Pair::default() };
+            *open = Open {
+                level,
+                op: packet.op,
+                plain,
+                iova: packet.place.iova,
+                pair: Pair::default(),
+                settled: true,
+            };
         }
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
@@ -477,7 +487,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             self.hex(packet.dwords, packet.place.iova, self.level() + 1);
         }
         if let Some(open) = self.streams.last_mut() {
-            (open.op, open.plain) = (Op::None, true);
+            (open.op, open.plain, open.settled) = (Op::None, true, false);
         }
     }
 
@@ -535,6 +545,9 @@ impl Sink for CffText<'_, '_, '_> {
             Event::Trouble(trouble) => {
                 if matches!(trouble.kind, TroubleKind::BadHeader { .. }) {
                     self.choose(state);
+                    if let Some(open) = self.streams.last_mut() {
+                        open.settled = false;
+                    }
                 }
                 self.aloud(|this| this.trouble(trouble));
             }
