@@ -7,10 +7,10 @@ mod show;
 mod side;
 
 use crate::args::{self, Global};
+use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::json::Database;
 use crate::output::Output;
-use crate::database;
 use serde::Serialize;
 use show::Show;
 use side::{Level, Selector, Told};

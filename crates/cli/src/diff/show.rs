@@ -8,6 +8,7 @@ use std::io::Write;
 use unwedge_hw::{Gpu, Palette, Type, Variants};
 use unwedge_pm4::StateType;
 use unwedge_pm4::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
+use unwedge_pm4::query::Pass;
 
 /// Names listed in a row; the rest is counted.
 const NAMES_SHOWN: usize = 6;
@@ -45,6 +46,7 @@ fn name(gpu: Gpu<'_>, subject: Subject) -> String {
     match subject {
         Subject::Count => "draw.count".to_owned(),
         Subject::Instances => "draw.instances".to_owned(),
+        Subject::Pass => "pass".to_owned(),
         Subject::Shader(i) => format!("{} code", stage(i)),
         Subject::Load(Slot { stage: of, ty, dst }) => {
             let what = STATE_NAMES.iter().find(|(t, _)| *t as u8 == ty).map_or("state", |(_, name)| *name);
@@ -94,6 +96,10 @@ fn parts(gpu: Gpu<'_>, subject: Subject, stretch: &Stretch, palette: &Palette) -
             format!("{} dwords #{:08x}", value.dwords, value.bits as u32)
         }
         Subject::Count | Subject::Instances => value.bits.to_string(),
+        Subject::Pass => {
+            let pass = usize::try_from(value.bits).ok().and_then(|i| Pass::ALL.get(i));
+            pass.map_or("unknown", |pass| pass.name()).to_owned()
+        }
         Subject::Register(_) if value.whole => written(ty, value.bits, palette),
         Subject::Register(_) => format!("{} (one half unknown)", written(ty, value.bits, palette)),
     };

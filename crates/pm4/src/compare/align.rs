@@ -16,51 +16,59 @@ pub enum Pairing {
 /// Pairs of draws that are compared, at most; beyond that draws go by their order.
 const MAX_PAIRS: usize = 1 << 22;
 
-/// Pairs draws in order: those that are alike, vertices included, as many as can be; between those, those of one kind
-/// and pass.
+/// Pairs draws in order: those that are alike, pass and vertices included, as many as can be; between those, those of
+/// one kind.
 pub fn align(a: &[Mark], b: &[Mark]) -> Vec<Pairing> {
-    let alike = |x: &Mark, y: &Mark| kindred(x, y) && (x.count, x.instances) == (y.count, y.instances);
-    let start = a.iter().zip(b).take_while(|(x, y)| alike(x, y)).count();
-    let (rest_a, rest_b) = (a.get(start..).unwrap_or_default(), b.get(start..).unwrap_or_default());
-    let end = rest_a.iter().rev().zip(rest_b.iter().rev()).take_while(|(x, y)| alike(x, y)).count();
-    let middle_a = rest_a.get(..rest_a.len() - end).unwrap_or_default();
-    let middle_b = rest_b.get(..rest_b.len() - end).unwrap_or_default();
-
-    let mut out: Vec<Pairing> = (0..start).map(|i| Pairing::Both(i, i)).collect();
-    let (mut from_a, mut from_b) = (0, 0);
-    for (i, j) in longest(middle_a, middle_b, alike) {
-        gap(a, b, start + from_a..start + i, start + from_b..start + j, &mut out);
-        out.push(Pairing::Both(start + i, start + j));
-        (from_a, from_b) = (i + 1, j + 1);
-    }
-    let (end_a, end_b) = (start + middle_a.len(), start + middle_b.len());
-    gap(a, b, start + from_a..end_a, start + from_b..end_b, &mut out);
-    out.extend((0..end).map(|i| Pairing::Both(end_a + i, end_b + i)));
+    let mut out = Vec::with_capacity(a.len().max(b.len()));
+    between(Part { draws: a, from: 0 }, Part { draws: b, from: 0 }, &[alike, kindred], &mut out);
     out
 }
 
-fn kindred(x: &Mark, y: &Mark) -> bool {
-    (x.kind, x.pass, x.primitive, x.event) == (y.kind, y.pass, y.primitive, y.event)
+fn alike(x: &Mark, y: &Mark) -> bool {
+    kindred(x, y) && (x.pass, x.count, x.instances) == (y.pass, y.count, y.instances)
 }
 
-/// Draws without a like: in order, as long as they are of one kind.
-fn gap(
-    a: &[Mark],
-    b: &[Mark],
-    mut of_a: std::ops::Range<usize>,
-    mut of_b: std::ops::Range<usize>,
-    out: &mut Vec<Pairing>,
-) {
-    while let (Some(x), Some(y)) = (a.get(of_a.start), b.get(of_b.start))
-        && !of_a.is_empty()
-        && !of_b.is_empty()
-        && kindred(x, y)
-    {
-        out.push(Pairing::Both(of_a.start, of_b.start));
-        (of_a.start, of_b.start) = (of_a.start + 1, of_b.start + 1);
+fn kindred(x: &Mark, y: &Mark) -> bool {
+    (x.kind, x.primitive, x.event) == (y.kind, y.primitive, y.event)
+}
+
+/// Draws in a row, and the index of the first of them.
+#[derive(Clone, Copy)]
+struct Part<'m> {
+    draws: &'m [Mark],
+    from: usize,
+}
+
+impl Part<'_> {
+    fn cut(self, from: usize, to: usize) -> Self {
+        Part { draws: self.draws.get(from..to).unwrap_or_default(), from: self.from + from }
     }
-    out.extend(of_a.map(Pairing::OnlyA));
-    out.extend(of_b.map(Pairing::OnlyB));
+}
+
+/// Pairs draws by the first measure; what is left between them by the next ones.
+fn between(a: Part<'_>, b: Part<'_>, measures: &[fn(&Mark, &Mark) -> bool], out: &mut Vec<Pairing>) {
+    let Some((&same, weaker)) = measures.split_first() else {
+        out.extend((0..a.draws.len()).map(|i| Pairing::OnlyA(a.from + i)));
+        out.extend((0..b.draws.len()).map(|j| Pairing::OnlyB(b.from + j)));
+        return;
+    };
+    let start = a.draws.iter().zip(b.draws).take_while(|(x, y)| same(x, y)).count();
+    let (rest_a, rest_b) = (a.cut(start, a.draws.len()), b.cut(start, b.draws.len()));
+    let end =
+        rest_a.draws.iter().rev().zip(rest_b.draws.iter().rev()).take_while(|(x, y)| same(x, y)).count();
+    let middle_a = rest_a.cut(0, rest_a.draws.len() - end);
+    let middle_b = rest_b.cut(0, rest_b.draws.len() - end);
+
+    out.extend((0..start).map(|i| Pairing::Both(a.from + i, b.from + i)));
+    let (mut from_a, mut from_b) = (0, 0);
+    for (i, j) in longest(middle_a.draws, middle_b.draws, same) {
+        between(middle_a.cut(from_a, i), middle_b.cut(from_b, j), weaker, out);
+        out.push(Pairing::Both(middle_a.from + i, middle_b.from + j));
+        (from_a, from_b) = (i + 1, j + 1);
+    }
+    let (end_a, end_b) = (middle_a.draws.len(), middle_b.draws.len());
+    between(middle_a.cut(from_a, end_a), middle_b.cut(from_b, end_b), weaker, out);
+    out.extend((0..end).map(|i| Pairing::Both(middle_a.from + end_a + i, middle_b.from + end_b + i)));
 }
 
 /// The longest common subsequence.

@@ -21,6 +21,8 @@ pub enum Subject {
     Count,
     /// Number of instances.
     Instances,
+    /// The pass: its place in [`Pass::ALL`](crate::query::Pass::ALL).
+    Pass,
     /// The code of the shader of a stage of [`STAGES`].
     Shader(u8),
     /// State that CP_LOAD_STATE has loaded.
@@ -131,7 +133,7 @@ impl<'d> Comparer<'d> {
             else {
                 continue;
             };
-            touched.extend([Subject::Count, Subject::Instances]);
+            touched.extend([Subject::Count, Subject::Instances, Subject::Pass]);
             touched.extend((0..STAGES.len() as u8).map(Subject::Shader));
             let now = (x.number, y.number);
             for subject in std::mem::take(&mut touched) {
@@ -189,6 +191,7 @@ impl<'d> Comparer<'d> {
         match subject {
             Subject::Count => mark.count.map(number),
             Subject::Instances => mark.instances.map(number),
+            Subject::Pass => mark.pass.map(|pass| number(pass as u32)),
             Subject::Shader(stage) => {
                 let key = mark.code.get(usize::from(stage)).copied().flatten()?;
                 side.record.code.get(&key).copied().flatten().map(contents)
