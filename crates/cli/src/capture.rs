@@ -221,12 +221,17 @@ impl<'d> Player<'d> {
             consumer.identity(identity, None);
             return;
         };
+        // Of a number that is in no table only the generation can be told: a chip id may say more.
+        if matches!(identity, Identity::ChipId(_)) || self.devices.device(gpu_id, chip_id).is_some() {
+            scene.identified = true;
+        } else if std::mem::replace(&mut scene.guessed, true) && !other {
+            return;
+        }
         if other {
             self.state = None;
         }
         let gpu = self.db.gpu(generation);
         self.gpu = Some(gpu);
-        scene.identified = true;
         self.restart();
         consumer.identity(identity, Some(gpu));
     }
@@ -244,6 +249,8 @@ impl<'d> Player<'d> {
 #[derive(Default)]
 struct Scene {
     identified: bool,
+    /// Its number said no more than the generation.
+    guessed: bool,
     hidden: bool,
     /// Dwords that may still be walked.
     allowance: u64,

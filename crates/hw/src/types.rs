@@ -172,6 +172,28 @@ impl<'d> Type<'d> {
         (self.kind() == kind::ENUM).then(|| Enum::new(self.db, self.payload()))
     }
 
+    /// What a value reads as depends on the value alone, and decides nothing about others.
+    pub fn is_steady(self) -> bool {
+        self.is_steady_at(0)
+    }
+
+    fn is_steady_at(self, depth: u32) -> bool {
+        if depth > MAX_DEPTH || self.db.word(self.at + ty::SELECTOR) != 0 {
+            return false;
+        }
+        match self.kind() {
+            kind::ENUM => !Enum::new(self.db, self.payload()).is_conditional(),
+            kind::ALIAS => self.alias().is_steady_at(depth + 1),
+            kind::BITSET => {
+                let list = self.payload();
+                let count = if list == 0 { 0 } else { self.db.word(list) };
+                let bare = |i| self.db.word(list + 1 + i * field::SIZE + field::CONDITION) == 0;
+                (0..count).all(bare) && self.fields().all(|(_, ty)| ty.is_steady_at(depth + 1))
+            }
+            _ => true,
+        }
+    }
+
     fn payload(self) -> u32 {
         self.db.word(self.at + ty::PAYLOAD)
     }

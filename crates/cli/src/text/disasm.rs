@@ -2,12 +2,13 @@
 //!
 //! The same code is shown again and again, for each draw and each tile: its listing is made once and remembered.
 
-use super::Text;
+use super::{CffText, Text};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use unwedge_base::{Dwords, Generation};
 use unwedge_isa::{ir2, ir3};
+use unwedge_pm4::Stage;
 
 /// What kind of code to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +19,33 @@ pub enum Shader {
     Ir2Vertex,
     /// a2xx fragment code.
     Ir2Fragment,
+}
+
+/// How cffdump's files of a stage's ir3 code end. It makes none of the stages of tessellation.
+fn extension(stage: Stage) -> Option<&'static str> {
+    match stage {
+        Stage::Vertex => Some("vo3"),
+        Stage::Geometry => Some("go3"),
+        Stage::Fragment => Some("fo3"),
+        Stage::Compute => Some("co3"),
+        Stage::TessControl | Stage::TessEval => None,
+    }
+}
+
+impl CffText<'_, '_, '_> {
+    /// Hands a shader of a3xx on to whoever takes them.
+    pub(super) fn hand_on_ir3(&mut self, stage: Option<Stage>, code: Dwords<'_>) {
+        if let Some(extension) = stage.and_then(extension) {
+            self.hand_on(extension, code);
+        }
+    }
+
+    /// Hands a shader to whoever takes them.
+    pub(super) fn hand_on(&mut self, extension: &'static str, code: Dwords<'_>) {
+        if let Some(take) = &mut self.shaders {
+            take(extension, code);
+        }
+    }
 }
 
 /// Bytes of text that are allowed for each dword of shaders in all: streams can point at the same code again and again,
