@@ -11,6 +11,7 @@ pub mod crashdec;
 mod database;
 mod decode;
 mod demo;
+mod diff;
 pub mod explain;
 pub mod failure;
 mod getopt;
@@ -92,7 +93,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
         Command::Query(args) => query::run(args, global),
-        Command::Diff(_) => unreachable!(),
+        Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
