@@ -5,6 +5,7 @@
 //! Never: decompression, what a command stream means. Facts: what Mesa's drivers write and its cffdump reads
 //! (`redump.h`).
 
+pub mod control;
 mod live;
 mod reader;
 mod writer;
