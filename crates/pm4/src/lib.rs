@@ -11,9 +11,11 @@ mod load_state;
 mod op;
 mod ops;
 mod predicate;
+mod reach;
 mod state;
 mod walker;
 
 pub use event::*;
+pub use reach::{Reach, Watch};
 pub use state::*;
 pub use walker::{Options, Walker, budget};
