@@ -22,7 +22,10 @@ mod kind;
 mod man;
 mod microcode;
 mod output;
+mod packed;
 mod pager;
+mod progress;
+pub mod rd;
 mod regs;
 mod text;
 pub mod view;
@@ -90,6 +93,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Rd(args) => rd::run(&args.command, global),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
