@@ -25,6 +25,7 @@ mod output;
 mod packed;
 mod pager;
 mod progress;
+mod query;
 pub mod rd;
 mod regs;
 mod text;
@@ -94,6 +95,8 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
         Command::Rd(args) => rd::run(&args.command, global),
+        Command::Query(args) => query::run(args, global),
+        Command::Diff(_) => unreachable!(),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),

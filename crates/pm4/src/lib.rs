@@ -8,14 +8,17 @@ mod draw;
 mod event;
 pub mod header;
 mod load_state;
+mod once;
 mod op;
 mod ops;
 mod predicate;
+pub mod query;
 mod reach;
 mod state;
 mod walker;
 
 pub use event::*;
+pub use once::Once;
 pub use reach::{Reach, Watch};
 pub use state::*;
 pub use walker::{Options, Walker, budget};

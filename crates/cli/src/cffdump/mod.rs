@@ -5,13 +5,16 @@
 //! so. The layout of the lines follows what cffdump of Mesa 25.0 prints.
 
 mod args;
+mod shaders;
 
 pub use args::{Arguments, Refusal, USAGE, parse_args};
 
 use crate::capture::{Absent, Choice, Consumer, Identity, Player, Submission};
+use crate::cffdump::shaders::ShaderFiles;
 use crate::text::{self, Carry, CffText, End, Marker, Target, Text};
 use std::io::{Read, Write};
-use unwedge_base::{Diagnostic, Generation, Severity};
+use std::path::Path;
+use unwedge_base::{Diagnostic, Dwords, Generation, Severity};
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu, Palette, Variants};
 
@@ -30,6 +33,7 @@ pub struct Listing<'d> {
     player: Player<'d>,
     generation: Option<Generation>,
     carry: Carry<'d>,
+    files: ShaderFiles,
 }
 
 impl<'d> Listing<'d> {
@@ -42,7 +46,8 @@ impl<'d> Listing<'d> {
             compositors: args.show_compositor,
         };
         let player = Player::new(choice, db, max_alive);
-        Listing { args, palette, player, generation: None, carry: Carry::default() }
+        let files = ShaderFiles::new(Path::new(""));
+        Listing { args, palette, player, generation: None, carry: Carry::default(), files }
     }
 
     /// Lists a capture that messages and the text call `name`; each submit at once if the capture may come slowly.
@@ -59,8 +64,8 @@ impl<'d> Listing<'d> {
             text.str("Reading ").str(name).str("...").end();
         }
         text.mute(!matches!(self.args.draw, -1 | 0));
-        let Listing { args, palette, player, generation, carry } = self;
-        let mut lister = Lister { args, palette: *palette, generation, carry, text, slow };
+        let Listing { args, palette, player, generation, carry, files } = self;
+        let mut lister = Lister { args, palette: *palette, generation, carry, files, text, slow };
         let mut diagnostics = player.play(capture, &mut lister);
         let mut text = lister.text;
         text.mute(false);
@@ -79,6 +84,7 @@ struct Lister<'l, 'o, 'd> {
     palette: Palette,
     generation: &'l mut Option<Generation>,
     carry: &'l mut Carry<'d>,
+    files: &'l mut ShaderFiles,
     text: Text<'o>,
     slow: bool,
 }
@@ -90,7 +96,9 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
     }
 
     fn section(&mut self, section: &Section<'_>, step: Step) {
-        self.text.allow(section.span.len().saturating_mul(LENGTH_PER_BYTE));
+        let allowed = section.span.len().saturating_mul(LENGTH_PER_BYTE);
+        self.text.allow(allowed);
+        self.files.allow(allowed);
         let what = match section.kind {
             SectionKind::Test => "test: ",
             SectionKind::VertexShader => "vertex shader:\n",
@@ -143,7 +151,12 @@ impl<'d> Lister<'_, '_, 'd> {
         let mut walk = match submission.open() {
             Ok(walk) => walk,
             Err(Absent::Gpu) => return,
-            Err(Absent::Stream) => return self.text.str("NULL cmd buffer!").end(),
+            Err(Absent::Stream) => {
+                let muted = self.text.mute(false);
+                self.text.str("NULL cmd buffer!").end();
+                self.text.mute(muted);
+                return;
+            }
         };
         let options = text::Options {
             summary: self.args.summary,
@@ -152,15 +165,25 @@ impl<'d> Lister<'_, '_, 'd> {
             once: self.args.once,
             ambles: false,
             stats: true,
+            textures: self.args.textures,
+            bindless: self.args.bindless,
             draw: (self.args.draw != -1).then_some(self.args.draw),
             palette: self.palette,
         };
         let carry = std::mem::take(self.carry);
         let marker = Marker::new([Target::default(); 4]);
         let mut listing = CffText::new(&mut self.text, walk.gpu, walk.memory, options, marker, carry);
+        let files = &mut *self.files;
+        let mut file = |extension: &str, code: Dwords<'_>| files.write(extension, code);
+        if self.args.dump_shaders {
+            listing.shaders_to(&mut file);
+        }
         walk.run(&mut listing);
         let (carry, lost) = listing.finish();
         *self.carry = carry;
+        if let Some(trouble) = self.files.trouble() {
+            walk.tell(Severity::Loss, format!("a shader could not be written to {trouble}"));
+        }
         for (iova, dwords) in lost.missing {
             walk.tell(Severity::Note, format!("could not find: {iova:016x} ({dwords})"));
         }

@@ -30,7 +30,7 @@ fn range(part: &str) -> Result<(u32, u32), String> {
         Some(("", "")) => return Err(bad()),
         Some((first, last)) => (
             if first.is_empty() { 0 } else { number(first)? },
-            if last.is_empty() { u32::MAX } else { number(last)? },
+            if last.is_empty() { u32::MAX } else { number(last.trim_start_matches('='))? },
         ),
     };
     if first > last {
@@ -49,7 +49,7 @@ mod tests {
         let numbers = |text: &str| Numbers::parse(text).map(|n| n.0);
         assert_eq!(numbers("3"), Ok(vec![(3, 3)]));
         assert_eq!(numbers("3..7, 9.."), Ok(vec![(3, 7), (9, u32::MAX)]));
-        assert_eq!(numbers("..2,4-5"), Ok(vec![(0, 2), (4, 5)]));
+        assert_eq!(numbers("..=2,4-5"), Ok(vec![(0, 2), (4, 5)]));
         for bad in ["", "x", "1,", "..", "-", "3..x", "4..3", "-1..2", "4294967296"] {
             assert!(numbers(bad).is_err(), "{bad}");
         }
