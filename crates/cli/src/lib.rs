@@ -23,8 +23,11 @@ mod kind;
 mod man;
 mod microcode;
 mod output;
+mod packed;
 mod pager;
+mod progress;
 mod query;
+pub mod rd;
 mod regs;
 mod text;
 pub mod view;
@@ -92,6 +95,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Rd(args) => rd::run(&args.command, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
