@@ -1,6 +1,7 @@
 //! cffdump's options.
 
 use crate::getopt::{self, Argument, Known, Misuse};
+use crate::text::QueryMode;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -97,18 +98,6 @@ pub struct Arguments {
     pub query_mode: QueryMode,
     /// Show queried registers of binning beside those of the passes that draw.
     pub query_compare: bool,
-}
-
-/// At which draws queried registers are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum QueryMode {
-    /// At all.
-    #[default]
-    All,
-    /// Where one of them has been written since the draw before.
-    Written,
-    /// Where one of them has another value than at the draw before.
-    Delta,
 }
 
 impl Default for Arguments {

@@ -10,6 +10,8 @@ mod marker;
 mod names;
 mod out;
 mod packets;
+mod query;
+mod quiet;
 mod registers;
 mod summary;
 
@@ -17,6 +19,8 @@ pub use disasm::{Shader, disassemble};
 pub use hex::hex_ascii;
 pub use marker::{Marker, Target};
 pub use out::{End, Text};
+pub use query::{Query, QueryMode, register};
+pub use quiet::{Quiet, Watch};
 pub use registers::{Pair, RegisterPrinter};
 
 use crate::text::registers::Special;
@@ -26,7 +30,7 @@ use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
-    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind,
+    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind, mode,
 };
 
 /// The colours of freedreno's tools.
@@ -96,6 +100,8 @@ pub struct CffText<'t, 'o, 'd> {
     /// Draws shown at each IB level, since the stream of that level began.
     draws: [u32; LEVELS],
     lost: Lost,
+    /// Show only what this asks for.
+    quiet: Option<Quiet<'t>>,
 }
 
 /// What a listing remembers from one stream to the next.
@@ -221,6 +227,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             carry,
             draws: [0; LEVELS],
             lost: Lost::default(),
+            quiet: None,
         }
     }
 
@@ -242,6 +249,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     fn hex(&mut self, dwords: Dwords<'_>, iova: Option<u64>, level: usize) {
+        if self.quiet.is_some() {
+            return;
+        }
         let highlight =
             self.marker.reached(iova.unwrap_or(0), dwords.len() as u64, self.text, self.options.color());
         hex::rows(self.text, dwords, iova, level, self.is_64bit(), highlight);
@@ -260,6 +270,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The payload's layout, one line per field group.
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
+        if self.quiet.is_some() {
+            return self.tell(layout, dwords);
+        }
         let mut i = 0;
         while let Some(dword) = dwords.get(i) {
             let Some(entry) = layout.at(i as u32, &self.carry.variants) else { break };
@@ -289,11 +302,13 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The buffer has been shown in all modes that are on.
     fn repeated(&mut self, state: &State, stream: &Stream<'_>) -> bool {
-        if !self.options.once || !matches!(stream.kind, StreamKind::Indirect) {
+        // A comparison looks at each draw once, whatever the mode.
+        let compare = self.quiet.and_then(|quiet| quiet.query).is_some_and(|query| query.compare);
+        if !(self.options.once || compare) || !matches!(stream.kind, StreamKind::Indirect) {
             return false;
         }
         let Some(iova) = stream.iova.filter(|&iova| iova != 0) else { return false };
-        let modes = state.modes();
+        let modes = if compare { mode::ALL } else { state.modes() };
         let shown = self.carry.shown.entry(iova).or_default();
         let repeated = *shown & modes == modes;
         *shown |= modes;
@@ -457,6 +472,9 @@ impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         if self.text.ended().is_some() {
             return Flow::Skip;
+        }
+        if let Some(quiet) = self.quiet {
+            return self.quiet_event(quiet, state, event);
         }
         match event {
             Event::Enter(stream) if stream.kind == StreamKind::Amble && !self.options.ambles => {

@@ -18,7 +18,7 @@ impl CffText<'_, '_, '_> {
 
     /// The render mode, the thread, and whether IB2s are skipped (a5xx on).
     pub(super) fn modes(&mut self, level: usize) {
-        if self.gpu.generation() < Generation::A5xx {
+        if self.gpu.generation() < Generation::A5xx || self.quiet.is_some() {
             return;
         }
         self.text.level(level).str("mode: ").str(self.carry.render_mode.as_deref().unwrap_or("(null)"));
