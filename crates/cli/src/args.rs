@@ -59,7 +59,7 @@ pub struct Global {
     /// Use the rnndb XML in these folders (separated by colons) instead of the built-in register database
     #[arg(long, global = true, value_name = "DIRS", env = "RNN_PATH", hide_env_values = true)]
     pub regdb: Option<OsString>,
-    /// Give up on input that is larger than this once decompressed (suffixes K, M, G)
+    /// Give up on input that is larger than this once decompressed, or a capture with more alive at once (suffixes K, M, G)
     #[arg(long, global = true, value_name = "SIZE", default_value = "4G", value_parser = size)]
     pub max_size: u64,
 }

@@ -233,6 +233,11 @@ impl<'w> Walker<'w> {
         }
     }
 
+    /// Dwords walked so far.
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
     /// Walks one stream at IB level 0. `iova` is where its first dword lies; `None` for a copy that lies nowhere.
     /// There is no [`Event::Enter`] for it.
     pub fn walk(&mut self, stream: Dwords<'_>, iova: Option<u64>, sink: &mut dyn Sink) {

@@ -42,6 +42,12 @@ impl<'o> Text<'o> {
         }
     }
 
+    /// Allows so many bytes more.
+    pub fn allow(&mut self, bytes: u64) {
+        self.left = self.left.saturating_add(bytes);
+        self.code_budget = self.code_budget.saturating_add(bytes / super::disasm::TEXT_PER_DWORD);
+    }
+
     /// The collected bytes, for writers that append by themselves.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
