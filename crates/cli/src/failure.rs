@@ -32,6 +32,8 @@ pub enum Outcome {
     Lost,
     /// None: the usage was printed instead.
     Misused,
+    /// Those of a script, which asks for this exit status.
+    Asked(u8),
 }
 
 impl Outcome {
@@ -54,6 +56,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Complete => ExitCode::SUCCESS,
             Outcome::Lost => ExitCode::from(LOST),
             Outcome::Misused => ExitCode::from(USAGE),
+            Outcome::Asked(status) => ExitCode::from(status),
         }
     }
 }

@@ -307,12 +307,10 @@ impl<'d> TableRef<'d> {
         let (names, count) = (self.word(table::NAMES), self.word(table::NAME_COUNT));
         let text = move |i: u32| self.db.string(self.db.word(names + i * 3));
         let first = partition(count, |i| text(i) < prefix);
-        (first..count)
-            .map_while(move |i| text(i).starts_with(prefix).then_some(i))
-            .filter_map(move |i| {
-                let entries = self.first(self.db.word(names + i * 3 + 1))?;
-                (entries..self.word(table::COUNT)).map(|e| self.entry(e)).find(|reg| reg.name() == text(i))
-            })
+        (first..count).map_while(move |i| text(i).starts_with(prefix).then_some(i)).filter_map(move |i| {
+            let entries = self.first(self.db.word(names + i * 3 + 1))?;
+            (entries..self.word(table::COUNT)).map(|e| self.entry(e)).find(|reg| reg.name() == text(i))
+        })
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Facts: freedreno's adreno_pm4 register description.
 
-use crate::walker::{Current, Walker};
 use crate::walker::Frame;
+use crate::walker::{Current, Walker};
 use crate::{Draw, DrawKind, Event, Exec, Flow, Op, Pass, Sink, mode};
 use unwedge_base::Generation;
 

@@ -69,8 +69,7 @@ impl Sink for Passes {
 #[test]
 fn a_comparison_loads_the_groups_of_each_draw_for_every_pass() {
     use Pass::{All, Binning, Current, Drawing};
-    let groups =
-        [group(3, enabled(mode::BINNING), 0x1000), group(7, enabled(mode::GMEM), 0x2000)].concat();
+    let groups = [group(3, enabled(mode::BINNING), 0x1000), group(7, enabled(mode::GMEM), 0x2000)].concat();
     let ring = cs(Generation::A6xx)
         .op("SET_MARKER", &[2])
         .op("SET_DRAW_STATE", &groups)

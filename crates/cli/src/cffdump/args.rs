@@ -136,6 +136,9 @@ pub enum Refusal {
     /// An option of cffdump that is not there.
     #[error("cffdump: {0} is not available yet")]
     NotYet(&'static str),
+    /// Scripts, which this build cannot run.
+    #[error("cffdump: --script needs Lua, which this unwedge was built without (cargo feature `lua`)")]
+    WithoutLua,
 }
 
 /// What an option sets.
@@ -209,19 +212,24 @@ pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     Ok(parsed)
 }
 
-/// Options that are known, but not there.
+/// Options that are known, but not there, or that ask for nothing.
 fn available(parsed: &Arguments) -> Result<(), Refusal> {
     let missing = [
         (parsed.dump_shaders, "--dump-shaders"),
         (parsed.textures, "--textures"),
         (parsed.bindless, "--bindless"),
-        (parsed.script.is_some(), "--script"),
-        (!parsed.query.is_empty(), "--query"),
     ];
-    match missing.into_iter().find(|(asked, _)| *asked) {
-        Some((_, option)) => Err(Refusal::NotYet(option)),
-        None => Ok(()),
+    if let Some((_, option)) = missing.into_iter().find(|(asked, _)| *asked) {
+        return Err(Refusal::NotYet(option));
     }
+    if parsed.script.is_some() && cfg!(not(feature = "lua")) {
+        return Err(Refusal::WithoutLua);
+    }
+    let modes = parsed.query_mode != QueryMode::All || parsed.query_compare;
+    if modes && parsed.query.is_empty() {
+        return Err(Refusal::Usage("query options only valid in query mode!".to_owned()));
+    }
+    Ok(())
 }
 
 fn set(parsed: &mut Arguments, sets: Sets, value: OsString) -> Result<(), Refusal> {
@@ -292,10 +300,21 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        for line in ["-q X f", "--query=X f", "-L s f", "--textures f", "--bindless f", "--dump-shaders f"] {
+        for line in ["--textures f", "--bindless f", "--dump-shaders f"] {
             assert!(matches!(parse(line), Err(Refusal::NotYet(_))), "{line}");
         }
-        for line in ["", "-h", "-x f", "--nothing f", "-D", "-D many f", "--color=1 f", "--s f"] {
+        for line in [
+            "",
+            "-h",
+            "-x f",
+            "--nothing f",
+            "-D",
+            "-D many f",
+            "--color=1 f",
+            "--s f",
+            "--query-delta f",
+            "--query-compare f",
+        ] {
             assert!(matches!(parse(line), Err(Refusal::Usage(_))), "{line}");
         }
     }

@@ -23,6 +23,7 @@ pub use query::{Query, QueryMode, register};
 pub use quiet::{Quiet, Watch};
 pub use registers::{Pair, RegisterPrinter};
 
+use crate::text::quiet::Queried;
 use crate::text::registers::Special;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -102,6 +103,7 @@ pub struct CffText<'t, 'o, 'd> {
     lost: Lost,
     /// Show only what this asks for.
     quiet: Option<Quiet<'t>>,
+    queried: Vec<Queried>,
 }
 
 /// What a listing remembers from one stream to the next.
@@ -228,6 +230,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             draws: [0; LEVELS],
             lost: Lost::default(),
             quiet: None,
+            queried: Vec::new(),
         }
     }
 
@@ -470,11 +473,11 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
 impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
-        if self.text.ended().is_some() {
-            return Flow::Skip;
-        }
         if let Some(quiet) = self.quiet {
             return self.quiet_event(quiet, state, event);
+        }
+        if self.text.ended().is_some() {
+            return Flow::Skip;
         }
         match event {
             Event::Enter(stream) if stream.kind == StreamKind::Amble && !self.options.ambles => {

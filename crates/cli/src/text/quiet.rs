@@ -9,7 +9,8 @@ use unwedge_base::{Dwords, Generation};
 use unwedge_hw::{Domain, Space};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
-    Draw, DrawKind, Event, Flow, LoadState, Op, Packet, Pass, RegWrite, State, StateType, Stream, StreamKind,
+    Draw, DrawKind, Event, Flow, LoadState, Op, Packet, Pass, RegWrite, Registers, State, StateType, Stream,
+    StreamKind,
 };
 
 /// What a quiet listing is for.
@@ -37,6 +38,14 @@ pub trait Watch {
     fn over(&self) -> bool;
 }
 
+/// What was last shown of a queried register.
+#[derive(Default)]
+pub(super) struct Queried {
+    value: u64,
+    /// Empty if nothing was.
+    line: Vec<u8>,
+}
+
 /// Work as queries and scripts name it.
 struct Work<'d> {
     name: Option<Cow<'d, str>>,
@@ -60,19 +69,26 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
     }
 
     pub(super) fn quiet_event(&mut self, quiet: Quiet<'t>, state: &State, event: &Event<'_>) -> Flow {
-        if quiet.watch.is_some_and(|watch| watch.over()) {
+        match event {
+            Event::RegWrite(write) => {
+                self.quiet_write(quiet, *write);
+                return Flow::Continue;
+            }
+            Event::PacketEnd(_) | Event::Group(_) => return Flow::Continue,
+            _ => {}
+        }
+        if self.text.ended().is_some() || quiet.watch.is_some_and(|watch| watch.over()) {
             return Flow::Skip;
         }
         match event {
             Event::Enter(stream) => return self.quiet_enter(state, stream),
             Event::Leave(_) if self.streams.len() > 1 => drop(self.streams.pop()),
             Event::Packet(packet) => self.quiet_packet(state, packet),
-            Event::RegWrite(write) => self.quiet_write(quiet, *write),
             Event::LoadState(load) => self.quiet_load(quiet, load),
             Event::Draw(draw) => return self.quiet_draw(quiet, state, draw),
             Event::Missing(stream) => self.missing(stream),
             Event::Trouble(trouble) => self.trouble(trouble),
-            Event::Leave(_) | Event::PacketEnd(_) | Event::Group(_) => {}
+            Event::Leave(_) | Event::RegWrite(_) | Event::PacketEnd(_) | Event::Group(_) => {}
         }
         Flow::Continue
     }
@@ -105,11 +121,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         }
         match packet.op {
             // These are printed for a2xx without asking, and the modes are part of query lines.
-            Op::SetConstant
-            | Op::ImLoadImmediate
-            | Op::SetMarker
-            | Op::SetRenderMode
-            | Op::ThreadControl => {
+            Op::SetConstant | Op::ImLoadImmediate | Op::SetMarker | Op::SetRenderMode | Op::ThreadControl => {
                 self.operation(state, packet, level + 1);
             }
             _ => {}
@@ -123,9 +135,11 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         if let Some(watch) = quiet.watch {
             watch.write(reg, value);
         }
+        if !self.is_64bit() {
+            return;
+        }
         let space = self.space();
-        if self.is_64bit()
-            && let Some(open) = self.streams.last_mut()
+        if let Some(open) = self.streams.last_mut()
             && open.op != Op::RegRmw
         {
             open.pair.push(space, reg, value, self.text);
@@ -194,9 +208,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
                 let blit = u64::from(packet.payload.get(0).unwrap_or(0));
                 named(self.gpu.enumeration("cp_blit_cmd").and_then(|names| names.name_of(blit)))
             }
-            DrawKind::Dispatch if packet.op == Op::RunOpencl => {
-                Work { indices: 1, ..named(Some("COMPUTE")) }
-            }
+            DrawKind::Dispatch if packet.op == Op::RunOpencl => Work { indices: 1, ..named(Some("COMPUTE")) },
             DrawKind::Dispatch => named(Some("compute")),
             DrawKind::Draw => {
                 let primitive = u64::from(draw.primitive.unwrap_or(0) & PRIMITIVE);
@@ -224,7 +236,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
             None => [[state.bin.x1, state.bin.y1], [state.bin.x2, state.bin.y2]],
         };
         let (space, mut lines) = (self.gpu.space(Space::Gpu), 0);
-        for &reg in query.registers.iter().filter(|&&reg| regs.get(reg).is_some()) {
+        for (i, &reg) in query.registers.iter().enumerate().filter(|(_, reg)| regs.get(**reg).is_some()) {
             let mut pair = Pair::default();
             for reg in [reg, reg.saturating_add(1)] {
                 if pair.push(space, reg, regs.raw(reg), self.text) {
@@ -251,14 +263,36 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
             let changed = pair.value != u64::from(regs.previous(reg));
             t.byte(b'\t').hex(pair.value, 8).byte(if changed { b'!' } else { b' ' });
             t.byte(if regs.rewritten(reg) { b'+' } else { b' ' });
-            let printer =
-                RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
-            printer.line(pair, 0, |reg| regs.raw(reg), &mut self.carry.variants, self.text);
+            self.value_queried(i, pair, regs);
             lines += 1;
         }
         if lines > 1 {
             self.text.end();
         }
     }
-}
 
+    /// The end of a query's line: the register's name and value. Most registers hold the same at draw after draw.
+    fn value_queried(&mut self, i: usize, pair: Pair, regs: &Registers) {
+        if self.queried.len() <= i {
+            self.queried.resize_with(i + 1, Queried::default);
+        }
+        // On a5xx a line depends on the register beside, too.
+        let lasting = self.gpu.generation() != Generation::A5xx;
+        if let Some(before) = self.queried.get(i)
+            && lasting
+            && !before.line.is_empty()
+            && before.value == pair.value
+        {
+            self.text.bytes(&before.line);
+            return;
+        }
+        let start = self.text.buffer().len();
+        let printer = RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
+        printer.line(pair, 0, |reg| regs.raw(reg), &mut self.carry.variants, self.text);
+        if let (Some(slot), Some(line)) = (self.queried.get_mut(i), self.text.buffer().get(start..)) {
+            slot.value = pair.value;
+            slot.line.clear();
+            slot.line.extend_from_slice(line);
+        }
+    }
+}

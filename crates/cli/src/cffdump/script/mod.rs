@@ -6,32 +6,17 @@
 
 mod objects;
 
+use super::Ended;
+use crate::output::SharedOutput;
 use crate::text::Watch;
-use mlua::{AnyUserData, ChunkMode, IntoLuaMulti, Lua, LuaString, Table, Value, Variadic};
+use mlua::chunk::ChunkMode;
+use mlua::{AnyUserData, IntoLua, IntoLuaMulti, Lua, LuaString, Table, Value};
 use objects::View;
 use std::cell::{Cell, RefCell};
-use std::io::Write;
 use std::rc::Rc;
 use unwedge_base::{Buffer, Dwords, Generation, Memory};
 use unwedge_hw::{Db, Domain, Palette};
 use unwedge_pm4::Registers;
-
-/// Where the listing and its script write by turns.
-pub type SharedOutput = Rc<RefCell<dyn Write>>;
-
-/// Why a script does not go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ended {
-    /// It has a mistake.
-    #[error("{0}")]
-    Failed(String),
-    /// It asked to, with this exit status.
-    #[error("the script exits with status {0}")]
-    Exit(u8),
-    /// Nobody takes what it writes.
-    #[error("the script's output is not taken")]
-    Output,
-}
 
 /// What a script sees.
 struct Shared {
@@ -97,8 +82,7 @@ impl Script {
         script.ended().map_or(Ok(script), Err)
     }
 
-    /// Why it does not go on, if it does not.
-    pub fn ended(&self) -> Option<Ended> {
+    fn ended(&self) -> Option<Ended> {
         self.shared.ended.borrow().clone()
     }
 
@@ -109,7 +93,9 @@ impl Script {
 
     /// The GPU is known.
     pub fn identified(&self, generation: Generation) {
-        self.generation.set(generation);
+        if self.generation.replace(generation) != generation {
+            *self.shared.regs.borrow_mut() = Registers::default();
+        }
     }
 
     /// What the registers held counts as never written.
@@ -258,7 +244,10 @@ fn library(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<()> {
     globals.set("bos", bos)?;
 
     let debug = lua.create_table()?;
-    debug.set("traceback", lua.create_function(|lua, message: Option<String>| lua.traceback(message.as_deref(), 1))?)?;
+    debug.set(
+        "traceback",
+        lua.create_function(|lua, message: Option<String>| lua.traceback(message.as_deref(), 1))?,
+    )?;
     globals.set("debug", debug)?;
 
     let to = Rc::clone(shared);
@@ -287,35 +276,46 @@ fn library(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<()> {
 fn rnn(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let rnn = lua.create_table()?;
     let shared = Rc::clone(shared);
-    let init = lua.create_function(move |_, name: Option<String>| {
-        let name = name.unwrap_or_default();
+    let init = lua.create_function(move |lua, name: Value| {
+        let name = objects::text(lua, name)?;
         match generation(&name) {
             Some(generation) => Ok(View::registers(Rc::clone(&shared), generation)),
-            None => Err(mlua::Error::runtime(format!("rnn.init: no register database for '{name}'"))),
+            None => Err(complaint(lua, &format!("no register database for '{name}'"))),
         }
     })?;
     rnn.set("init", init)?;
-    let with_view = |answer: fn(&Lua, &View, &[Value]) -> mlua::Result<Value>| {
-        lua.create_function(move |lua, (object, rest): (AnyUserData, Variadic<Value>)| {
-            answer(lua, &*object.borrow::<View>()?, &rest)
+    let with_view = |answer: fn(&Lua, &View, [Value; 2]) -> mlua::Result<Value>| {
+        lua.create_function(move |lua, (object, first, second): (Value, Value, Value)| {
+            let object = object.as_userdata().and_then(|object| object.borrow::<View>().ok());
+            let Some(view) = object else {
+                return Err(complaint(lua, "bad argument #1 (what rnn.init gives expected)"));
+            };
+            answer(lua, &view, [first, second])
         })
     };
-    let argument = |rest: &[Value], i: usize| rest.get(i).cloned().unwrap_or(Value::Nil);
-    let _ = argument;
-    rnn.set("enumname", with_view(|lua, view, rest| {
-        let [name, value] = [0, 1].map(|i| rest.get(i).cloned().unwrap_or(Value::Nil));
-        let name = lua.coerce_string(name)?.map(|name| name.to_string_lossy()).unwrap_or_default();
-        let value = u64::from(objects::dword(lua, value));
-        let found = view.gpu().enumeration(&name).and_then(|names| names.name_of(value));
-        found.map_or(Ok(Value::Nil), |found| Ok(Value::String(lua.create_string(found)?)))
-    })?)?;
-    rnn.set("regname", with_view(|lua, view, rest| {
-        let reg = objects::dword(lua, rest.first().cloned().unwrap_or(Value::Nil));
-        Ok(Value::String(lua.create_string(view.name(reg))?))
-    })?)?;
-    rnn.set("regval", with_view(|lua, view, rest| {
-        let [reg, value] = [0, 1].map(|i| objects::dword(lua, rest.get(i).cloned().unwrap_or(Value::Nil)));
+    let enumname = with_view(|lua, view, [name, value]| {
+        let (name, value) = (objects::text(lua, name)?, objects::dword(lua, value));
+        let found = view.gpu().enumeration(&name).and_then(|names| names.name_of(value.into()));
+        found.into_lua(lua)
+    })?;
+    rnn.set("enumname", enumname)?;
+    let regname = with_view(|lua, view, [reg, _]| {
+        Ok(Value::String(lua.create_string(view.name(objects::dword(lua, reg)))?))
+    })?;
+    rnn.set("regname", regname)?;
+    let regval = with_view(|lua, view, arguments| {
+        let [reg, value] = arguments.map(|argument| objects::dword(lua, argument));
         Ok(Value::String(lua.create_string(view.text(reg, value.into()))?))
-    })?)?;
+    })?;
+    rnn.set("regval", regval)?;
     Ok(rnn)
+}
+
+/// A mistake of the code that calls us.
+fn complaint(lua: &Lua, what: &str) -> mlua::Error {
+    let place = lua.inspect_stack(1, |caller| {
+        let file = caller.source().short_src.map(|file| file.into_owned())?;
+        Some(format!("{file}:{}: ", caller.current_line()?))
+    });
+    mlua::Error::runtime(format!("{}{what}", place.flatten().unwrap_or_default()))
 }

@@ -85,9 +85,7 @@ impl View {
     fn whole(&self, offset: u32, entry: Option<Reg<'_>>) -> u64 {
         let low = u64::from(self.dword(offset));
         match entry {
-            Some(entry) if entry.width() == 64 => {
-                u64::from(self.dword(offset.saturating_add(1))) << 32 | low
-            }
+            Some(entry) if entry.width() == 64 => u64::from(self.dword(offset.saturating_add(1))) << 32 | low,
             _ => low,
         }
     }
@@ -110,13 +108,39 @@ impl View {
     fn value(&self, lua: &Lua, offset: u32) -> mlua::Result<Value> {
         let entry = self.entry(offset);
         let plain = match entry.and_then(Reg::ty) {
-            Some(ty) if !ty.is_bitset() => plain(lua, ty, self.whole(offset, entry), false)?,
+            Some(ty) if !ty.is_bitset() => self.plain(lua, ty, self.whole(offset, entry), false)?,
             _ => None,
         };
         match plain {
             Some(value) => Ok(value),
             None => Register { view: self.clone(), offset }.into_lua(lua),
         }
+    }
+
+    /// A value with one plain reading. Of a whole register, numbers with a point and shader registers have none.
+    fn plain(&self, lua: &Lua, ty: Type<'_>, value: u64, field: bool) -> mlua::Result<Option<Value>> {
+        // cffdump gives the bits of signed numbers as they are.
+        let bits = Value::Integer(ty.extract(value) as i64);
+        Ok(Some(match ty.decode(value, &mut Variants::new()) {
+            Reading::Bool(value) => Value::Boolean(value),
+            Reading::Hex(_) if ty.name() == "boolean" => Value::Boolean(true),
+            Reading::Hex(_) | Reading::Uint(_) | Reading::Int(_) | Reading::Address(_) => bits,
+            Reading::Enum(value, name) => {
+                let name = self.first_name(ty, value).or(name).map(str::to_owned);
+                EnumValue { name, value }.into_lua(lua)?
+            }
+            Reading::Float(value) if field || ty.name() == "float" => Value::Number(value),
+            Reading::RegId(..) if field => bits,
+            Reading::Float(_) | Reading::RegId(..) | Reading::Fields(_) => return Ok(None),
+        }))
+    }
+
+    /// The name that any generation has for an enum's value, the oldest first: scripts are made for cffdump, which gives
+    /// them the first name in the file, whichever generation it is for (`FACENESS_FLUSH` for `PC_CCU_FLUSH_DEPTH_TS`).
+    fn first_name(&self, ty: Type<'_>, value: u64) -> Option<&str> {
+        let names = ty.enumeration()?.name();
+        let of = |generation| self.shared.db.gpu(generation).enumeration(names)?.name_of(value);
+        Generation::ALL.into_iter().find_map(of)
     }
 
     /// The text of a value as the register at `offset` reads it.
@@ -134,29 +158,16 @@ impl View {
         let (mut text, palette) = (Vec::new(), self.palette());
         match self.entry(offset) {
             Some(entry) => entry.write_name(&palette, &mut text),
-            None => text.extend_from_slice(format!("{}{offset:#x}{}", palette.error, palette.reset).as_bytes()),
+            None => {
+                text.extend_from_slice(format!("{}{offset:#x}{}", palette.error, palette.reset).as_bytes())
+            }
         }
         text
     }
 }
 
-/// A value with one plain reading. Of a whole register, numbers with a point and shader registers have none.
-fn plain(lua: &Lua, ty: Type<'_>, value: u64, field: bool) -> mlua::Result<Option<Value>> {
-    // cffdump gives the bits of signed numbers as they are.
-    let bits = Value::Integer(ty.extract(value) as i64);
-    Ok(Some(match ty.decode(value, &mut Variants::new()) {
-        Reading::Bool(value) => Value::Boolean(value),
-        Reading::Hex(_) if ty.name() == "boolean" => Value::Boolean(true),
-        Reading::Hex(_) | Reading::Uint(_) | Reading::Int(_) | Reading::Address(_) => bits,
-        Reading::Enum(value, name) => EnumValue { name: name.map(str::to_owned), value }.into_lua(lua)?,
-        Reading::Float(value) if field || ty.name() == "float" => Value::Number(value),
-        Reading::RegId(..) if field => bits,
-        Reading::Float(_) | Reading::RegId(..) | Reading::Fields(_) => return Ok(None),
-    }))
-}
-
-/// What a script indexes with, as text: a number counts as its digits.
-fn text_key(lua: &Lua, key: Value) -> mlua::Result<String> {
+/// What a script gives for text: a number counts as its digits, what is neither as none.
+pub fn text(lua: &Lua, key: Value) -> mlua::Result<String> {
     let text = lua.coerce_string(key)?;
     Ok(text.map(|text| text.to_string_lossy()).unwrap_or_default())
 }
@@ -175,7 +186,7 @@ impl UserData for View {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, view, key: Value| {
             if view.payload.is_none() {
-                return view.named(lua, text_key(lua, key)?);
+                return view.named(lua, text(lua, key)?);
             }
             let Some(index) = lua.coerce_integer(key)?.and_then(|index| u32::try_from(index).ok()) else {
                 return Ok(Value::Nil);
@@ -235,7 +246,7 @@ struct Instance {
 impl UserData for Instance {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, instance, key: Value| {
-            instance.view.named(lua, format!("{}{}", instance.prefix, text_key(lua, key)?))
+            instance.view.named(lua, format!("{}{}", instance.prefix, text(lua, key)?))
         });
     }
 }
@@ -256,7 +267,7 @@ impl Register {
         let complaint = match view.entry(self.offset).and_then(Reg::ty).filter(|ty| ty.is_bitset()) {
             Some(ty) => match ty.fields().find(|(field, _)| *field == name) {
                 Some((_, field)) => {
-                    return Ok(plain(lua, field, self.whole(), true)?.unwrap_or(Value::Nil));
+                    return Ok(view.plain(lua, field, self.whole(), true)?.unwrap_or(Value::Nil));
                 }
                 None => format!("invalid member: {name}\n"),
             },
@@ -270,7 +281,7 @@ impl Register {
 impl UserData for Register {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, register, key: Value| {
-            register.field(lua, &text_key(lua, key)?)
+            register.field(lua, &text(lua, key)?)
         });
         methods.add_meta_method(MetaMethod::ToString, |lua, register, ()| {
             lua.create_string(register.view.text(register.offset, register.whole()))
