@@ -104,6 +104,8 @@ pub struct CffText<'t, 'o, 'd> {
     /// Show only what this asks for.
     quiet: Option<Quiet<'t>>,
     queried: Vec<Queried>,
+    /// Writes of registers count, too, when quiet.
+    hears_writes: bool,
 }
 
 /// What a listing remembers from one stream to the next.
@@ -231,6 +233,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             lost: Lost::default(),
             quiet: None,
             queried: Vec::new(),
+            hears_writes: false,
         }
     }
 
@@ -474,8 +477,20 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         if let Some(quiet) = self.quiet {
-            return self.quiet_event(quiet, state, event);
+            // Most events are these, and most queries do not care.
+            let heard = match event {
+                Event::RegWrite(_) => self.hears_writes,
+                Event::PacketEnd(_) | Event::Group(_) => false,
+                _ => true,
+            };
+            return if heard { self.quiet_event(quiet, state, event) } else { Flow::Continue };
         }
+        self.listed(state, event)
+    }
+}
+
+impl CffText<'_, '_, '_> {
+    fn listed(&mut self, state: &State, event: &Event<'_>) -> Flow {
         if self.text.ended().is_some() {
             return Flow::Skip;
         }

@@ -57,6 +57,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
     pub fn quiet(mut self, quiet: Quiet<'t>) -> Self {
         self.quiet = Some(quiet);
         self.options.summary = true;
+        self.hears_writes = quiet.watch.is_some() || self.is_64bit();
         self
     }
 
@@ -68,15 +69,8 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn quiet_event(&mut self, quiet: Quiet<'t>, state: &State, event: &Event<'_>) -> Flow {
-        match event {
-            Event::RegWrite(write) => {
-                self.quiet_write(quiet, *write);
-                return Flow::Continue;
-            }
-            Event::PacketEnd(_) | Event::Group(_) => return Flow::Continue,
-            _ => {}
-        }
         if self.text.ended().is_some() || quiet.watch.is_some_and(|watch| watch.over()) {
             return Flow::Skip;
         }
@@ -88,7 +82,8 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
             Event::Draw(draw) => return self.quiet_draw(quiet, state, draw),
             Event::Missing(stream) => self.missing(stream),
             Event::Trouble(trouble) => self.trouble(trouble),
-            Event::Leave(_) | Event::RegWrite(_) | Event::PacketEnd(_) | Event::Group(_) => {}
+            Event::RegWrite(write) => self.quiet_write(quiet, *write),
+            Event::Leave(_) | Event::PacketEnd(_) | Event::Group(_) => {}
         }
         Flow::Continue
     }
@@ -134,9 +129,6 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         let RegWrite { reg, value, .. } = write;
         if let Some(watch) = quiet.watch {
             watch.write(reg, value);
-        }
-        if !self.is_64bit() {
-            return;
         }
         let space = self.space();
         if let Some(open) = self.streams.last_mut()
