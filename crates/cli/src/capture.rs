@@ -5,7 +5,7 @@
 //! capture. Never: what is shown of a submit.
 
 use crate::failure::Failure;
-use crate::input::Stream;
+use crate::input::{Input, Stream};
 use crate::kind::Kind;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -34,15 +34,46 @@ const WALK_ALL: u64 = 1 << 24;
 /// Opens a file, or standard input for `-`, that must be a capture.
 pub fn open(file: &Path) -> Result<Stream, Failure> {
     let mut stream = Stream::open(file)?;
-    // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
-    for bytes in [8, 64, 1 << 10, 16 << 10] {
-        if rd::sniff(stream.peek(bytes)?) {
-            return Ok(stream);
-        }
+    if is_capture(&mut stream)? {
+        return Ok(stream);
     }
     let what = Kind::sniff(stream.peek(0)?).describe();
     let message = format!("{}: not a rd capture: looks like {}{what}", stream.name, stream.wrapping());
     Err(Failure::Unusable(message))
+}
+
+/// A file for commands that take captures and dumps.
+pub enum Opened {
+    /// A capture, to be read bit by bit.
+    Capture(Stream),
+    /// A devcoredump of msm, or text that may be one.
+    Dump(Input),
+}
+
+/// Opens a capture or a dump; of a dump no more than `limit` bytes.
+pub fn open_any(file: &Path, limit: u64) -> Result<Opened, Failure> {
+    let mut stream = Stream::open(file)?;
+    if is_capture(&mut stream)? {
+        return Ok(Opened::Capture(stream));
+    }
+    let name = stream.name.clone();
+    let mut input = Input::read(&mut stream, name, 0, limit)?;
+    input.compression.splice(0..0, stream.compression.iter().copied());
+    input.diagnostics.splice(0..0, stream.diagnostics());
+    match Kind::sniff(&input.bytes) {
+        Kind::MsmDevcore | Kind::Text => Ok(Opened::Dump(input)),
+        kind => Err(Failure::wrong_kind(&input, kind)),
+    }
+}
+
+fn is_capture(stream: &mut Stream) -> Result<bool, Failure> {
+    // A pipe may deliver slowly: a few bytes tell a capture, other kinds of file may take all of these.
+    for bytes in [8, 64, 1 << 10, 16 << 10] {
+        if rd::sniff(stream.peek(bytes)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Which submits are wanted.
@@ -190,12 +221,17 @@ impl<'d> Player<'d> {
             consumer.identity(identity, None);
             return;
         };
+        // Of a number that is in no table only the generation can be told: a chip id may say more.
+        if matches!(identity, Identity::ChipId(_)) || self.devices.device(gpu_id, chip_id).is_some() {
+            scene.identified = true;
+        } else if std::mem::replace(&mut scene.guessed, true) && !other {
+            return;
+        }
         if other {
             self.state = None;
         }
         let gpu = self.db.gpu(generation);
         self.gpu = Some(gpu);
-        scene.identified = true;
         self.restart();
         consumer.identity(identity, Some(gpu));
     }
@@ -213,6 +249,8 @@ impl<'d> Player<'d> {
 #[derive(Default)]
 struct Scene {
     identified: bool,
+    /// Its number said no more than the generation.
+    guessed: bool,
     hidden: bool,
     /// Dwords that may still be walked.
     allowance: u64,

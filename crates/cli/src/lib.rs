@@ -23,6 +23,7 @@ mod man;
 mod microcode;
 mod output;
 mod pager;
+mod query;
 mod regs;
 mod text;
 pub mod view;
@@ -92,6 +93,8 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Query(args) => query::run(args, global),
+        Command::Diff(_) => unreachable!(),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
@@ -175,7 +178,7 @@ fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failur
     let mut stderr = io::stderr();
     let arguments = match cffdump::parse_args(args.iter().cloned()) {
         Ok(arguments) => arguments,
-        Err(refusal @ (cffdump::Refusal::NotYet(_) | cffdump::Refusal::WithoutLua)) => {
+        Err(refusal @ cffdump::Refusal::WithoutLua) => {
             return Err(Failure::Usage(refusal.to_string()));
         }
         Err(usage) => {

@@ -349,6 +349,21 @@ pub enum DrawKind {
     Event,
 }
 
+impl DrawKind {
+    /// Every kind.
+    pub const ALL: [DrawKind; 4] = [DrawKind::Draw, DrawKind::Dispatch, DrawKind::Blit, DrawKind::Event];
+
+    /// `dispatch`
+    pub fn name(self) -> &'static str {
+        match self {
+            DrawKind::Draw => "draw",
+            DrawKind::Dispatch => "dispatch",
+            DrawKind::Blit => "blit",
+            DrawKind::Event => "event",
+        }
+    }
+}
+
 /// With which draw-state groups a draw is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Pass {

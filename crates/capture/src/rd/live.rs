@@ -183,6 +183,10 @@ impl Live {
         let size = u64::from(size).min(payload.len() as u64);
         let contents = dwords(payload, size as usize);
         let buffer = Buffer { iova, size, contents: Some(contents), name: String::new() };
+        // A stream that was cut out of a buffer is in some captures again as a buffer of its own.
+        if self.fresh.range(..iova).next_back().is_some_and(|(_, outer)| holds(outer, &buffer)) {
+            return Step::Buffer;
+        }
         if let Some(replaced) = self.fresh.remove(&iova) {
             self.held = self.held.saturating_sub(cost(&replaced));
         }
@@ -209,6 +213,19 @@ impl Live {
         self.held = all.iter().map(cost).fold(0, u64::saturating_add);
         self.memory = all.into_iter().collect();
     }
+}
+
+/// The inner buffer lies inside the outer one, and has the same contents.
+fn holds(outer: &Buffer, inner: &Buffer) -> bool {
+    if outer.end() < inner.end() || !(inner.iova - outer.iova).is_multiple_of(4) {
+        return false;
+    }
+    let (Some(there), Some(here)) = (outer.dwords_at(inner.iova), inner.dwords_at(inner.iova)) else {
+        return false;
+    };
+    let there = there.take(here.len());
+    let stored = there.stored().len().max(here.stored().len());
+    (0..stored).all(|i| there.get(i) == here.get(i))
 }
 
 /// What holding a buffer counts for, in bytes.
@@ -295,6 +312,27 @@ mod tests {
         });
         assert_eq!((live.memory().read(0x1000), live.memory().buffers().len()), (Some(4), 2));
         assert!(live.diagnostics().is_empty());
+    }
+
+    #[test]
+    fn a_part_of_a_buffer_is_no_buffer_of_its_own() {
+        let mut live = Live::new();
+        let at = |live: &Live, iova| live.memory().find(iova).map(|b| (b.iova, b.size));
+        steps(&mut live, |w| {
+            buffer(w, 0x1000, 16, &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+            buffer(w, 0x1004, 8, &[2, 0, 0, 0, 3, 0, 0, 0]);
+            buffer(w, 0x1008, 8, &[3, 0, 0, 0, 0, 0, 0, 0]);
+            buffer(w, 0x100c, 8, &[0; 8]);
+            submit(w, 0x1000);
+        });
+        assert_eq!([0x1004, 0x1008].map(|iova| at(&live, iova)), [Some((0x1000, 16)); 2]);
+        assert_eq!(at(&live, 0x100c), Some((0x100c, 8)), "it goes on behind the other");
+        steps(&mut live, |w| {
+            buffer(w, 0x1000, 8, &[1, 0, 0, 0, 2, 0, 0, 0]);
+            buffer(w, 0x1004, 4, &[9, 0, 0, 0]);
+            submit(w, 0x1000);
+        });
+        assert_eq!(live.memory().read(0x1004), Some(9), "it says something else");
     }
 
     #[test]

@@ -133,9 +133,6 @@ pub enum Refusal {
     /// Print [`USAGE`]; behind this, unless it is empty.
     #[error("{0}")]
     Usage(String),
-    /// An option of cffdump that is not there.
-    #[error("cffdump: {0} is not available yet")]
-    NotYet(&'static str),
     /// Scripts, which this build cannot run.
     #[error("cffdump: --script needs Lua, which this unwedge was built without (cargo feature `lua`)")]
     WithoutLua,
@@ -212,16 +209,8 @@ pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     Ok(parsed)
 }
 
-/// Options that are known, but not there, or that ask for nothing.
+/// Options that this build does not have, or that ask for nothing.
 fn available(parsed: &Arguments) -> Result<(), Refusal> {
-    let missing = [
-        (parsed.dump_shaders, "--dump-shaders"),
-        (parsed.textures, "--textures"),
-        (parsed.bindless, "--bindless"),
-    ];
-    if let Some((_, option)) = missing.into_iter().find(|(asked, _)| *asked) {
-        return Err(Refusal::NotYet(option));
-    }
     if parsed.script.is_some() && cfg!(not(feature = "lua")) {
         return Err(Refusal::WithoutLua);
     }
@@ -300,9 +289,6 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        for line in ["--textures f", "--bindless f", "--dump-shaders f"] {
-            assert!(matches!(parse(line), Err(Refusal::NotYet(_))), "{line}");
-        }
         for line in [
             "",
             "-h",

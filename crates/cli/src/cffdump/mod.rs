@@ -10,18 +10,20 @@ mod script;
 #[cfg(not(feature = "lua"))]
 #[path = "script/absent.rs"]
 mod script;
+mod shaders;
 
 pub use args::{Arguments, Refusal, USAGE, parse_args};
 pub use script::Script;
 
 use crate::capture::{Absent, Choice, Consumer, Identity, Player, Submission};
+use crate::cffdump::shaders::ShaderFiles;
 use crate::failure::{Failure, Outcome};
 use crate::output::SharedOutput;
 use crate::text::{self, Carry, CffText, End, Marker, Query, Quiet, Target, Text, Watch};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::rc::Rc;
-use unwedge_base::{Diagnostic, Generation, Severity};
+use unwedge_base::{Diagnostic, Dwords, Generation, Severity};
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu, Palette, Variants};
 
@@ -76,6 +78,7 @@ pub struct Listing<'d> {
     player: Player<'d>,
     generation: Option<Generation>,
     carry: Carry<'d>,
+    files: ShaderFiles,
     /// The registers asked for, once it is known of which GPU.
     query: Option<Query>,
     script: Option<Script>,
@@ -91,12 +94,14 @@ impl<'d> Listing<'d> {
             compositors: args.show_compositor,
         };
         let player = Player::new(choice, db, max_alive);
+        let files = ShaderFiles::new(Path::new(""));
         Listing {
             args,
             palette,
             player,
             generation: None,
             carry: Carry::default(),
+            files,
             query: None,
             script: None,
         }
@@ -137,11 +142,10 @@ impl<'d> Listing<'d> {
         let quiet = self.script.is_some() || !self.args.query.is_empty();
         text.mute(!quiet && !matches!(self.args.draw, -1 | 0));
         text.hand_on_all();
-        let Listing { args, palette, player, generation, carry, query, script } = self;
-        let script = script.as_ref();
-        let lost = Vec::new();
+        let Listing { args, palette, player, generation, carry, files, query, script } = self;
+        let (palette, script, lost) = (*palette, script.as_ref(), Vec::new());
         let mut lister =
-            Lister { args, palette: *palette, generation, carry, query, script, quiet, text, slow, lost };
+            Lister { args, palette, generation, carry, files, query, script, quiet, text, slow, lost };
         script.inspect(|script| script.start_cmdstream(name));
         let mut diagnostics = player.play(capture, &mut lister);
         let Lister { mut text, lost, .. } = lister;
@@ -171,6 +175,7 @@ struct Lister<'l, 'o, 'd> {
     palette: Palette,
     generation: &'l mut Option<Generation>,
     carry: &'l mut Carry<'d>,
+    files: &'l mut ShaderFiles,
     query: &'l mut Option<Query>,
     script: Option<&'l Script>,
     /// Only queries, scripts, and what cffdump prints whatever it is asked for.
@@ -188,7 +193,9 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
     }
 
     fn section(&mut self, section: &Section<'_>, step: Step) {
-        self.text.allow(section.span.len().saturating_mul(LENGTH_PER_BYTE));
+        let allowed = section.span.len().saturating_mul(LENGTH_PER_BYTE);
+        self.text.allow(allowed);
+        self.files.allow(allowed);
         let what = match section.kind {
             SectionKind::Test => "test: ",
             SectionKind::VertexShader => "vertex shader:\n",
@@ -287,7 +294,12 @@ impl<'d> Lister<'_, '_, 'd> {
         let mut walk = match submission.open() {
             Ok(walk) => walk,
             Err(Absent::Gpu) => return,
-            Err(Absent::Stream) => return self.text.str("NULL cmd buffer!").end(),
+            Err(Absent::Stream) => {
+                let muted = self.text.mute(false);
+                self.text.str("NULL cmd buffer!").end();
+                self.text.mute(muted);
+                return;
+            }
         };
         let options = text::Options {
             summary: self.args.summary,
@@ -296,12 +308,19 @@ impl<'d> Lister<'_, '_, 'd> {
             once: self.args.once,
             ambles: false,
             stats: true,
+            textures: self.args.textures,
+            bindless: self.args.bindless,
             draw: (self.args.draw != -1).then_some(self.args.draw),
             palette: self.palette,
         };
         let carry = std::mem::take(self.carry);
         let marker = Marker::new([Target::default(); 4]);
         let mut listing = CffText::new(&mut self.text, walk.gpu, walk.memory, options, marker, carry);
+        let files = &mut *self.files;
+        let mut file = |extension: &str, code: Dwords<'_>| files.write(extension, code);
+        if self.args.dump_shaders {
+            listing.shaders_to(&mut file);
+        }
         if self.quiet {
             let query = self.query.as_ref();
             walk.compare = query.is_some_and(|query| query.compare);
@@ -310,6 +329,9 @@ impl<'d> Lister<'_, '_, 'd> {
         walk.run(&mut listing);
         let (carry, lost) = listing.finish();
         *self.carry = carry;
+        if let Some(trouble) = self.files.trouble() {
+            walk.tell(Severity::Loss, format!("a shader could not be written to {trouble}"));
+        }
         for (iova, dwords) in lost.missing {
             walk.tell(Severity::Note, format!("could not find: {iova:016x} ({dwords})"));
         }

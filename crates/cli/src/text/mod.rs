@@ -3,9 +3,11 @@
 //! Serves `crashdec` and, over captures, `cffdump`. Never: walking, files, deciding what is executed. The layout of the
 //! lines follows what cffdump and crashdec of Mesa 25.0 print, so that scripts made for them keep working.
 
+mod bindless;
 mod descriptors;
 mod disasm;
 mod hex;
+mod known;
 mod marker;
 mod names;
 mod out;
@@ -13,6 +15,7 @@ mod packets;
 mod query;
 mod quiet;
 mod registers;
+mod shown;
 mod summary;
 
 pub use disasm::{Shader, disassemble};
@@ -23,10 +26,9 @@ pub use query::{Query, QueryMode, register};
 pub use quiet::{Quiet, Watch};
 pub use registers::{Pair, RegisterPrinter};
 
-use crate::text::quiet::Queried;
-use crate::text::registers::Special;
+use bindless::BaseRegisters;
+use known::KnownRegisters;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
@@ -60,6 +62,10 @@ pub struct Options {
     pub ambles: bool,
     /// Show what each shader costs.
     pub stats: bool,
+    /// Show the memory that texture and buffer descriptors point at.
+    pub textures: bool,
+    /// Show the descriptor sets that the bindless base registers point at, before each draw and dispatch.
+    pub bindless: bool,
     /// Show only what belongs to the draw of this number.
     pub draw: Option<i32>,
     /// The escape sequences to use.
@@ -86,6 +92,9 @@ pub struct Lost {
 /// Missing buffers remembered one by one.
 const MISSING_KEPT: usize = 64;
 
+/// Takes the code of a shader, and how cffdump's files of such shaders end (`vo3`, …).
+pub type TakeShader<'t> = &'t mut dyn FnMut(&'static str, Dwords<'_>);
+
 /// Prints the events of a walk.
 pub struct CffText<'t, 'o, 'd> {
     text: &'t mut Text<'o>,
@@ -94,17 +103,21 @@ pub struct CffText<'t, 'o, 'd> {
     options: Options,
     /// Where the command processor stopped.
     marker: Marker,
-    layouts: Layouts<'d>,
-    special: Special,
+    layouts: Box<Layouts<'d>>,
+    known: Box<KnownRegisters<'d>>,
+    bases: BaseRegisters,
     streams: Vec<Open>,
     carry: Carry<'d>,
     /// Draws shown at each IB level, since the stream of that level began.
     draws: [u32; LEVELS],
+    /// The current packet belongs to a draw that is not the chosen one, or no packet is shown. What the tools print of it all the same is said
+    /// [`aloud`](CffText::aloud).
+    quiet: bool,
+    shaders: Option<TakeShader<'t>>,
     lost: Lost,
-    /// Show only what this asks for.
-    quiet: Option<Quiet<'t>>,
-    queried: Vec<Queried>,
-    /// Writes of registers count, too, when quiet.
+    /// Show only what this asks for, and what the tools print all the same.
+    only: Option<Quiet<'t>>,
+    /// Writes of registers count, too, for that.
     hears_writes: bool,
 }
 
@@ -124,8 +137,10 @@ pub struct Carry<'d> {
     scopes: i64,
     /// The low half of an address whose high half is a register of its own (a5xx).
     address_low: u32,
-    /// Modes in which a buffer at an address has been shown.
-    shown: HashMap<u64, u8>,
+    /// Buffers that have been shown.
+    shown: shown::Shown,
+    /// Layouts and registers, looked up once for all streams.
+    looked_up: Option<(Box<Layouts<'d>>, Box<KnownRegisters<'d>>)>,
 }
 
 impl Carry<'_> {
@@ -155,6 +170,18 @@ struct Open {
 impl Open {
     fn at(level: usize) -> Open {
         Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
+    }
+}
+
+/// Dwords of memory, which may begin inside one of its own.
+struct Read<'t> {
+    words: Cow<'t, [u32]>,
+    len: usize,
+}
+
+impl Read<'_> {
+    fn dwords(&self) -> Dwords<'_> {
+        Dwords::new(&self.words, self.len)
     }
 }
 
@@ -217,28 +244,43 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         memory: &'t Memory,
         options: Options,
         marker: Marker,
-        carry: Carry<'d>,
+        mut carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
+        let looked_up = carry.looked_up.take().filter(|(_, known)| known.fits(gpu, &options.palette));
+        let (layouts, known) = looked_up.unwrap_or_else(|| {
+            (Box::new(Layouts::new(gpu)), Box::new(KnownRegisters::new(gpu, options.palette)))
+        });
         CffText {
             text,
             gpu,
             memory,
             options,
             marker,
-            layouts: Layouts::new(gpu),
-            special: Special::new(gpu),
+            layouts,
+            known,
+            bases: if options.bindless { BaseRegisters::new(gpu) } else { BaseRegisters::default() },
             streams: vec![Open::at(0)],
             carry,
             draws: [0; LEVELS],
+            quiet: false,
+            shaders: None,
             lost: Lost::default(),
-            quiet: None,
-            queried: Vec::new(),
+            only: None,
             hears_writes: false,
         }
     }
 
+    /// Hands the shaders that are shown to `take` too.
+    pub fn shaders_to(&mut self, take: TakeShader<'t>) {
+        self.shaders = Some(take);
+    }
+
     /// What the listing of the next stream needs, and what could not be shown.
-    pub fn finish(self) -> (Carry<'d>, Lost) {
+    pub fn finish(mut self) -> (Carry<'d>, Lost) {
+        if self.only.is_some() {
+            self.text.mute(false);
+        }
+        self.carry.looked_up = Some((self.layouts, self.known));
         (self.carry, self.lost)
     }
 
@@ -254,8 +296,16 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         self.gpu.generation().is_64bit()
     }
 
+    /// Text that the tools print whatever draw is chosen.
+    fn aloud<T>(&mut self, say: impl FnOnce(&mut Self) -> T) -> T {
+        self.text.mute(false);
+        let said = say(self);
+        self.text.mute(self.quiet);
+        said
+    }
+
     fn hex(&mut self, dwords: Dwords<'_>, iova: Option<u64>, level: usize) {
-        if self.quiet.is_some() {
+        if self.quiet {
             return;
         }
         let highlight =
@@ -265,9 +315,22 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The dwords at an address, if the dump holds them: at most `n`.
     fn hex_at(&mut self, iova: u64, n: usize, level: usize) {
-        if let Some(dwords) = self.memory_at(iova) {
-            self.hex(dwords.take(n), Some(iova), level);
+        if let Some(read) = self.read_at(iova, n) {
+            self.hex(read.dwords().take(n), Some(iova), level);
         }
+    }
+
+    /// At most `n` dwords from any byte on.
+    fn read_at(&self, iova: u64, n: usize) -> Option<Read<'t>> {
+        let dwords = self.memory_at(iova)?;
+        let shift = (iova & 3) as u32 * 8;
+        if shift == 0 {
+            return Some(Read { words: dwords.take(n).stored().into(), len: dwords.len().min(n) });
+        }
+        let stored = dwords.take(n.saturating_add(1)).stored();
+        let above = stored.iter().skip(1).copied().chain([0]);
+        let words = stored.iter().zip(above).map(|(low, high)| low >> shift | high << (32 - shift));
+        Some(Read { words: words.take(n).collect(), len: dwords.len().min(n) })
     }
 
     fn memory_at(&self, iova: u64) -> Option<Dwords<'t>> {
@@ -276,8 +339,11 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The payload's layout, one line per field group.
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
-        if self.quiet.is_some() {
-            return self.tell(layout, dwords);
+        if let Some(only) = self.only {
+            self.tell(only, layout, dwords);
+        }
+        if self.quiet {
+            return;
         }
         let mut i = 0;
         while let Some(dword) = dwords.get(i) {
@@ -309,22 +375,30 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     /// The buffer has been shown in all modes that are on.
     fn repeated(&mut self, state: &State, stream: &Stream<'_>) -> bool {
         // A comparison looks at each draw once, whatever the mode.
-        let compare = self.quiet.and_then(|quiet| quiet.query).is_some_and(|query| query.compare);
+        let compare = self.only.and_then(|only| only.query).is_some_and(|query| query.compare);
         if !(self.options.once || compare) || !matches!(stream.kind, StreamKind::Indirect) {
             return false;
         }
-        let Some(iova) = stream.iova.filter(|&iova| iova != 0) else { return false };
+        let Some(buffer) = stream.iova.and_then(|iova| self.memory.find(iova)) else { return false };
+        let offset = stream.iova.unwrap_or(0).wrapping_sub(buffer.iova);
         let modes = if compare { mode::ALL } else { state.modes() };
-        let shown = self.carry.shown.entry(iova).or_default();
-        let repeated = *shown & modes == modes;
-        *shown |= modes;
-        repeated
+        self.carry.shown.again(buffer.iova, offset, modes)
     }
 
     /// Shows what belongs to the chosen draw only.
     fn choose(&mut self, state: &State) {
         if let Some(draw) = self.options.draw {
-            self.text.mute(i64::from(draw) != i64::from(state.draws));
+            self.quiet = i64::from(draw) != i64::from(state.draws);
+            self.text.mute(self.quiet);
+        }
+    }
+
+    /// The stream is not walked: it has been shown, or the tools show it only where they show its packet.
+    fn skipped(&mut self, state: &State, stream: &Stream<'_>) -> bool {
+        match stream.kind {
+            StreamKind::Amble => !self.options.ambles,
+            StreamKind::Mode | StreamKind::Embedded => self.quiet,
+            _ => self.repeated(state, stream),
         }
     }
 
@@ -407,7 +481,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
                 self.text.level(level + 1).str("write ");
-                names::write_at(self.space(), reg, &self.options.palette, self.text);
+                self.known.write_name(reg, self.text);
                 self.text.str(" (").hex(u64::from(reg), 4).str(")").end();
             }
             Header::Registers { .. } => {}
@@ -476,14 +550,14 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
 impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
-        if let Some(quiet) = self.quiet {
+        if let Some(only) = self.only {
             // Most events are these, and most queries do not care.
             let heard = match event {
                 Event::RegWrite(_) => self.hears_writes,
                 Event::PacketEnd(_) | Event::Group(_) => false,
                 _ => true,
             };
-            return if heard { self.quiet_event(quiet, state, event) } else { Flow::Continue };
+            return if heard { self.quiet_event(only, state, event) } else { Flow::Continue };
         }
         self.listed(state, event)
     }
@@ -495,10 +569,7 @@ impl CffText<'_, '_, '_> {
             return Flow::Skip;
         }
         match event {
-            Event::Enter(stream) if stream.kind == StreamKind::Amble && !self.options.ambles => {
-                return Flow::Skip;
-            }
-            Event::Enter(stream) if self.repeated(state, stream) => return Flow::Skip,
+            Event::Enter(stream) if self.skipped(state, stream) => return Flow::Skip,
             Event::Packet(packet) => {
                 self.choose(state);
                 self.packet(state, packet);
@@ -514,7 +585,12 @@ impl CffText<'_, '_, '_> {
             }
             Event::LoadState(load) => self.load_state(load),
             Event::Draw(draw) => self.draw(state, draw),
-            Event::Trouble(trouble) => self.trouble(trouble),
+            Event::Trouble(trouble) => {
+                if matches!(trouble.kind, TroubleKind::BadHeader { .. }) {
+                    self.choose(state);
+                }
+                self.aloud(|this| this.trouble(trouble));
+            }
         }
         Flow::Continue
     }

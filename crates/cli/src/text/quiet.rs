@@ -3,14 +3,13 @@
 //!
 //! Never: what a script is. The lines follow what cffdump of Mesa 25.0 prints.
 
-use super::{CffText, Open, Pair, Query, RegisterPrinter};
+use super::{CffText, Open, Pair, Query};
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation};
-use unwedge_hw::{Domain, Space};
+use unwedge_hw::Domain;
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
-    Draw, DrawKind, Event, Flow, LoadState, Op, Packet, Pass, RegWrite, Registers, State, StateType, Stream,
-    StreamKind,
+    Draw, DrawKind, Event, Flow, LoadState, Op, Packet, Pass, RegWrite, State, StateType, Stream, StreamKind,
 };
 
 /// What a quiet listing is for.
@@ -38,14 +37,6 @@ pub trait Watch {
     fn over(&self) -> bool;
 }
 
-/// What was last shown of a queried register.
-#[derive(Default)]
-pub(super) struct Queried {
-    value: u64,
-    /// Empty if nothing was.
-    line: Vec<u8>,
-}
-
 /// Work as queries and scripts name it.
 struct Work<'d> {
     name: Option<Cow<'d, str>>,
@@ -55,15 +46,17 @@ struct Work<'d> {
 impl<'t, 'd> CffText<'t, '_, 'd> {
     /// The listing, quiet.
     pub fn quiet(mut self, quiet: Quiet<'t>) -> Self {
-        self.quiet = Some(quiet);
+        self.only = Some(quiet);
         self.options.summary = true;
+        self.quiet = true;
+        self.text.mute(true);
         self.hears_writes = quiet.watch.is_some() || self.is_64bit();
         self
     }
 
     /// Tells who looks on of a payload or descriptor.
-    pub(super) fn tell(&mut self, layout: Domain<'d>, dwords: Dwords<'_>) {
-        if let Some(Quiet { watch: Some(watch), .. }) = self.quiet {
+    pub(super) fn tell(&mut self, quiet: Quiet<'t>, layout: Domain<'d>, dwords: Dwords<'_>) {
+        if let Some(watch) = quiet.watch {
             self.text.hand_on_all();
             watch.layout(layout, dwords);
         }
@@ -77,11 +70,11 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         match event {
             Event::Enter(stream) => return self.quiet_enter(state, stream),
             Event::Leave(_) if self.streams.len() > 1 => drop(self.streams.pop()),
-            Event::Packet(packet) => self.quiet_packet(state, packet),
+            Event::Packet(packet) => self.quiet_packet(quiet, state, packet),
             Event::LoadState(load) => self.quiet_load(quiet, load),
             Event::Draw(draw) => return self.quiet_draw(quiet, state, draw),
             Event::Missing(stream) => self.missing(stream),
-            Event::Trouble(trouble) => self.trouble(trouble),
+            Event::Trouble(trouble) => self.aloud(|this| this.trouble(trouble)),
             Event::RegWrite(write) => self.quiet_write(quiet, *write),
             Event::Leave(_) | Event::PacketEnd(_) | Event::Group(_) => {}
         }
@@ -90,29 +83,24 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
 
     fn quiet_enter(&mut self, state: &State, stream: &Stream<'_>) -> Flow {
         let deeper = match stream.kind {
-            // Only what is shown of these is of interest to the tools.
-            StreamKind::Mode | StreamKind::Embedded => return Flow::Skip,
-            StreamKind::Amble if !self.options.ambles => return Flow::Skip,
-            StreamKind::Amble | StreamKind::Group { .. } => 2,
             StreamKind::Indirect | StreamKind::Bin { .. } | StreamKind::DrawTable { .. } => 1,
+            _ => 2,
         };
-        if self.repeated(state, stream) {
+        if self.skipped(state, stream) {
             return Flow::Skip;
         }
         self.streams.push(Open::at(self.level() + deeper));
         Flow::Continue
     }
 
-    fn quiet_packet(&mut self, state: &State, packet: &Packet<'_>) {
+    fn quiet_packet(&mut self, quiet: Quiet<'t>, state: &State, packet: &Packet<'_>) {
         let level = self.level();
         if let Some(open) = self.streams.last_mut() {
             *open = Open { op: packet.op, iova: packet.place.iova, ..Open::at(level) };
         }
         let Header::Operation { opcode, .. } = packet.header else { return };
-        if self.quiet.is_some_and(|quiet| quiet.watch.is_some())
-            && let (_, Some(layout)) = self.layouts.packet(opcode)
-        {
-            self.tell(layout, packet.payload);
+        if let (_, Some(layout)) = self.layouts.packet(opcode) {
+            self.tell(quiet, layout, packet.payload);
         }
         match packet.op {
             // These are printed for a2xx without asking, and the modes are part of query lines.
@@ -130,11 +118,13 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         if let Some(watch) = quiet.watch {
             watch.write(reg, value);
         }
-        let space = self.space();
-        if let Some(open) = self.streams.last_mut()
+        if self.is_64bit()
+            && let Some(open) = self.streams.last_mut()
             && open.op != Op::RegRmw
         {
-            open.pair.push(space, reg, value, self.text);
+            self.text.mute(false);
+            open.pair.push_half(|| self.known.half(reg), reg, value, self.text);
+            self.text.mute(true);
         }
     }
 
@@ -160,23 +150,30 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
                 }
                 if let Some(query) = query.filter(|query| !compare && !query.skips(&state.regs)) {
                     let mode = self.carry.render_mode.clone();
-                    self.queried(query, state, draw, &work, mode.as_deref());
+                    self.aloud(|this| this.queried(query, state, draw, &work, mode.as_deref()));
                 }
                 !compare
             }
             (Pass::All, query) => query.is_none_or(|query| query.skips(&state.regs)),
             (Pass::Binning, query) => {
-                query.inspect(|query| self.queried(query, state, draw, &work, Some("BINNING")));
+                self.aloud(|this| {
+                    query.inspect(|query| this.queried(query, state, draw, &work, Some("BINNING")))
+                });
                 false
             }
             (Pass::Drawing, query) => {
-                query.inspect(|query| self.queried(query, state, draw, &work, Some("DRAW")));
-                self.text.end();
+                self.aloud(|this| {
+                    query.inspect(|query| this.queried(query, state, draw, &work, Some("DRAW")));
+                    this.text.end();
+                });
                 true
             }
         };
         if last && draw.packet.op == Op::DrawIndirectMulti {
             self.operation(state, &draw.packet, self.level() + 1);
+        }
+        if last && draw.summary && self.options.bindless && quiet.watch.is_some() {
+            self.bindless(state, draw, self.level() + 1);
         }
         match quiet.watch {
             Some(watch) if !last => watch.forget(),
@@ -227,11 +224,11 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
             }
             None => [[state.bin.x1, state.bin.y1], [state.bin.x2, state.bin.y2]],
         };
-        let (space, mut lines) = (self.gpu.space(Space::Gpu), 0);
-        for (i, &reg) in query.registers.iter().enumerate().filter(|(_, reg)| regs.get(**reg).is_some()) {
+        let mut lines = 0;
+        for &reg in query.registers.iter().filter(|&&reg| regs.get(reg).is_some()) {
             let mut pair = Pair::default();
             for reg in [reg, reg.saturating_add(1)] {
-                if pair.push(space, reg, regs.raw(reg), self.text) {
+                if pair.push_half(|| self.known.half(reg), reg, regs.raw(reg), self.text) {
                     break;
                 }
             }
@@ -255,36 +252,11 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
             let changed = pair.value != u64::from(regs.previous(reg));
             t.byte(b'\t').hex(pair.value, 8).byte(if changed { b'!' } else { b' ' });
             t.byte(if regs.rewritten(reg) { b'+' } else { b' ' });
-            self.value_queried(i, pair, regs);
+            self.value(state, pair, 0);
             lines += 1;
         }
         if lines > 1 {
             self.text.end();
-        }
-    }
-
-    /// The end of a query's line: the register's name and value. Most registers hold the same at draw after draw.
-    fn value_queried(&mut self, i: usize, pair: Pair, regs: &Registers) {
-        if self.queried.len() <= i {
-            self.queried.resize_with(i + 1, Queried::default);
-        }
-        // On a5xx a line depends on the register beside, too.
-        let lasting = self.gpu.generation() != Generation::A5xx;
-        if let Some(before) = self.queried.get(i)
-            && lasting
-            && !before.line.is_empty()
-            && before.value == pair.value
-        {
-            self.text.bytes(&before.line);
-            return;
-        }
-        let start = self.text.buffer().len();
-        let printer = RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
-        printer.line(pair, 0, |reg| regs.raw(reg), &mut self.carry.variants, self.text);
-        if let (Some(slot), Some(line)) = (self.queried.get_mut(i), self.text.buffer().get(start..)) {
-            slot.value = pair.value;
-            slot.line.clear();
-            slot.line.extend_from_slice(line);
         }
     }
 }
