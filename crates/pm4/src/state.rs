@@ -135,6 +135,16 @@ impl Registers {
         pages.flat_map(|(p, page)| ones(&page.written).map(move |i| (p * PAGE + i) as u32))
     }
 
+    /// Nothing counts as rewritten any more, but no draw has been.
+    pub fn forget_rewritten(&mut self) {
+        for p in ones(&self.touched) {
+            if let Some(Some(page)) = self.pages.get_mut(p) {
+                page.rewritten = [0; WORDS];
+            }
+        }
+        self.touched.fill(0);
+    }
+
     /// A draw has been reported: its values become the [`previous`](Registers::previous) ones, and nothing counts as
     /// rewritten. The walker does this after each [`Draw`](crate::Draw) event that asks for it.
     pub fn mark_draw(&mut self) {

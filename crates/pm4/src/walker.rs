@@ -59,6 +59,9 @@ pub struct Walker<'w> {
     pub state: State,
     /// How to walk.
     pub options: Options,
+    /// Load the draw-state groups of each draw once more for every [`Pass`](crate::Pass), with a
+    /// [`Draw`](Event::Draw) event behind each; the registers keep what the last of them wrote. Off at first.
+    pub compare: bool,
     pub(crate) generation: Generation,
     pub(crate) facts: Facts,
     /// Groups are being loaded for a draw.
@@ -224,6 +227,7 @@ impl<'w> Walker<'w> {
             memory,
             state: State::new(registers),
             options,
+            compare: false,
             generation,
             facts: Facts::new(gpu),
             loading_groups: false,

@@ -58,6 +58,11 @@ impl<'d> KnownLayout<'d> {
         KnownLayout { layout, entries: Vec::new() }
     }
 
+    /// The layout itself.
+    pub fn layout(&self) -> Domain<'d> {
+        self.layout
+    }
+
     /// Writes a payload, one line for each entry.
     pub fn write(
         &mut self,

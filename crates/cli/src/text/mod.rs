@@ -12,6 +12,8 @@ mod marker;
 mod names;
 mod out;
 mod packets;
+mod query;
+mod quiet;
 mod registers;
 mod shown;
 mod summary;
@@ -20,6 +22,8 @@ pub use disasm::{Shader, disassemble};
 pub use hex::hex_ascii;
 pub use marker::{Marker, Target};
 pub use out::{End, Text};
+pub use query::{Query, QueryMode, register};
+pub use quiet::{Quiet, Watch};
 pub use registers::{Pair, RegisterPrinter};
 
 use bindless::BaseRegisters;
@@ -30,7 +34,7 @@ use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
-    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind,
+    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind, mode,
 };
 
 /// The colours of freedreno's tools.
@@ -107,11 +111,15 @@ pub struct CffText<'t, 'o, 'd> {
     carry: Carry<'d>,
     /// Draws shown at each IB level, since the stream of that level began.
     draws: [u32; LEVELS],
-    /// The current packet belongs to a draw that is not the chosen one. What the tools print of it all the same is said
+    /// The current packet belongs to a draw that is not the chosen one, or no packet is shown. What the tools print of it all the same is said
     /// [`aloud`](CffText::aloud).
     quiet: bool,
     shaders: Option<TakeShader<'t>>,
     lost: Lost,
+    /// Show only what this asks for, and what the tools print all the same.
+    only: Option<Quiet<'t>>,
+    /// Writes of registers count, too, for that.
+    hears_writes: bool,
 }
 
 /// What a listing remembers from one stream to the next.
@@ -259,6 +267,8 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             quiet: false,
             shaders: None,
             lost: Lost::default(),
+            only: None,
+            hears_writes: false,
         }
     }
 
@@ -269,6 +279,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// What the listing of the next stream needs, and what could not be shown.
     pub fn finish(mut self) -> (Carry<'d>, Lost) {
+        if self.only.is_some() {
+            self.text.mute(false);
+        }
         self.carry.looked_up = Some((self.layouts, self.known));
         (self.carry, self.lost)
     }
@@ -328,6 +341,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The payload's layout, one line per field group.
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
+        if let Some(only) = self.only {
+            self.tell(only, layout, dwords);
+        }
         if self.quiet {
             return;
         }
@@ -338,12 +354,15 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The buffer has been shown in all modes that are on.
     fn repeated(&mut self, state: &State, stream: &Stream<'_>) -> bool {
-        if !self.options.once || !matches!(stream.kind, StreamKind::Indirect) {
+        // A comparison looks at each draw once, whatever the mode.
+        let compare = self.only.and_then(|only| only.query).is_some_and(|query| query.compare);
+        if !(self.options.once || compare) || !matches!(stream.kind, StreamKind::Indirect) {
             return false;
         }
         let Some(buffer) = stream.iova.and_then(|iova| self.memory.find(iova)) else { return false };
         let offset = stream.iova.unwrap_or(0).wrapping_sub(buffer.iova);
-        self.carry.shown.again(buffer.iova, offset, state.modes())
+        let modes = if compare { mode::ALL } else { state.modes() };
+        self.carry.shown.again(buffer.iova, offset, modes)
     }
 
     /// Shows what belongs to the chosen draw only: packets that begin when so many draws have been.
@@ -522,6 +541,21 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
 impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        if let Some(only) = self.only {
+            // Most events are these, and most queries do not care.
+            let heard = match event {
+                Event::RegWrite(_) => self.hears_writes,
+                Event::PacketEnd(_) | Event::Group(_) => false,
+                _ => true,
+            };
+            return if heard { self.quiet_event(only, state, event) } else { Flow::Continue };
+        }
+        self.listed(state, event)
+    }
+}
+
+impl CffText<'_, '_, '_> {
+    fn listed(&mut self, state: &State, event: &Event<'_>) -> Flow {
         if self.text.ended().is_some() {
             return Flow::Skip;
         }

@@ -198,6 +198,11 @@ impl<'o> Text<'o> {
         }
     }
 
+    /// Hands what is collected on, without waiting for it to arrive: somebody else writes next.
+    pub fn hand_on_all(&mut self) {
+        self.hand_on(1);
+    }
+
     /// Whether writing more is pointless, and why.
     pub fn ended(&self) -> Option<End> {
         self.end

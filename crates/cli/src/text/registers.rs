@@ -328,6 +328,15 @@ impl CffText<'_, '_, '_> {
         self.register(state, pair, level, (!self.options.summary || whole) && !self.quiet, false);
     }
 
+    /// The line of a complete register value.
+    pub(super) fn value(&mut self, state: &State, pair: Pair, level: usize) {
+        self.text.level(level);
+        self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
+        let address = self.known.facts(pair.reg).address;
+        base(self.memory, address.join(pair, |reg| state.regs.raw(reg)), self.text);
+        self.text.end();
+    }
+
     /// A complete register value, and what belongs beside it. Registers that are not `shown` still set the low half of
     /// addresses.
     pub(super) fn register(
@@ -340,10 +349,7 @@ impl CffText<'_, '_, '_> {
     ) {
         let facts = self.known.facts(pair.reg);
         if shown {
-            self.text.level(level);
-            self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
-            base(self.memory, facts.address.join(pair, |reg| state.regs.raw(reg)), self.text);
-            self.text.end();
+            self.value(state, pair, level);
         }
         let Some(beside) = facts.beside else { return };
         let dword = pair.value & 0xffff_ffff;
