@@ -102,10 +102,11 @@ pub enum Command {
         ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -"
     )]
     Explain(Explain),
-    /// Decode everything in a dump, as text or JSON
+    /// Decode everything in a dump or capture, as text or JSON
     #[command(
         after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
-        unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'"
+        unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'\n  \
+        cat /sys/kernel/debug/dri/0/rd | unwedge decode --summary -"
     )]
     Decode(Decode),
     /// Say what is in a file, and what is not
@@ -222,7 +223,7 @@ pub struct Explain {
 /// `decode`
 #[derive(Args, Debug)]
 pub struct Decode {
-    /// The dump; `-` for standard input
+    /// The dump or capture; `-` for standard input
     pub file: PathBuf,
     /// Print one JSON object per line instead of text
     #[arg(long)]

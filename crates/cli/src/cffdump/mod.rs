@@ -304,7 +304,7 @@ impl<'d> Lister<'_, '_, 'd> {
         let options = text::Options {
             summary: self.args.summary,
             allregs: self.args.allregs,
-            markers: false,
+            markers: self.args.markers,
             once: self.args.once,
             ambles: false,
             stats: true,
