@@ -4,6 +4,7 @@
 //! an [`Event`] to a [`Sink`]. Text, JSON, queries and the post-mortem are all sinks over the same events. Never:
 //! formatting, file formats.
 
+pub mod compare;
 mod draw;
 mod event;
 pub mod header;

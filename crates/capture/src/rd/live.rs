@@ -239,12 +239,15 @@ fn dwords(contents: &[u8], size: usize) -> Vec<u32> {
     let contents = contents.get(..size).unwrap_or(contents);
     let used = without_zeros(contents).len();
     let used = contents.get(..used.next_multiple_of(4)).unwrap_or(contents);
-    let word = |bytes: &[u8]| {
+    let (words, rest) = used.as_chunks();
+    let mut dwords = Vec::with_capacity(words.len() + 1);
+    dwords.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
+    if !rest.is_empty() {
         let mut word = [0; 4];
-        word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        u32::from_le_bytes(word)
-    };
-    used.chunks(4).map(word).collect()
+        word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        dwords.push(u32::from_le_bytes(word));
+    }
+    dwords
 }
 
 #[cfg(test)]
