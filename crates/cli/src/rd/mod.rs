@@ -32,13 +32,18 @@ const PIECE: usize = 256 << 10;
 
 /// Runs a command.
 pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
-    match command {
+    let result = match command {
         RdCommand::Info(args) => info(args, global),
         RdCommand::Cat(args) => cat(args, global),
         RdCommand::Trim(args) => trim(args, global),
         RdCommand::Split(args) => split(args, global),
         RdCommand::Merge(args) => merge(args, global),
         RdCommand::Recompress(args) => recompress(args),
+    };
+    match result {
+        // A reader that goes away has what it needs.
+        Err(Failure::Write(_, e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(Outcome::Complete),
+        result => result,
     }
 }
 
