@@ -94,9 +94,12 @@ impl Live {
         self
     }
 
-    /// Takes the next section in.
+    /// Takes the next section in. One that is cut does nothing, as if the capture ended before it; but what is there of
+    /// the contents of a buffer counts.
     pub fn take(&mut self, section: &Section<'_>) -> Step {
         match section.kind {
+            SectionKind::BufferContents => self.contents(section.payload),
+            _ if section.is_cut() => Step::Nothing,
             SectionKind::Cmd => {
                 self.process.clear();
                 self.process.extend_from_slice(section.text());
@@ -120,7 +123,6 @@ impl Live {
                 self.held = 0;
                 Step::Forgotten
             }
-            SectionKind::BufferContents => self.contents(section.payload),
             SectionKind::CmdStreamAddr => {
                 self.settle();
                 self.submitted = true;
@@ -336,6 +338,17 @@ mod tests {
             submit(w, 0x1000);
         });
         assert_eq!(live.memory().read(0x1004), Some(9), "it says something else");
+    }
+
+    #[test]
+    fn a_section_that_is_cut_does_nothing() {
+        let mut writer = Writer::new(Vec::new());
+        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1_0000_1000, size: 1 }, true).unwrap();
+        let bytes = writer.into_inner();
+        for end in 8..bytes.len() {
+            let mut reader = Reader::new(&bytes[..end]);
+            assert_eq!(Live::new().take(&reader.next().unwrap()), Step::Nothing, "cut at {end}");
+        }
     }
 
     #[test]
