@@ -72,15 +72,6 @@ impl<'d> CffText<'_, '_, 'd> {
                 hex::floats(self.text, constants, iova, level + 1, self.is_64bit());
                 self.hex(constants, iova, level + 1);
             }
-            StateType::MipAddr => {
-                for (i, address) in contents.take(units).iter().enumerate() {
-                    self.text.level(level + 1);
-                    if i < 10 {
-                        self.text.byte(b' ');
-                    }
-                    self.text.dec(i as u64).str(": ").hex(u64::from(address), 8).end();
-                }
-            }
             StateType::Sampler => self.samplers(contents, iova, units, bindless, level),
             StateType::TexConst => self.textures(contents, iova, units, level),
             StateType::Ssbo0 => {
