@@ -45,7 +45,7 @@ impl<'d> CffText<'_, '_, 'd> {
     pub(super) fn load_state(&mut self, load: &LoadState<'_>) {
         let level = self.level() + 1;
         let generation = self.gpu.generation();
-        let Some(contents) = load.contents.filter(|_| !self.quiet) else { return };
+        let Some(contents) = load.contents.filter(|_| !self.quiet || self.only.is_some()) else { return };
         // State in the packet itself lies behind its header and its first two or three dwords.
         let inside = if self.is_64bit() { 4 * 4 } else { 3 * 4 };
         let packet = self.streams.last().and_then(|s| s.iova);
