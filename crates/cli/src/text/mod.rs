@@ -248,6 +248,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         marker: Marker,
         mut carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
+        text.listings.forget_places();
         let looked_up = carry.looked_up.take().filter(|(_, known)| known.fits(gpu, &options.palette));
         let (layouts, known) = looked_up.unwrap_or_else(|| {
             (Box::new(Layouts::new(gpu)), Box::new(KnownRegisters::new(gpu, options.palette)))
