@@ -1,5 +1,9 @@
 //! The argument table: parser, help, man pages and completions all come from it.
 
+mod rd;
+
+pub use rd::*;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -109,6 +113,14 @@ pub enum Command {
         after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore"
     )]
     Info(Info),
+    /// List, cut, join and repack command-stream captures (rd)
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge rd info game.rd.gz\n  unwedge rd trim --submits 57 game.rd.gz -o hang.rd.gz\n  \
+        unwedge rd split game.rd.gz\n  unwedge rd merge a.rd b.rd.gz -o both.rd.gz\n  \
+        unwedge rd recompress --to xz game.rd.gz -o game.rd.xz"
+    )]
+    Rd(Rd),
     /// Values of registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \

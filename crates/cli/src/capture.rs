@@ -344,7 +344,7 @@ impl<'a, 'd> Submission<'a, 'd> {
             self.told.tell(Diagnostic::loss(span, message));
         }
         let Submission { state, allowance, told, .. } = self;
-        Ok(Walk { gpu, memory, iova, stream, span, state, allowance, told })
+        Ok(Walk { gpu, memory, compare: false, iova, stream, span, state, allowance, told })
     }
 }
 
@@ -354,6 +354,8 @@ pub struct Walk<'a, 'd> {
     pub gpu: Gpu<'d>,
     /// The buffers.
     pub memory: &'a Memory,
+    /// Compare what draw-state groups write in each pass.
+    pub compare: bool,
     iova: u64,
     stream: Dwords<'a>,
     span: Span,
@@ -371,8 +373,9 @@ impl Walk<'_, '_> {
         if let Some(state) = self.state.take() {
             walker.state = state;
         }
+        walker.compare = self.compare;
         walker.walk(self.stream, Some(self.iova), sink);
-        *self.allowance = self.allowance.saturating_sub(walker.spent());
+        *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(walker.left()));
         *self.state = Some(std::mem::take(&mut walker.state));
     }
 

@@ -35,6 +35,8 @@ pub enum Outcome {
     Found,
     /// None: the usage was printed instead.
     Misused,
+    /// Those of a script, which asks for this exit status.
+    Asked(u8),
 }
 
 impl Outcome {
@@ -58,6 +60,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Lost => ExitCode::from(LOST),
             Outcome::Found => ExitCode::from(FOUND),
             Outcome::Misused => ExitCode::from(USAGE),
+            Outcome::Asked(status) => ExitCode::from(status),
         }
     }
 }

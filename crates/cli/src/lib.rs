@@ -5,15 +5,15 @@
 
 mod afuc_names;
 mod args;
-mod capture;
-mod cffdump;
+pub mod capture;
+pub mod cffdump;
 pub mod crashdec;
 mod database;
 mod decode;
 mod demo;
 mod diff;
 pub mod explain;
-mod failure;
+pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
@@ -23,8 +23,11 @@ mod kind;
 mod man;
 mod microcode;
 mod output;
+mod packed;
 mod pager;
+mod progress;
 mod query;
+pub mod rd;
 mod regs;
 mod text;
 pub mod view;
@@ -34,11 +37,13 @@ use clap::Parser;
 use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
-use output::{Look, Output};
+use output::{Look, Output, Share};
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 use unwedge_capture::devcore::Devcore;
 
 /// The program: reads the process's arguments, runs the command, gives its exit status.
@@ -92,6 +97,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Rd(args) => rd::run(&args.command, global),
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
@@ -177,7 +183,9 @@ fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failur
     let mut stderr = io::stderr();
     let arguments = match cffdump::parse_args(args.iter().cloned()) {
         Ok(arguments) => arguments,
-        Err(refusal @ cffdump::Refusal::NotYet(_)) => return Err(Failure::Usage(refusal.to_string())),
+        Err(refusal @ cffdump::Refusal::WithoutLua) => {
+            return Err(Failure::Usage(refusal.to_string()));
+        }
         Err(usage) => {
             let complaint = usage.to_string();
             let separator = if complaint.is_empty() { "" } else { "\n" };
@@ -190,14 +198,30 @@ fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failur
         Some(false) => args::Colour::Never,
         None => args::Colour::Auto,
     };
-    let page = arguments.pager.unwrap_or(true);
+    let page = arguments.pager.unwrap_or(arguments.query.is_empty());
     let look = Global { color, no_color: false, no_pager: !page, regdb: None, max_size: global.max_size };
-    let db = database::load(global)?;
-    let mut out = Output::open(&look, page);
-    let mut listing = cffdump::Listing::new(arguments.clone(), out.look.colour, &db, global.max_size);
+    let db = Rc::new(database::load(global)?);
+    let out = Output::open(&look, page);
+    let colour = out.look.colour;
+    let out = Rc::new(RefCell::new(out));
+    let script = match &arguments.script {
+        Some(path) => match cffdump::open_script(path, &db, colour, out.clone()) {
+            Ok(script) => Some(script),
+            Err(ended) => {
+                finish(out)?;
+                return ended.into();
+            }
+        },
+        None => None,
+    };
+    let listing = cffdump::Listing::new(arguments.clone(), colour, &db, global.max_size);
+    let mut listing = listing.with_script(script);
     let mut outcome = Outcome::Complete;
     let mut failures = Vec::new();
     for file in &arguments.files {
+        if listing.script_ended() {
+            break;
+        }
         let mut stream = match capture::open(file) {
             Ok(stream) => stream,
             Err(e) => {
@@ -206,7 +230,8 @@ fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failur
             }
         };
         let (name, slow) = (stream.name.clone(), stream.live);
-        let mut diagnostics = listing.run(&file.to_string_lossy(), &mut stream, slow, &mut out);
+        let mut diagnostics =
+            listing.run(&file.to_string_lossy(), &mut stream, slow, &mut Share(out.clone()));
         diagnostics.splice(0..0, stream.diagnostics());
         for note in diagnostics.iter().filter(|d| d.severity == unwedge_base::Severity::Note) {
             complain!("{name}: {note}");
@@ -215,10 +240,22 @@ fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failur
             outcome = Outcome::Lost;
         }
     }
-    out.finish()?;
+    let ended = listing.finish();
+    finish(out)?;
+    if let Err(ended) = ended {
+        failures.extend(Result::from(ended).map(|asked| outcome = asked).err());
+    }
     let Some(last) = failures.pop() else { return Ok(outcome) };
     for failure in failures {
         complain!("{failure}");
     }
     Err(last)
+}
+
+/// Ends results that nobody shares any more.
+fn finish(out: Rc<RefCell<Output>>) -> io::Result<()> {
+    match Rc::try_unwrap(out) {
+        Ok(out) => out.into_inner().finish(),
+        Err(shared) => shared.borrow_mut().flush(),
+    }
 }

@@ -4,9 +4,27 @@
 
 use crate::args::{Colour, Global};
 use crate::pager::Pager;
+use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::rc::Rc;
 
 const BUFFER: usize = 64 << 10;
+
+/// Results that a listing and a script write by turns.
+pub type SharedOutput = Rc<RefCell<dyn Write>>;
+
+/// One of those who write into shared results.
+pub struct Share(pub SharedOutput);
+
+impl Write for Share {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
+}
 
 /// How text for people may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

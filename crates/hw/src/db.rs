@@ -306,6 +306,16 @@ impl<'d> TableRef<'d> {
     fn iter(self) -> impl Iterator<Item = Reg<'d>> {
         (0..self.word(table::COUNT)).map(move |i| self.entry(i))
     }
+
+    fn starting(self, prefix: &str) -> impl Iterator<Item = Reg<'d>> + use<'d, '_> {
+        let (names, count) = (self.word(table::NAMES), self.word(table::NAME_COUNT));
+        let text = move |i: u32| self.db.string(self.db.word(names + i * 3));
+        let first = partition(count, |i| text(i) < prefix);
+        (first..count).map_while(move |i| text(i).starts_with(prefix).then_some(i)).filter_map(move |i| {
+            let entries = self.first(self.db.word(names + i * 3 + 1))?;
+            (entries..self.word(table::COUNT)).map(|e| self.entry(e)).find(|reg| reg.name() == text(i))
+        })
+    }
 }
 
 /// `RB_MRT[01].CONTROL`, `RB_MRT[0x01].CONTROL` → `RB_MRT[0x1].CONTROL`, as the tables spell it.
@@ -356,6 +366,11 @@ impl<'d> Registers<'d> {
     /// Offset of a register by its full name.
     pub fn offset_of(self, name: &str) -> Option<u32> {
         self.table.offset_of(name, &Variants::new())
+    }
+
+    /// Register dwords whose name begins so, by name: `RB_MRT[0x1].` finds the registers of an instance.
+    pub fn starting(self, prefix: &str) -> impl Iterator<Item = Reg<'d>> + use<'d, '_> {
+        self.table.starting(prefix)
     }
 
     /// Every register dword by offset.
@@ -486,9 +501,20 @@ impl<'d> Domain<'d> {
         self.table.at(index, selected)
     }
 
+    /// The entry at this dword if it is the same whatever is selected.
+    pub fn fixed_at(self, index: u32) -> Option<Reg<'d>> {
+        let first = self.table.entry(self.table.first(index)?);
+        (first.db.word(first.at + entry::CONDITION) == 0).then_some(first)
+    }
+
     /// Dword index of an entry by name.
     pub fn index_of(self, name: &str, selected: &Variants) -> Option<u32> {
         self.table.offset_of(name, selected)
+    }
+
+    /// Entries whose name begins so, by name.
+    pub fn starting(self, prefix: &str) -> impl Iterator<Item = Reg<'d>> + use<'d, '_> {
+        self.table.starting(prefix)
     }
 
     /// Every entry by dword; several for one dword where variants decide.

@@ -248,8 +248,8 @@ impl<'d> Type<'d> {
         (self.high() + 1).saturating_sub(self.low())
     }
 
-    /// The value's bits, shifted down and then up.
-    fn extract(self, value: u64) -> u64 {
+    /// The value's bits, shifted down to bit 0 and then up as the type says: an address comes out whole.
+    pub fn extract(self, value: u64) -> u64 {
         ((value & self.mask()) >> self.low()).checked_shl(self.shr()).unwrap_or(0)
     }
 

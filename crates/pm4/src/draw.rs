@@ -2,8 +2,9 @@
 //!
 //! Facts: freedreno's adreno_pm4 register description.
 
+use crate::walker::Frame;
 use crate::walker::{Current, Walker};
-use crate::{Draw, DrawKind, Event, Exec, Op, Sink};
+use crate::{Draw, DrawKind, Event, Exec, Flow, Op, Pass, Sink, mode};
 use unwedge_base::Generation;
 
 /// pc_di_primtype in the draw initiator.
@@ -21,7 +22,7 @@ impl Op {
 
 impl Walker<'_> {
     /// A draw, dispatch or blit.
-    pub(crate) fn work(&mut self, cx: &Current<'_>, sink: &mut dyn Sink) {
+    pub(crate) fn work(&mut self, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
         let wide = self.generation.is_64bit();
         let packet = cx.packet;
         let arg = |i| cx.args.get(i);
@@ -30,6 +31,7 @@ impl Walker<'_> {
             number: self.state.draws,
             summary: true,
             kind: DrawKind::Draw,
+            pass: Pass::Current,
             packet,
             primitive: None,
             count: None,
@@ -61,11 +63,11 @@ impl Walker<'_> {
             _ => (0, Draw { kind: DrawKind::Blit, ..draw }),
         };
         self.has(cx, needed, sink);
-        self.report(Draw { summary: counted(draw), ..draw }, cx, sink);
+        self.report(Draw { summary: counted(draw), ..draw }, frame, cx, sink);
     }
 
     /// CP_EVENT_WRITE: some events work on the tile buffer with the register state.
-    pub(crate) fn event_write(&mut self, cx: &Current<'_>, sink: &mut dyn Sink) {
+    pub(crate) fn event_write(&mut self, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
         if !self.has(cx, 1, sink) {
             return;
         }
@@ -75,6 +77,7 @@ impl Walker<'_> {
                 number: self.state.draws,
                 summary: self.generation >= Generation::A6xx,
                 kind: DrawKind::Event,
+                pass: Pass::Current,
                 packet: cx.packet,
                 primitive: None,
                 count: None,
@@ -82,14 +85,39 @@ impl Walker<'_> {
                 indirect: None,
                 event: Some(event),
             };
-            self.report(draw, cx, sink);
+            self.report(draw, frame, cx, sink);
         }
     }
 
+    /// Reports a draw once for each pass, with the registers that its groups write in that pass.
+    fn passes(&mut self, draw: Draw<'_>, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+        let current = self.state.enable_mask;
+        let passes = [
+            (Pass::All, mode::ALL),
+            (Pass::Binning, mode::BINNING),
+            (Pass::Drawing, mode::GMEM | mode::SYSMEM),
+        ];
+        for (pass, modes) in passes {
+            self.state.enable_mask = modes;
+            self.state.with_regs(cx.threads, |regs| regs.forget_rewritten());
+            self.load_groups(frame, cx, sink);
+            self.state.level = frame.level;
+            if sink.event(&self.state, &Event::Draw(Draw { pass, ..draw })) == Flow::Skip {
+                break;
+            }
+        }
+        self.state.enable_mask = current;
+        self.state.groups = Default::default();
+    }
+
     /// Reports a draw and starts the next span of register writes.
-    fn report(&mut self, draw: Draw<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
+    fn report(&mut self, draw: Draw<'_>, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
         if cx.applies {
             sink.event(&self.state, &Event::Draw(draw));
+            // Listing tools know the working events of a5xx as events only.
+            if self.compare && (draw.summary || draw.kind != DrawKind::Event) {
+                self.passes(draw, frame, cx, sink);
+            }
         }
         if draw.summary {
             if cx.applies {

@@ -7,17 +7,17 @@ use unwedge_base::Dwords;
 /// Receives the events of a walk, in stream order.
 pub trait Sink {
     /// `state` is what the packets so far have done; for [`Event::RegWrite`] the write is already in it.
-    /// The return value counts for [`Event::Enter`] only.
+    /// The return value counts for [`Event::Enter`], and for [`Event::Draw`] of [`Pass::All`].
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow;
 }
 
-/// Whether to go into a buffer.
+/// Whether to go into a buffer, or on to the next pass of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Flow {
     /// Go on.
     #[default]
     Continue,
-    /// Leave this buffer out; there is no [`Event::Leave`] for it then.
+    /// Leave this buffer out; there is no [`Event::Leave`] for it then. Leave the other passes of this draw out.
     Skip,
 }
 
@@ -364,6 +364,21 @@ impl DrawKind {
     }
 }
 
+/// With which draw-state groups a draw is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Pass {
+    /// Those of the mode that the stream is in, as the hardware loads them. The others follow this one, when
+    /// [`Walker::compare`](crate::Walker::compare) asks for them.
+    #[default]
+    Current,
+    /// Those of any mode.
+    All,
+    /// Those of binning.
+    Binning,
+    /// Those of the modes that draw, to tile or to system memory.
+    Drawing,
+}
+
 /// A draw, dispatch, blit or working event.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw<'e> {
@@ -374,6 +389,8 @@ pub struct Draw<'e> {
     pub summary: bool,
     /// What.
     pub kind: DrawKind,
+    /// With which groups.
+    pub pass: Pass,
     /// The packet.
     pub packet: Packet<'e>,
     /// Primitive type (pc_di_primtype, 6 bits), for draws.

@@ -14,10 +14,12 @@ mod op;
 mod ops;
 mod predicate;
 pub mod query;
+mod reach;
 mod state;
 mod walker;
 
 pub use event::*;
 pub use once::Once;
+pub use reach::{Reach, Watch};
 pub use state::*;
 pub use walker::{Options, Walker, budget};

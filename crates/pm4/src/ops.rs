@@ -31,6 +31,7 @@ mod marker {
 
 impl<'w> Walker<'w> {
     /// Does what an operation does, between its packet's two events.
+    #[inline(never)]
     pub(crate) fn operate<'a>(
         &mut self,
         frame: &mut Frame<'a>,
@@ -81,8 +82,8 @@ impl<'w> Walker<'w> {
                 self.write(cx, cx.arg(1) & mask, cx.arg(2), 2, sink);
             }
 
-            Op::EventWrite | Op::EventWrite7 => self.event_write(cx, sink),
-            op if op.is_work() => self.work(cx, sink),
+            Op::EventWrite | Op::EventWrite7 => self.event_write(frame, cx, sink),
+            op if op.is_work() => self.work(frame, cx, sink),
             Op::LoadState | Op::LoadState4 | Op::LoadState6 | Op::LoadState6Geom | Op::LoadState6Frag => {
                 self.load_state(cx, sink);
             }
@@ -529,7 +530,9 @@ impl<'w> Walker<'w> {
             self.load_group(id, frame, cx, sink);
         }
         self.loading_groups = false;
-        self.state.groups = Default::default();
+        if !self.compare {
+            self.state.groups = Default::default();
+        }
     }
 
     fn load_group(&mut self, id: u8, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {

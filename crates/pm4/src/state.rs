@@ -69,6 +69,7 @@ impl Registers {
     }
 
     /// Writes a register. Offsets outside the register space are ignored.
+    #[inline]
     pub fn set(&mut self, reg: u32, value: u32) {
         let index = reg as usize / PAGE;
         let Some(slot) = self.pages.get_mut(index) else { return };
@@ -132,6 +133,16 @@ impl Registers {
     pub fn iter_written(&self) -> impl Iterator<Item = u32> {
         let pages = self.pages.iter().enumerate().filter_map(|(p, page)| Some((p, page.as_deref()?)));
         pages.flat_map(|(p, page)| ones(&page.written).map(move |i| (p * PAGE + i) as u32))
+    }
+
+    /// Nothing counts as rewritten any more, but no draw has been.
+    pub fn forget_rewritten(&mut self) {
+        for p in ones(&self.touched) {
+            if let Some(Some(page)) = self.pages.get_mut(p) {
+                page.rewritten = [0; WORDS];
+            }
+        }
+        self.touched.fill(0);
     }
 
     /// A draw has been reported: its values become the [`previous`](Registers::previous) ones, and nothing counts as
@@ -283,6 +294,7 @@ impl State {
     }
 
     /// Changes the registers that these threads see.
+    #[inline]
     pub(crate) fn with_regs(&mut self, threads: u8, mut change: impl FnMut(&mut Registers)) {
         match &mut self.bv {
             None => change(&mut self.regs),

@@ -59,6 +59,9 @@ pub struct Walker<'w> {
     pub state: State,
     /// How to walk.
     pub options: Options,
+    /// Load the draw-state groups of each draw once more for every [`Pass`](crate::Pass), with a
+    /// [`Draw`](Event::Draw) event behind each; the registers keep what the last of them wrote. Off at first.
+    pub compare: bool,
     pub(crate) generation: Generation,
     pub(crate) facts: Facts,
     /// Groups are being loaded for a draw.
@@ -224,6 +227,7 @@ impl<'w> Walker<'w> {
             memory,
             state: State::new(registers),
             options,
+            compare: false,
             generation,
             facts: Facts::new(gpu),
             loading_groups: false,
@@ -232,11 +236,6 @@ impl<'w> Walker<'w> {
             stopped: false,
             depth: 0,
         }
-    }
-
-    /// Dwords walked so far.
-    pub fn spent(&self) -> u64 {
-        self.spent
     }
 
     /// Walks one stream at IB level 0. `iova` is where its first dword lies; `None` for a copy that lies nowhere.
@@ -330,9 +329,7 @@ impl<'w> Walker<'w> {
             sink.event(&self.state, &Event::Packet(packet));
             let next = match header {
                 Header::Registers { reg, .. } => {
-                    for (i, value) in payload.iter().enumerate() {
-                        self.write(&cx, reg.saturating_add(i as u32), value, i, sink);
-                    }
+                    self.write_all(&cx, reg, sink);
                     Next::Packet
                 }
                 Header::Operation { .. } => self.operate(&mut frame, &cx, sink),
@@ -425,7 +422,15 @@ impl<'w> Walker<'w> {
         Some(Target { stream, reach, threads: cx.threads })
     }
 
+    /// Writes the payload to registers from `reg` on, and says so.
+    fn write_all(&mut self, cx: &Current<'_>, reg: u32, sink: &mut dyn Sink) {
+        for (i, value) in cx.packet.payload.iter().enumerate() {
+            self.write(cx, reg.saturating_add(i as u32), value, i, sink);
+        }
+    }
+
     /// Writes one register from payload dword `i`, and says so.
+    #[inline]
     pub(crate) fn write(&mut self, cx: &Current<'_>, reg: u32, value: u32, i: usize, sink: &mut dyn Sink) {
         if cx.applies {
             self.state.with_regs(cx.threads, |regs| regs.set(reg, value));

@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use unwedge_base::{Generation, Memory};
+use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_pm4::*;
 
 const DISABLE: u32 = 1 << 17;
@@ -48,6 +48,65 @@ fn a_draw_loads_what_waits_once_in_order_of_ids() {
           draw 1 Draw count Some(6) after []",
     );
     assert_eq!(state.groups, [GroupState::default(); 32]);
+}
+
+/// Each draw's number and pass, what 0x2010 holds then, and whether it has been rewritten since the draw before.
+#[derive(Default)]
+struct Passes {
+    seen: Vec<(u32, Pass, u32, bool)>,
+    /// Look at no pass but the first two.
+    skip: bool,
+}
+
+impl Sink for Passes {
+    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        let Event::Draw(draw) = event else { return Flow::Continue };
+        self.seen.push((draw.number, draw.pass, state.regs.raw(0x2010), state.regs.rewritten(0x2010)));
+        if self.skip { Flow::Skip } else { Flow::Continue }
+    }
+}
+
+#[test]
+fn a_comparison_loads_the_groups_of_each_draw_for_every_pass() {
+    use Pass::{All, Binning, Current, Drawing};
+    let groups = [group(3, enabled(mode::BINNING), 0x1000), group(7, enabled(mode::GMEM), 0x2000)].concat();
+    let ring = cs(Generation::A6xx)
+        .op("SET_MARKER", &[2])
+        .op("SET_DRAW_STATE", &groups)
+        .draw(3)
+        .op("SET_DRAW_STATE", &groups)
+        .draw(0)
+        .draw(3);
+    let (memory, db) = (states(Generation::A6xx), unwedge_hw::Db::builtin());
+    let walk = |skip| {
+        let mut walker = Walker::new(db.gpu(Generation::A6xx), &memory, linear());
+        walker.compare = true;
+        let mut passes = Passes { skip, ..Passes::default() };
+        walker.walk(Dwords::new(&ring.dwords, ring.dwords.len()), None, &mut passes);
+        assert_eq!(walker.state.groups, [GroupState::default(); 32]);
+        assert_eq!(walker.state.modes(), mode::BINNING, "the mode is as before");
+        passes.seen
+    };
+    let expected = [
+        (0, Current, 1, true),
+        (0, All, 2, true),
+        (0, Binning, 1, true),
+        (0, Drawing, 2, true),
+        // Without indices: it does not count, nor does it begin a new span of writes.
+        (1, Current, 1, true),
+        (1, All, 2, true),
+        (1, Binning, 1, true),
+        (1, Drawing, 2, true),
+        // Without groups.
+        (1, Current, 2, true),
+        (1, All, 2, false),
+        (1, Binning, 2, false),
+        (1, Drawing, 2, false),
+    ];
+    assert_eq!(walk(false), expected);
+    let first_two: Vec<_> =
+        expected.into_iter().filter(|(_, pass, ..)| matches!(pass, Current | All)).collect();
+    assert_eq!(walk(true), first_two);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Feeds on sections. A capture lists the buffers of a submit, then the submit; the first address after it begins the
 //! next list, and forgets all buffers. Never: walking a command stream.
 
-use super::{Range, Section, SectionKind};
+use super::{Range, Section, SectionKind, without_zeros};
 use std::collections::BTreeMap;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
 
@@ -237,14 +237,17 @@ fn cost(buffer: &Buffer) -> u64 {
 /// The dwords of a buffer of `size` bytes, without the zeros at its end.
 fn dwords(contents: &[u8], size: usize) -> Vec<u32> {
     let contents = contents.get(..size).unwrap_or(contents);
-    let used = contents.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let used = without_zeros(contents).len();
     let used = contents.get(..used.next_multiple_of(4)).unwrap_or(contents);
-    let word = |bytes: &[u8]| {
+    let (words, rest) = used.as_chunks();
+    let mut dwords = Vec::with_capacity(words.len() + 1);
+    dwords.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
+    if !rest.is_empty() {
         let mut word = [0; 4];
-        word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        u32::from_le_bytes(word)
-    };
-    used.chunks(4).map(word).collect()
+        word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        dwords.push(u32::from_le_bytes(word));
+    }
+    dwords
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! cffdump's options.
 
 use crate::getopt::{self, Argument, Known, Misuse};
+use crate::text::QueryMode;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -99,18 +100,6 @@ pub struct Arguments {
     pub query_compare: bool,
 }
 
-/// At which draws queried registers are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum QueryMode {
-    /// At all.
-    #[default]
-    All,
-    /// Where one of them has been written since the draw before.
-    Written,
-    /// Where one of them has another value than at the draw before.
-    Delta,
-}
-
 impl Default for Arguments {
     fn default() -> Arguments {
         Arguments {
@@ -144,9 +133,9 @@ pub enum Refusal {
     /// Print [`USAGE`]; behind this, unless it is empty.
     #[error("{0}")]
     Usage(String),
-    /// An option of cffdump that is not there.
-    #[error("cffdump: {0} is not available yet")]
-    NotYet(&'static str),
+    /// Scripts, which this build cannot run.
+    #[error("cffdump: --script needs Lua, which this unwedge was built without (cargo feature `lua`)")]
+    WithoutLua,
 }
 
 /// What an option sets.
@@ -220,13 +209,16 @@ pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     Ok(parsed)
 }
 
-/// Options that are known, but not there.
+/// Options that this build does not have, or that ask for nothing.
 fn available(parsed: &Arguments) -> Result<(), Refusal> {
-    let missing = [(parsed.script.is_some(), "--script"), (!parsed.query.is_empty(), "--query")];
-    match missing.into_iter().find(|(asked, _)| *asked) {
-        Some((_, option)) => Err(Refusal::NotYet(option)),
-        None => Ok(()),
+    if parsed.script.is_some() && cfg!(not(feature = "lua")) {
+        return Err(Refusal::WithoutLua);
     }
+    let modes = parsed.query_mode != QueryMode::All || parsed.query_compare;
+    if modes && parsed.query.is_empty() {
+        return Err(Refusal::Usage("query options only valid in query mode!".to_owned()));
+    }
+    Ok(())
 }
 
 fn set(parsed: &mut Arguments, sets: Sets, value: OsString) -> Result<(), Refusal> {
@@ -297,10 +289,18 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        for line in ["-q X f", "--query=X f", "-L s f"] {
-            assert!(matches!(parse(line), Err(Refusal::NotYet(_))), "{line}");
-        }
-        for line in ["", "-h", "-x f", "--nothing f", "-D", "-D many f", "--color=1 f", "--s f"] {
+        for line in [
+            "",
+            "-h",
+            "-x f",
+            "--nothing f",
+            "-D",
+            "-D many f",
+            "--color=1 f",
+            "--s f",
+            "--query-delta f",
+            "--query-compare f",
+        ] {
             assert!(matches!(parse(line), Err(Refusal::Usage(_))), "{line}");
         }
     }

@@ -5,15 +5,24 @@
 //! so. The layout of the lines follows what cffdump of Mesa 25.0 prints.
 
 mod args;
+#[cfg(feature = "lua")]
+mod script;
+#[cfg(not(feature = "lua"))]
+#[path = "script/absent.rs"]
+mod script;
 mod shaders;
 
 pub use args::{Arguments, Refusal, USAGE, parse_args};
+pub use script::Script;
 
 use crate::capture::{Absent, Choice, Consumer, Identity, Player, Submission};
 use crate::cffdump::shaders::ShaderFiles;
-use crate::text::{self, Carry, CffText, End, Marker, Target, Text};
+use crate::failure::{Failure, Outcome};
+use crate::output::SharedOutput;
+use crate::text::{self, Carry, CffText, End, Marker, Query, Quiet, Target, Text, Watch};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::rc::Rc;
 use unwedge_base::{Diagnostic, Dwords, Generation, Severity};
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu, Palette, Variants};
@@ -26,6 +35,42 @@ const LENGTH_PER_BYTE: u64 = 1 << 10;
 
 const RULE: &str = "############################################################";
 
+/// Why a script does not go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// It has a mistake, or cannot be read.
+    #[error("{0}")]
+    Failed(String),
+    /// It asked to, with this exit status.
+    #[error("exit status {0}")]
+    Exit(u8),
+    /// Nobody takes what it writes.
+    #[error("output is not taken")]
+    Output,
+}
+
+impl From<Ended> for Result<Outcome, Failure> {
+    fn from(ended: Ended) -> Result<Outcome, Failure> {
+        match ended {
+            Ended::Failed(message) => Err(Failure::Unusable(message)),
+            Ended::Exit(status) => Ok(Outcome::Asked(status)),
+            // The output remembers what is wrong with it.
+            Ended::Output => Ok(Outcome::Complete),
+        }
+    }
+}
+
+/// Loads a script, which writes to `out` from here on.
+pub fn open_script(path: &Path, db: &Rc<Db>, colour: bool, out: SharedOutput) -> Result<Script, Ended> {
+    let name = path.to_string_lossy();
+    let source = std::fs::read(path).map_err(|e| Ended::Failed(format!("{name}: {e}")))?;
+    Script::load(&name, &source, Rc::clone(db), palette(colour), out)
+}
+
+fn palette(colour: bool) -> Palette {
+    if colour { text::COLORS } else { Palette::default() }
+}
+
 /// Lists captures one after another; what the GPU remembers, the next capture begins with.
 pub struct Listing<'d> {
     args: Arguments,
@@ -34,12 +79,15 @@ pub struct Listing<'d> {
     generation: Option<Generation>,
     carry: Carry<'d>,
     files: ShaderFiles,
+    /// The registers asked for, once it is known of which GPU.
+    query: Option<Query>,
+    script: Option<Script>,
 }
 
 impl<'d> Listing<'d> {
     /// A listing with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
     pub fn new(args: Arguments, colour: bool, db: &'d Db, max_alive: u64) -> Listing<'d> {
-        let palette = if colour { text::COLORS } else { Palette::default() };
+        let palette = palette(colour);
         let choice = Choice {
             submits: args.start..=args.end,
             exe: args.exe.clone(),
@@ -47,7 +95,32 @@ impl<'d> Listing<'d> {
         };
         let player = Player::new(choice, db, max_alive);
         let files = ShaderFiles::new(Path::new(""));
-        Listing { args, palette, player, generation: None, carry: Carry::default(), files }
+        Listing {
+            args,
+            palette,
+            player,
+            generation: None,
+            carry: Carry::default(),
+            files,
+            query: None,
+            script: None,
+        }
+    }
+
+    /// The same, with a script that looks on. It writes where the listing goes.
+    pub fn with_script(mut self, script: Option<Script>) -> Self {
+        self.script = script;
+        self
+    }
+
+    /// The script wants no more captures.
+    pub fn script_ended(&self) -> bool {
+        self.script.as_ref().is_some_and(|script| script.over())
+    }
+
+    /// There are no more captures.
+    pub fn finish(self) -> Result<(), Ended> {
+        self.script.map_or(Ok(()), Script::finish)
     }
 
     /// Lists a capture that messages and the text call `name`; each submit at once if the capture may come slowly.
@@ -60,21 +133,39 @@ impl<'d> Listing<'d> {
         out: &mut dyn Write,
     ) -> Vec<Diagnostic> {
         let mut text = Text::new(out, LENGTH);
+        if let Some(query) = &self.query {
+            told_queries(&self.args, query, &mut text);
+        }
         if !self.args.unit_test {
             text.str("Reading ").str(name).str("...").end();
         }
-        text.mute(!matches!(self.args.draw, -1 | 0));
-        let Listing { args, palette, player, generation, carry, files } = self;
-        let mut lister = Lister { args, palette: *palette, generation, carry, files, text, slow };
+        let quiet = self.script.is_some() || !self.args.query.is_empty();
+        text.mute(!quiet && !matches!(self.args.draw, -1 | 0));
+        text.hand_on_all();
+        let Listing { args, palette, player, generation, carry, files, query, script } = self;
+        let (palette, script, lost) = (*palette, script.as_ref(), Vec::new());
+        let mut lister =
+            Lister { args, palette, generation, carry, files, query, script, quiet, text, slow, lost };
+        script.inspect(|script| script.start_cmdstream(name));
         let mut diagnostics = player.play(capture, &mut lister);
-        let mut text = lister.text;
+        let Lister { mut text, lost, .. } = lister;
         text.mute(false);
+        text.hand_on_all();
+        script.inspect(|script| script.end_cmdstream());
+        diagnostics.extend(lost);
         text.finish();
         if text.ended() == Some(End::TooLong) {
             let message = "the listing is too long for a capture of this size: the rest is not shown";
             diagnostics.push(Diagnostic::loss(None, message));
         }
         diagnostics
+    }
+}
+
+/// Which registers the words of the command line stand for.
+fn told_queries(args: &Arguments, query: &Query, text: &mut Text<'_>) {
+    for (word, &register) in args.query.iter().zip(&query.registers) {
+        text.str("querystr: ").bytes(word.as_encoded_bytes()).str(" -> 0x").hex(register.into(), 1).end();
     }
 }
 
@@ -85,14 +176,20 @@ struct Lister<'l, 'o, 'd> {
     generation: &'l mut Option<Generation>,
     carry: &'l mut Carry<'d>,
     files: &'l mut ShaderFiles,
+    query: &'l mut Option<Query>,
+    script: Option<&'l Script>,
+    /// Only queries, scripts, and what cffdump prints whatever it is asked for.
+    quiet: bool,
     text: Text<'o>,
     slow: bool,
+    lost: Vec<Diagnostic>,
 }
 
 impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
     fn begin(&mut self) {
         self.carry.variants = Variants::default();
         self.carry.forget_shown();
+        self.script.inspect(|script| script.reset());
     }
 
     fn section(&mut self, section: &Section<'_>, step: Step) {
@@ -111,23 +208,44 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
                 return;
             }
         };
-        self.text.str(what).bytes(section.text()).end();
+        let wanted = match section.kind {
+            SectionKind::Test => matches!(self.args.draw, -1 | 0),
+            _ => false,
+        };
+        if wanted || !self.quiet {
+            self.text.str(what).bytes(section.text()).end();
+        }
     }
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
         match identity {
+            _ if self.quiet => {}
             Identity::GpuId(gpu_id) => self.text.str("gpu_id: ").dec(gpu_id.into()).end(),
             Identity::ChipId(chip_id) => self.text.str("chip_id: 0x").hex(chip_id.0, 1).end(),
         }
-        let Some(generation) = gpu.map(|gpu| gpu.generation()) else { return };
+        let Some(gpu) = gpu else { return };
+        let generation = gpu.generation();
         if self.generation.replace(generation).is_some_and(|before| before != generation) {
             *self.carry = Carry::default();
         }
+        self.script.inspect(|script| script.identified(generation));
         self.begin();
+        if !self.args.query.is_empty() {
+            self.resolve(gpu);
+        }
     }
 
     fn submit(&mut self, submission: Submission<'_, 'd>) {
         let submit = submission.submit;
+        if self.quiet {
+            if !submission.hidden {
+                self.list(submission);
+            }
+            if self.slow {
+                self.text.finish();
+            }
+            return;
+        }
         self.text.str(RULE).end();
         self.text.str("cmdstream[").dec(submit.number.into()).str("]: ").int(i64::from(submit.dwords as i32));
         self.text.str(" dwords").end();
@@ -142,12 +260,37 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
     }
 
     fn done(&self) -> bool {
-        self.text.ended().is_some()
+        self.text.ended().is_some() || self.script.is_some_and(|script| script.over())
     }
 }
 
 impl<'d> Lister<'_, '_, 'd> {
+    /// Looks the registers asked for up.
+    fn resolve(&mut self, gpu: Gpu<'d>) {
+        let register = |word: &std::ffi::OsString| {
+            let found = word.to_str().and_then(|word| text::register(gpu, word));
+            if found.is_none() {
+                let (word, generation) = (word.display(), gpu.generation());
+                let message = format!("{generation} has no register {word}: it is not shown");
+                self.lost.push(Diagnostic::loss(None, message));
+            }
+            found.unwrap_or(0)
+        };
+        let registers = self.args.query.iter().map(register).collect();
+        let query = Query::new(gpu, registers, self.args.query_mode, self.args.query_compare);
+        told_queries(self.args, &query, &mut self.text);
+        *self.query = Some(query);
+    }
+
     fn list(&mut self, submission: Submission<'_, 'd>) {
+        self.text.hand_on_all();
+        self.script.inspect(|script| script.start_submit(submission.live.memory()));
+        self.walk(submission);
+        self.text.hand_on_all();
+        self.script.inspect(|script| script.end_submit());
+    }
+
+    fn walk(&mut self, submission: Submission<'_, 'd>) {
         let mut walk = match submission.open() {
             Ok(walk) => walk,
             Err(Absent::Gpu) => return,
@@ -177,6 +320,11 @@ impl<'d> Lister<'_, '_, 'd> {
         let mut file = |extension: &str, code: Dwords<'_>| files.write(extension, code);
         if self.args.dump_shaders {
             listing.shaders_to(&mut file);
+        }
+        if self.quiet {
+            let query = self.query.as_ref();
+            walk.compare = query.is_some_and(|query| query.compare);
+            listing = listing.quiet(Quiet { query, watch: self.script.map(|script| script as &dyn Watch) });
         }
         walk.run(&mut listing);
         let (carry, lost) = listing.finish();

@@ -8,6 +8,9 @@ use unwedge_pm4::{LoadState, StateSource, StateType};
 /// OpenCL drivers load this many samplers and textures whatever they use; the first empty one ends the list then.
 const ALWAYS_LOADED: usize = 16;
 
+/// Dwords of the largest descriptor.
+const LARGEST: usize = 16;
+
 /// A run of equal descriptors.
 #[derive(Clone, Copy)]
 struct Run<'d> {
@@ -42,7 +45,7 @@ impl<'d> CffText<'_, '_, 'd> {
     pub(super) fn load_state(&mut self, load: &LoadState<'_>) {
         let level = self.level() + 1;
         let generation = self.gpu.generation();
-        let Some(contents) = load.contents.filter(|_| !self.quiet) else { return };
+        let Some(contents) = load.contents.filter(|_| !self.quiet || self.only.is_some()) else { return };
         // State in the packet itself lies behind its header and its first two or three dwords.
         let inside = if self.is_64bit() { 4 * 4 } else { 3 * 4 };
         let packet = self.streams.last().and_then(|s| s.iova);
@@ -105,15 +108,17 @@ impl<'d> CffText<'_, '_, 'd> {
 
     /// Samplers that registers point at (a5xx).
     pub(super) fn samplers_at(&mut self, iova: u64, count: u32, level: usize) {
-        if let Some(contents) = self.memory_at(iova) {
-            self.samplers(contents, Some(iova), number(count), false, level);
+        let count = number(count);
+        if let Some(read) = self.read_at(iova, count.saturating_mul(LARGEST)) {
+            self.samplers(read.dwords(), Some(iova), count, false, level);
         }
     }
 
     /// Texture descriptors that registers point at (a5xx).
     pub(super) fn textures_at(&mut self, iova: u64, count: u32, level: usize) {
-        if let Some(contents) = self.memory_at(iova) {
-            self.textures(contents, Some(iova), number(count), level);
+        let count = number(count);
+        if let Some(read) = self.read_at(iova, count.saturating_mul(LARGEST)) {
+            self.textures(read.dwords(), Some(iova), count, level);
         }
     }
 

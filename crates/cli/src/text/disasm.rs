@@ -53,9 +53,11 @@ impl CffText<'_, '_, '_> {
 pub const TEXT_PER_DWORD: u64 = 64;
 /// Dwords shown of one shader. Shaders of real programs are far shorter; what lies behind them may be a whole buffer of
 /// zeros.
-const LONGEST: usize = 1 << 15;
+const LONGEST: usize = 1 << 20;
+/// So many dwords looked at cost as much as one that is shown.
+const LOOKED_AT: u64 = 16;
 
-/// Shows a shader, with its words.
+/// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
     text: &mut Text<'_>,
     code: Dwords<'_>,
@@ -65,19 +67,16 @@ pub fn disassemble(
 ) {
     let cut = code.len() > LONGEST;
     let code = code.take(LONGEST);
-    let Some(budget) = text.code_budget.checked_sub(code.len() as u64) else {
+    let Some(budget) = text.code_budget.checked_sub(1 + code.len() as u64 / LOOKED_AT) else {
         text.level(level).str("; not shown: too much code in all").end();
         return;
     };
-    text.code_budget = budget;
-    let how = How { shader, generation, level, dwords: code.len() };
+    let how = How { shader, generation, level, dwords: code.len(), cut };
     let mut listings = std::mem::take(&mut text.listings);
     let listing = listings.get(code, how, || listing(code, how));
+    text.code_budget = budget.saturating_sub(listing.len() as u64 / TEXT_PER_DWORD);
     text.bytes(listing);
     text.listings = listings;
-    if cut {
-        text.level(level).str("; the rest is not shown: too long for a shader").end();
-    }
 }
 
 /// What the listing of some words depends on beside them.
@@ -88,6 +87,8 @@ struct How {
     level: usize,
     /// With the zeros that are not stored.
     dwords: usize,
+    /// There is more of it.
+    cut: bool,
 }
 
 /// Listings of code that has been shown.
@@ -140,24 +141,30 @@ impl Listings {
 }
 
 fn listing(code: Dwords<'_>, how: How) -> Vec<u8> {
-    let How { shader, generation, level, .. } = how;
-    let stage = match shader {
+    let How { shader, generation, level, cut, .. } = how;
+    let mut text = Vec::new();
+    let (stage, reached_end) = match shader {
         Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
             let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
-            let mut text = Vec::new();
             let listed = ir3::disassemble(&words, &listing, &mut text);
             if stats {
                 let words = words.get(..listed).unwrap_or(&words);
                 ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, &mut text);
             }
-            return text;
+            (None, listed == words.len())
         }
-        Shader::Ir2Vertex => ir2::Stage::Vertex,
-        Shader::Ir2Fragment => ir2::Stage::Fragment,
+        Shader::Ir2Vertex => (Some(ir2::Stage::Vertex), true),
+        Shader::Ir2Fragment => (Some(ir2::Stage::Fragment), true),
     };
-    let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
-    ir2::listing(code, &how).into_bytes()
+    if let Some(stage) = stage {
+        let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
+        text = ir2::listing(code, &how).into_bytes();
+    }
+    if cut && reached_end {
+        text.extend_from_slice(b"; the rest is not shown: too long for a shader\n");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -166,7 +173,13 @@ mod tests {
 
     #[test]
     fn remembered_listings_are_those_of_the_code() {
-        let how = |level| How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level, dwords: 2 };
+        let how = |level| How {
+            shader: Shader::Ir2Vertex,
+            generation: Generation::A6xx,
+            level,
+            dwords: 2,
+            cut: false,
+        };
         let mut listings = Listings::default();
         let mut made = 0;
         let mut show = |words: &[u32], level| {
@@ -185,7 +198,8 @@ mod tests {
 
     #[test]
     fn little_is_remembered() {
-        let how = How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1 };
+        let how =
+            How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1, cut: false };
         let mut listings = Listings::default();
         for i in 0..100_u32 {
             let text = vec![i as u8; if i % 10 == 0 { 3 << 20 } else { 1 << 20 }];

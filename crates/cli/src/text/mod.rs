@@ -12,6 +12,8 @@ mod marker;
 mod names;
 mod out;
 mod packets;
+mod query;
+mod quiet;
 mod registers;
 mod shown;
 mod summary;
@@ -20,16 +22,19 @@ pub use disasm::{Shader, disassemble};
 pub use hex::hex_ascii;
 pub use marker::{Marker, Target};
 pub use out::{End, Text};
+pub use query::{Query, QueryMode, register};
+pub use quiet::{Quiet, Watch};
 pub use registers::{Pair, RegisterPrinter};
 
 use bindless::BaseRegisters;
-use known::KnownRegisters;
+use known::{KnownLayout, KnownRegisters};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
-    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind,
+    Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind, mode,
 };
 
 /// The colours of freedreno's tools.
@@ -106,11 +111,15 @@ pub struct CffText<'t, 'o, 'd> {
     carry: Carry<'d>,
     /// Draws shown at each IB level, since the stream of that level began.
     draws: [u32; LEVELS],
-    /// The current packet belongs to a draw that is not the chosen one. What the tools print of it all the same is said
+    /// The current packet belongs to a draw that is not the chosen one, or no packet is shown. What the tools print of it all the same is said
     /// [`aloud`](CffText::aloud).
     quiet: bool,
     shaders: Option<TakeShader<'t>>,
     lost: Lost,
+    /// Show only what this asks for, and what the tools print all the same.
+    only: Option<Quiet<'t>>,
+    /// Writes of registers count, too, for that.
+    hears_writes: bool,
 }
 
 /// What a listing remembers from one stream to the next.
@@ -157,11 +166,13 @@ struct Open {
     iova: Option<u64>,
     /// Joins the halves of 64-bit registers that the current packet writes.
     pair: Pair,
+    /// Whether the current packet is shown has been settled: by the groups it loads, which come before it.
+    settled: bool,
 }
 
 impl Open {
     fn at(level: usize) -> Open {
-        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
+        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default(), settled: false }
     }
 }
 
@@ -179,7 +190,9 @@ impl Read<'_> {
 
 /// Packet layouts and enums, looked up once.
 struct Layouts<'d> {
-    packets: Vec<(Option<&'d str>, Option<Domain<'d>>)>,
+    packets: Vec<(Option<&'d str>, Option<KnownLayout<'d>>)>,
+    /// Of descriptors, by name.
+    others: HashMap<&'d str, KnownLayout<'d>>,
     events: Option<Enum<'d>>,
     primitives: Option<Enum<'d>>,
     sources: Option<Enum<'d>>,
@@ -197,7 +210,7 @@ impl<'d> Layouts<'d> {
                 "CP_LOAD_STATE6_GEOM" | "CP_LOAD_STATE6_FRAG" => gpu.domain("CP_LOAD_STATE6"),
                 _ => gpu.domain(name),
             });
-            (name, layout)
+            (name, layout.map(KnownLayout::new))
         };
         let [tex_samp, tex_const, ubo, ssbo0, ssbo1, ssbo2] = match gpu.generation() {
             Generation::A2xx => [""; 6],
@@ -213,6 +226,7 @@ impl<'d> Layouts<'d> {
         .map(|name| gpu.domain(name));
         Layouts {
             packets: (0..=u8::MAX).map(packet).collect(),
+            others: HashMap::new(),
             events: gpu.enumeration("vgt_event_type"),
             primitives: gpu.enumeration("pc_di_primtype"),
             sources: gpu.enumeration("pc_di_src_sel"),
@@ -221,10 +235,6 @@ impl<'d> Layouts<'d> {
             ubo,
             ssbo: [ssbo0, ssbo1, ssbo2],
         }
-    }
-
-    fn packet(&self, opcode: u8) -> (Option<&'d str>, Option<Domain<'d>>) {
-        self.packets.get(usize::from(opcode)).copied().unwrap_or_default()
     }
 }
 
@@ -257,6 +267,8 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             quiet: false,
             shaders: None,
             lost: Lost::default(),
+            only: None,
+            hears_writes: false,
         }
     }
 
@@ -267,6 +279,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// What the listing of the next stream needs, and what could not be shown.
     pub fn finish(mut self) -> (Carry<'d>, Lost) {
+        if self.only.is_some() {
+            self.text.mute(false);
+        }
         self.carry.looked_up = Some((self.layouts, self.known));
         (self.carry, self.lost)
     }
@@ -326,49 +341,34 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The payload's layout, one line per field group.
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
+        if let Some(only) = self.only {
+            self.tell(only, layout, dwords);
+        }
         if self.quiet {
             return;
         }
-        let mut i = 0;
-        while let Some(dword) = dwords.get(i) {
-            let Some(entry) = layout.at(i as u32, &self.carry.variants) else { break };
-            let Some(ty) = entry.ty() else { break };
-            let mut value = u64::from(dword);
-            i += 1;
-            if ty.high() >= 32
-                && let Some(high) = dwords.get(i)
-            {
-                value |= u64::from(high) << 32;
-                i += 1;
-            }
-            self.text.level(level);
-            let palette = &self.options.palette;
-            if ty.is_bitset() {
-                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
-            } else {
-                self.text.str("{ ").str(palette.name);
-                names::write(entry, palette, self.text);
-                self.text.str(palette.reset).str(" = ");
-                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
-                self.text.str(" }");
-            }
-            self.text.end();
-        }
+        let Carry { variants, .. } = &mut self.carry;
+        let known = self.layouts.others.entry(layout.name()).or_insert_with(|| KnownLayout::new(layout));
+        known.write(dwords, level, &self.options.palette, variants, self.text);
     }
 
     /// The buffer has been shown in all modes that are on.
     fn repeated(&mut self, state: &State, stream: &Stream<'_>) -> bool {
-        if !self.options.once || !matches!(stream.kind, StreamKind::Indirect) {
+        // A comparison looks at each draw once, whatever the mode.
+        let compare = self.only.and_then(|only| only.query).is_some_and(|query| query.compare);
+        if !(self.options.once || compare) || !matches!(stream.kind, StreamKind::Indirect) {
             return false;
         }
         let Some(buffer) = stream.iova.and_then(|iova| self.memory.find(iova)) else { return false };
         let offset = stream.iova.unwrap_or(0).wrapping_sub(buffer.iova);
-        self.carry.shown.again(buffer.iova, offset, state.modes())
+        let modes = if compare { mode::ALL } else { state.modes() };
+        self.carry.shown.again(buffer.iova, offset, modes)
     }
 
-    /// Shows what belongs to the chosen draw only.
+    /// Shows what belongs to the chosen draw only: packets that begin when so many draws have been.
     fn choose(&mut self, state: &State) {
-        if let Some(draw) = self.options.draw {
+        let settled = self.streams.last_mut().is_some_and(|s| std::mem::replace(&mut s.settled, true));
+        if let Some(draw) = self.options.draw.filter(|_| !settled) {
             self.quiet = i64::from(draw) != i64::from(state.draws);
             self.text.mute(self.quiet);
         }
@@ -457,7 +457,14 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         let level = self.level();
         let plain = !matches!(packet.header, Header::Operation { .. });
         if let Some(open) = self.streams.last_mut() {
-            *open = Open { level, op: packet.op, plain, iova: packet.place.iova, pair: Pair::default() };
+            *open = Open {
+                level,
+                op: packet.op,
+                plain,
+                iova: packet.place.iova,
+                pair: Pair::default(),
+                settled: true,
+            };
         }
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
@@ -469,7 +476,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             Header::Padding if !self.options.summary => self.text.level(level + 1).str("nop").end(),
             Header::Padding => {}
             Header::Operation { opcode, count } => {
-                let (name, layout) = self.layouts.packet(opcode);
+                let (name, layout) = match self.layouts.packets.get_mut(usize::from(opcode)) {
+                    Some((name, layout)) => (*name, layout.as_mut()),
+                    None => (None, None),
+                };
                 let palette = &self.options.palette;
                 self.text.byte(b'\t').level(level).str("opcode: ").str(palette.packet);
                 self.text
@@ -478,8 +488,8 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
                     .str(" (")
                     .hex(u64::from(opcode), 2);
                 self.text.str(") (").dec(u64::from(count) + 1).str(" dwords)").end();
-                if let Some(layout) = layout {
-                    self.layout(layout, packet.payload, level + 2);
+                if let Some(layout) = layout.filter(|_| !self.quiet) {
+                    layout.write(packet.payload, level + 2, palette, &mut self.carry.variants, self.text);
                 }
                 self.operation(state, packet, level + 1);
             }
@@ -496,7 +506,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             self.hex(packet.dwords, packet.place.iova, self.level() + 1);
         }
         if let Some(open) = self.streams.last_mut() {
-            (open.op, open.plain) = (Op::None, true);
+            (open.op, open.plain, open.settled) = (Op::None, true, false);
         }
     }
 
@@ -531,6 +541,21 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
 impl Sink for CffText<'_, '_, '_> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        if let Some(only) = self.only {
+            // Most events are these, and most queries do not care.
+            let heard = match event {
+                Event::RegWrite(_) => self.hears_writes,
+                Event::PacketEnd(_) | Event::Group(_) => false,
+                _ => true,
+            };
+            return if heard { self.quiet_event(only, state, event) } else { Flow::Continue };
+        }
+        self.listed(state, event)
+    }
+}
+
+impl CffText<'_, '_, '_> {
+    fn listed(&mut self, state: &State, event: &Event<'_>) -> Flow {
         if self.text.ended().is_some() {
             return Flow::Skip;
         }
@@ -554,6 +579,9 @@ impl Sink for CffText<'_, '_, '_> {
             Event::Trouble(trouble) => {
                 if matches!(trouble.kind, TroubleKind::BadHeader { .. }) {
                     self.choose(state);
+                    if let Some(open) = self.streams.last_mut() {
+                        open.settled = false;
+                    }
                 }
                 self.aloud(|this| this.trouble(trouble));
             }

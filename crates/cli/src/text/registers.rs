@@ -318,7 +318,7 @@ impl CffText<'_, '_, '_> {
         }
         let Some(open) = self.streams.last_mut() else { return };
         self.text.mute(false);
-        let complete = open.pair.push_half(|| self.known.half(reg), reg, value, self.text);
+        let complete = open.pair.push_half(|| self.known.facts(reg).half, reg, value, self.text);
         self.text.mute(self.quiet);
         if !complete {
             return;
@@ -326,6 +326,15 @@ impl CffText<'_, '_, '_> {
         let pair = open.pair;
         let whole = matches!(op, Op::ContextRegBunch | Op::ContextRegBunch2 | Op::NonContextRegBunch);
         self.register(state, pair, level, (!self.options.summary || whole) && !self.quiet, false);
+    }
+
+    /// The line of a complete register value.
+    pub(super) fn value(&mut self, state: &State, pair: Pair, level: usize) {
+        self.text.level(level);
+        self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
+        let address = self.known.facts(pair.reg).address;
+        base(self.memory, address.join(pair, |reg| state.regs.raw(reg)), self.text);
+        self.text.end();
     }
 
     /// A complete register value, and what belongs beside it. Registers that are not `shown` still set the low half of
@@ -338,14 +347,11 @@ impl CffText<'_, '_, '_> {
         shown: bool,
         in_summary: bool,
     ) {
+        let facts = self.known.facts(pair.reg);
         if shown {
-            self.text.level(level);
-            self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
-            let address = self.known.address(pair.reg);
-            base(self.memory, address.join(pair, |reg| state.regs.raw(reg)), self.text);
-            self.text.end();
+            self.value(state, pair, level);
         }
-        let Some(beside) = self.known.beside(pair.reg) else { return };
+        let Some(beside) = facts.beside else { return };
         let dword = pair.value & 0xffff_ffff;
         let joined = u64::from(self.carry.address_low) | dword << 32;
         match beside {
