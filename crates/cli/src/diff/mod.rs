@@ -144,8 +144,7 @@ impl Compared<'_> {
         self.head(&a, &b);
         let mut comparer: Option<(Generation, Comparer<'_>)> = None;
         let mut equal = 0_u32;
-        loop {
-            let (Some(x), Some(y)) = (&of_a, &of_b) else { break };
+        while let (Some(x), Some(y)) = (&of_a, &of_b) {
             let (Some(generation), Some(other)) = (a.generation, b.generation) else { break };
             if generation != other {
                 self.differs = true;

@@ -1,7 +1,7 @@
 //! What differs between draws: registers, loaded state, shaders, sizes.
 //!
-//! A [`Recorder`] writes down what the draws of a submit have, [`align`] finds which draw is which, [`compare`] gives
-//! the differences with the draws they hold for. Code and loaded state are compared by contents, wherever they lie.
+//! A [`Recorder`] writes down what the draws of a submit have, [`align`] finds which draw is which, a [`Comparer`]
+//! gives the differences with the draws they hold for. Code and loaded state are compared by contents, wherever they lie.
 //! Never: formatting; what nothing has written differs from what something has.
 
 mod align;

@@ -9,7 +9,9 @@ mod pass;
 pub use expr::{Condition, Expr, ExprError, Mistake, Truth};
 pub use pass::{Pass, PassTracker};
 
-use crate::{Bin, Draw, Event, Exec, Flow, LoadState, Once, Registers, Sink, State, StreamKind, TroubleKind};
+use crate::{
+    Bin, Draw, Event, Exec, Flow, LoadState, Once, Op, Registers, Sink, State, StreamKind, TroubleKind,
+};
 use std::ops::RangeInclusive;
 use unwedge_hw::{Gpu, Selected};
 
@@ -97,7 +99,12 @@ impl<'d, V: Visitor> Draws<'d, V> {
 impl<V: Visitor> Sink for Draws<'_, V> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         match event {
-            Event::Packet(packet) if self.linear || packet.exec != Exec::NotTaken => self.pass.packet(packet),
+            Event::Packet(packet)
+                if matches!(packet.op, Op::SetMarker | Op::SetRenderMode)
+                    && (self.linear || packet.exec != Exec::NotTaken) =>
+            {
+                self.pass.packet(packet);
+            }
             // Draws of nothing only order what is around them.
             Event::Draw(draw) if draw.count != Some(0) => {
                 let regs = state.current_regs();
