@@ -9,6 +9,7 @@ mod table;
 use std::error::Error;
 use std::path::Path;
 use std::{env, fs};
+use table::program::OwnedPrograms;
 use table::{OwnedTable, text};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,6 +25,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let isa = text::read(&source).map_err(|e| format!("{shown}: {e}"))?;
         let table = OwnedTable::new(&isa).map_err(|e| format!("{shown}: {e}"))?;
         let source = emit::emit(&name.to_uppercase(), &table);
+        if name == "ir3" {
+            let table = table.table();
+            let root = table.root("instruction").ok_or("no instructions")?;
+            let programs = OwnedPrograms::new(&table, root).ok_or("instructions of more than 64 bits")?;
+            let out = Path::new(&out);
+            fs::write(out.join("ir3_programs.rs"), emit::programs("PROGRAMS", "ir3.texts", &programs))?;
+            fs::write(out.join("ir3.texts"), programs.texts.concat())?;
+        }
         fs::write(Path::new(&out).join(format!("{name}.rs")), source)?;
     }
     Ok(())

@@ -1,0 +1,155 @@
+//! Which bits a text tells, and which of their values are alike.
+//!
+//! Two values of a field are alike when no condition and no derived field of the encoding tells them apart, whatever
+//! the other bits are, and both are shown in the same manner, as numbers or not. If moreover each value has
+//! its own text, the text tells the field's bits, and any value does in place of those that are alike.
+
+use super::super::rows::{NONE, Op, Span};
+use super::super::types::{Table, rows};
+use std::collections::HashMap;
+
+/// Conditions over more bits are not looked into: what they read is not told.
+const MOST_READ: u32 = 16;
+/// Fields of so few bits are told as a whole or not at all.
+const FEW: u32 = 2;
+
+/// What a text tells of the bits it is looked up by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    /// The bits.
+    pub bits: u64,
+    /// Those of the value that stands for most.
+    pub typical: u64,
+    /// By value: it is not like most.
+    pub special: Vec<bool>,
+}
+
+/// The bits of `value` at the places of `mask`, lowest first.
+pub(super) fn spread(mut value: u64, mut mask: u64) -> u64 {
+    let mut word = 0;
+    while mask != 0 && value != 0 {
+        let lowest = mask & mask.wrapping_neg();
+        if value & 1 != 0 {
+            word |= lowest;
+        }
+        value >>= 1;
+        mask ^= lowest;
+    }
+    word
+}
+
+/// The bits at the places of `mask` as one number.
+pub(super) fn gather(word: u64, mut mask: u64) -> u64 {
+    let (mut value, mut place) = (0, 0);
+    while mask != 0 {
+        let lowest = mask & mask.wrapping_neg();
+        value |= u64::from(word & lowest != 0) << place;
+        place += 1;
+        mask ^= lowest;
+    }
+    value
+}
+
+/// The steps of an expression.
+pub(super) fn steps<'t>(table: &Table<'t>, code: u32) -> &'t [Op] {
+    let ops = if code == NONE { &[][..] } else { table.code.get(code as usize..).unwrap_or_default() };
+    let len = ops.iter().position(|op| matches!(op, Op::End)).unwrap_or(ops.len());
+    ops.get(..len).unwrap_or_default()
+}
+
+/// The bits of a field.
+pub(super) fn window(low: u8, width: u8) -> u64 {
+    let ones = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+    ones << (low & 63)
+}
+
+/// The bits of the word that an expression reads.
+pub(super) fn reads(table: &Table<'_>, code: u32) -> u64 {
+    let bits = |op: &Op| match *op {
+        Op::Bits { low, width } | Op::Compare { low, width, .. } => window(low, width),
+        Op::Tabulated(index) => rows(table.tabulations, Span { at: index, len: 1 })
+            .iter()
+            .flat_map(|row| row.spans)
+            .fold(0, |bits, (low, mask, _)| bits | u64::from(mask) << (low & 63)),
+        _ => 0,
+    };
+    steps(table, code).iter().fold(0, |all, op| all | bits(op))
+}
+
+/// Finds what texts tell. Remembers which values conditions tell apart.
+#[derive(Default)]
+pub(super) struct Classes {
+    /// By expression, bits and generation: for each value of the bits, the class it is in.
+    known: HashMap<(u32, u64, u32), Vec<u32>>,
+}
+
+impl Classes {
+    /// What `texts`, looked up by `bits`, tell where the expressions `codes` matter.
+    pub fn told(
+        &mut self,
+        table: &Table<'_>,
+        generation: u32,
+        codes: &[u32],
+        bits: u64,
+        texts: &[Option<String>],
+    ) -> Told {
+        let nothing = Told { special: vec![false; texts.len()], ..Told::default() };
+        let mut distinct: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+        distinct.sort_unstable();
+        if distinct.windows(2).any(|pair| pair[0] == pair[1]) {
+            return nothing;
+        }
+        let manner = |text: &Option<String>| match text.as_deref().map(|text| text.as_bytes().first()) {
+            None => 0,
+            Some(Some(b'0'..=b'9' | b'+' | b'-')) => 1,
+            Some(_) => 2,
+        };
+        let mut classes: Vec<Vec<u32>> = texts.iter().map(|text| vec![manner(text)]).collect();
+        for &code in codes {
+            let read = reads(table, code);
+            let shared = read & bits;
+            if shared == 0 {
+                continue;
+            }
+            if read.count_ones() > MOST_READ {
+                return nothing;
+            }
+            let of = self
+                .known
+                .entry((code, shared, generation))
+                .or_insert_with(|| apart(table, generation, code, read, shared));
+            for (value, class) in classes.iter_mut().enumerate() {
+                let part = gather(spread(value as u64, bits), shared);
+                class.push(of.get(part as usize).copied().unwrap_or(0));
+            }
+        }
+        let mut sizes: HashMap<&[u32], usize> = HashMap::new();
+        classes.iter().for_each(|class| *sizes.entry(class).or_default() += 1);
+        if sizes.len() > 1 && bits.count_ones() <= FEW {
+            return nothing;
+        }
+        // The first of the largest.
+        let most = sizes.values().copied().max().unwrap_or(0);
+        let typical =
+            classes.iter().position(|class| sizes.get(class.as_slice()) == Some(&most)).unwrap_or(0);
+        let special = classes.iter().map(|class| *class != classes[typical]).collect();
+        Told { bits, typical: spread(typical as u64, bits), special }
+    }
+}
+
+/// The class of each value of the bits `shared`: of one class are those for which the expression comes out alike,
+/// whatever the rest of the bits it reads is.
+fn apart(table: &Table<'_>, generation: u32, code: u32, read: u64, shared: u64) -> Vec<u32> {
+    let rest = read & !shared;
+    let mut classes: HashMap<Vec<u64>, u32> = HashMap::new();
+    (0..1u64 << shared.count_ones())
+        .map(|value| {
+            let outcomes = (0..1u64 << rest.count_ones()).map(|other| {
+                let word = spread(value, shared) | spread(other, rest);
+                table.evaluate(code, word.into(), generation, &mut |_, _, _| 0)
+            });
+            let next = classes.len() as u32;
+            *classes.entry(outcomes.collect()).or_insert(next)
+        })
+        .collect()
+}
