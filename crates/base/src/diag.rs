@@ -17,6 +17,16 @@ impl Span {
     pub fn new(start: usize, end: usize) -> Span {
         Span { start: start as u64, end: end as u64 }
     }
+
+    /// Bytes in it.
+    pub fn len(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// No byte: it marks a position.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl From<Range<usize>> for Span {

@@ -70,6 +70,11 @@ impl Memory {
         &self.buffers
     }
 
+    /// The buffers, sorted by address.
+    pub fn into_buffers(self) -> Vec<Buffer> {
+        self.buffers
+    }
+
     /// Dwords held, over all buffers: what a dump or capture really contains, whatever it claims.
     pub fn stored(&self) -> u64 {
         self.buffers.iter().filter_map(|b| b.contents.as_ref()).map(|c| c.len() as u64).sum()

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// `--max-size` unless it is given: 4G.
@@ -59,7 +60,7 @@ pub struct Global {
     /// Use the rnndb XML in these folders (separated by colons) instead of the built-in register database
     #[arg(long, global = true, value_name = "DIRS", env = "RNN_PATH", hide_env_values = true)]
     pub regdb: Option<OsString>,
-    /// Give up on input that is larger than this once decompressed (suffixes K, M, G)
+    /// Give up on input that is larger than this once decompressed, or a capture with more alive at once (suffixes K, M, G)
     #[arg(long, global = true, value_name = "SIZE", default_value = "4G", value_parser = size)]
     pub max_size: u64,
 }
@@ -108,6 +109,19 @@ pub enum Command {
         after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore"
     )]
     Info(Info),
+    /// Values of registers at each draw of a capture or dump
+    #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
+        unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
+        unwedge query capture.rd GRAS_CL_CNTL --where 'RB_MRT[0].BUF_INFO.COLOR_FORMAT == FMT6_8_8_8_8_UNORM && draw.count > 100'\n  \
+        unwedge query crash.devcore RB_CCU_CNTL --pass gmem --changed\n\n\
+        Quote patterns and conditions: the shell expands `*` and `&`. docs/query.md has the language of conditions.")]
+    Query(Query),
+    /// Which state differs between two draws, two submits or two captures
+    #[command(after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
+        unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n\n\
+        FILE:SUBMIT is a submit, FILE:.DRAW a draw by the number that listings give it, FILE:SUBMIT.DRAW the same, \
+        checked; without FILE, the first one's. With --exit-code, status 4 says that something differs.")]
+    Diff(Diff),
     /// Look registers, packets and enums up; decode a value
     #[command(
         after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
@@ -230,6 +244,110 @@ pub enum Around {
 pub struct Info {
     /// The file; `-` for standard input
     pub file: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `query`
+#[derive(Args, Debug)]
+pub struct Query {
+    /// The capture or dump; `-` for standard input
+    pub file: PathBuf,
+    /// Names, fields behind a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
+    #[arg(value_name = "REG")]
+    pub registers: Vec<String>,
+    /// Only draws for which this holds; docs/query.md has the language
+    #[arg(long = "where", value_name = "EXPR")]
+    pub condition: Option<String>,
+    /// Only these submits, both ends included (of a dump: rings)
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    pub submit: Option<RangeInclusive<u32>>,
+    /// Only these draws, both ends included
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    pub draw: Option<RangeInclusive<u32>>,
+    /// Only draws of this pass; can be repeated
+    #[arg(long, value_enum)]
+    pub pass: Vec<PassArg>,
+    /// Only submits of processes whose names begin so
+    #[arg(long, value_name = "NAME")]
+    pub process: Option<OsString>,
+    /// Only draws where one of the registers was written since the draw before
+    #[arg(long, conflicts_with = "changed")]
+    pub written: bool,
+    /// Only draws where one of the values is another than at the draw before that fits everything else
+    #[arg(long)]
+    pub changed: bool,
+    /// Take a buffer that runs for each tile once for each mode
+    #[arg(long)]
+    pub once: bool,
+    /// Also list draws for which the condition depends on registers that nothing has written
+    #[arg(long, requires = "condition")]
+    pub unknown: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: FormatArg,
+    /// What to print of a value
+    #[arg(long, value_enum, default_value = "decoded")]
+    pub values: ValuesArg,
+}
+
+/// A pass of rendering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PassArg {
+    /// Finds out which bins each draw touches.
+    Binning,
+    /// Draws a bin into tile memory.
+    Gmem,
+    /// Draws into system memory at once.
+    Sysmem,
+    /// Stores a bin from tile memory.
+    Resolve,
+    /// Runs compute shaders.
+    Compute,
+    /// Copies and clears.
+    Blit,
+}
+
+/// A format of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// A line for each register.
+    Text,
+    /// A line for each draw, with a line of names above.
+    Csv,
+    /// A JSON object for each draw.
+    Ndjson,
+}
+
+/// What is printed of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ValuesArg {
+    /// Its bits, hexadecimal.
+    Raw,
+    /// What it means.
+    Decoded,
+}
+
+/// `diff`
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// FILE, FILE:SUBMIT, FILE:SUBMIT.DRAW or FILE:.DRAW
+    pub a: OsString,
+    /// The same; without FILE, of the first one's
+    pub b: OsString,
+    /// This submit of both
+    #[arg(long, value_name = "N")]
+    pub submit: Option<u32>,
+    /// This draw of both
+    #[arg(long, value_name = "N")]
+    pub draw: Option<u32>,
+    /// Take a buffer that runs for each tile once for each mode
+    #[arg(long)]
+    pub once: bool,
+    /// Exit with status 4 when something differs
+    #[arg(long)]
+    pub exit_code: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -522,6 +640,20 @@ fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a number of bytes such as 512M".to_owned())
 }
 
+/// `3`, `3..5`, `3..`, `..5`: numbers, both ends included.
+fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let expected = || "expected a number or a range such as 3..5, 3.. or ..5".to_owned();
+    let number = |text: &str, none: u32| match text {
+        "" => Ok(none),
+        _ => text.parse().map_err(|_| expected()),
+    };
+    let (first, last) = match text.split_once("..") {
+        Some((first, last)) => (number(first, 0)?, number(last.trim_start_matches('='), u32::MAX)?),
+        None => text.parse().map(|n| (n, n)).map_err(|_| expected())?,
+    };
+    if first > last { Err(format!("{first} is behind {last}")) } else { Ok(first..=last) }
+}
+
 /// `0x100020000`: hexadecimal with or without its prefix.
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -602,6 +734,17 @@ mod tests {
         assert_eq!(parse("unwedge info x").unwrap().global.max_size, MAX_SIZE);
         for bad in ["", "G", "1T", "-1", "99999999999G"] {
             assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_include_both_ends() {
+        assert_eq!(range("3"), Ok(3..=3));
+        assert_eq!(range("3..5"), Ok(3..=5));
+        assert_eq!(range("3.."), Ok(3..=u32::MAX));
+        assert_eq!(range("..5"), Ok(0..=5));
+        for bad in ["", "a", "5..3", "1-2", "-1"] {
+            assert!(range(bad).is_err(), "{bad}");
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod afuc_names;
 mod args;
+mod capture;
 mod cffdump;
 pub mod crashdec;
 mod database;
@@ -22,6 +23,7 @@ mod man;
 mod microcode;
 mod output;
 mod pager;
+mod query;
 mod regs;
 mod text;
 pub mod view;
@@ -89,6 +91,8 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Query(args) => query::run(args, global),
+        Command::Diff(_) => unreachable!(),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
@@ -189,31 +193,24 @@ fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failur
     let look = Global { color, no_color: false, no_pager: !page, regdb: None, max_size: global.max_size };
     let db = database::load(global)?;
     let mut out = Output::open(&look, page);
-    let mut listing = cffdump::Listing::new(arguments.clone(), out.look.colour, &db);
+    let mut listing = cffdump::Listing::new(arguments.clone(), out.look.colour, &db, global.max_size);
     let mut outcome = Outcome::Complete;
     let mut failures = Vec::new();
     for file in &arguments.files {
-        let input = match Input::open(file, global.max_size).map_err(Failure::from) {
-            Ok(input) if unwedge_capture::rd::sniff(&input.bytes) => input,
-            Ok(input) => {
-                let what = Kind::sniff(&input.bytes).describe();
-                let message =
-                    format!("{}: not a rd capture: looks like {}{what}", input.name, input.wrapping());
-                failures.push(Failure::Unusable(message));
-                continue;
-            }
+        let mut stream = match capture::open(file) {
+            Ok(stream) => stream,
             Err(e) => {
                 failures.push(e);
                 continue;
             }
         };
-        let name = file.to_string_lossy();
-        let mut diagnostics = input.diagnostics.clone();
-        diagnostics.extend(listing.run(&name, &input.bytes, &mut out));
+        let (name, slow) = (stream.name.clone(), stream.live);
+        let mut diagnostics = listing.run(&file.to_string_lossy(), &mut stream, slow, &mut out);
+        diagnostics.splice(0..0, stream.diagnostics());
         for note in diagnostics.iter().filter(|d| d.severity == unwedge_base::Severity::Note) {
-            complain!("{}: {note}", input.name);
+            complain!("{name}: {note}");
         }
-        if Outcome::of(&input.name, &diagnostics) == Outcome::Lost {
+        if Outcome::of(&name, &diagnostics) == Outcome::Lost {
             outcome = Outcome::Lost;
         }
     }

@@ -114,12 +114,12 @@ fn the_usage_is_that_of_mesas_cffdump() {
 
 /// Two submits of `process`: the first calls an indirect buffer twice.
 fn capture(process: &str) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = Writer::new(Vec::new());
     writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
     writer.section(SectionKind::Cmd, process.as_bytes()).unwrap();
     let mut buffer = |iova: u64, words: &[u32]| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true);
+        writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true).unwrap();
         writer.section(SectionKind::BufferContents, &bytes).unwrap();
         Range { iova, size: words.len() as u32 }
     };
@@ -127,9 +127,9 @@ fn capture(process: &str) -> Vec<u8> {
     let called = indirect_buffer(0x1_0000_0000, 2);
     let first = buffer(0x2_0000_0000, &[called.clone(), called].concat());
     let second = buffer(0x3_0000_0000, &pkt7(0x26, &[]));
-    writer.range(SectionKind::CmdStreamAddr, first, true);
-    writer.range(SectionKind::CmdStreamAddr, second, true);
-    writer.into_bytes()
+    writer.range(SectionKind::CmdStreamAddr, first, true).unwrap();
+    writer.range(SectionKind::CmdStreamAddr, second, true).unwrap();
+    writer.into_inner()
 }
 
 fn shown(args: &[&str], capture: &[u8]) -> String {
@@ -198,7 +198,7 @@ fn exit_status_and_refusals() {
     assert_eq!(cffdump(&["-h"], b"").status.code(), Some(2));
     assert_eq!(cffdump(&["-"], b"no capture").status.code(), Some(1));
     assert_eq!(cffdump(&["/nonexistent/capture.rd"], b"").status.code(), Some(1));
-    for option in ["--textures", "--bindless", "--dump-shaders", "-qRB_CNTL", "-Lx.lua", "--query-all"] {
+    for option in ["-qRB_CNTL", "-Lx.lua"] {
         let output = cffdump(&[option, "-"], b"");
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert!(text(&output.stderr).contains("not available yet"), "{option}");

@@ -178,6 +178,10 @@ impl Space {
 }
 
 impl<'d> Gpu<'d> {
+    pub(crate) fn db(self) -> &'d Db {
+        self.db
+    }
+
     /// Which generation this is a view of.
     pub fn generation(self) -> Generation {
         self.generation
@@ -509,6 +513,11 @@ impl<'d> Enum<'d> {
         self.db.word(self.at + slot)
     }
 
+    /// Which of its values exist depends on what is selected.
+    pub(crate) fn is_conditional(self) -> bool {
+        self.word(enumeration::CONDITIONAL) == 1
+    }
+
     fn value(self, index: u32) -> u32 {
         self.word(enumeration::VALUES) + index * value::SIZE
     }
@@ -534,7 +543,7 @@ impl<'d> Enum<'d> {
     /// Name, and number as a variant.
     pub(crate) fn find(self, number: u64, selected: &Variants) -> Option<(&'d str, u32)> {
         let count = self.word(enumeration::COUNT);
-        let found = if self.word(enumeration::CONDITIONAL) == 1 {
+        let found = if self.is_conditional() {
             (0..count).map(|i| self.value(i)).find(|&v| {
                 self.number(v) == number && self.db.holds(self.db.word(v + value::CONDITION), selected)
             })?

@@ -63,6 +63,15 @@ pub enum Value<'d> {
     Fields(Vec<Field<'d>>),
 }
 
+/// A value to calculate with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// A whole number, of at most 64 bits with or without a sign.
+    Int(i128),
+    /// Fixed or floating point.
+    Float(f64),
+}
+
 /// A decoded field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field<'d> {
@@ -163,12 +172,76 @@ impl<'d> Type<'d> {
         (self.kind() == kind::ENUM).then(|| Enum::new(self.db, self.payload()))
     }
 
+    /// What a value reads as depends on the value alone, and decides nothing about others.
+    pub fn is_steady(self) -> bool {
+        self.is_steady_at(0)
+    }
+
+    fn is_steady_at(self, depth: u32) -> bool {
+        if depth > MAX_DEPTH || self.db.word(self.at + ty::SELECTOR) != 0 {
+            return false;
+        }
+        match self.kind() {
+            kind::ENUM => !Enum::new(self.db, self.payload()).is_conditional(),
+            kind::ALIAS => self.alias().is_steady_at(depth + 1),
+            kind::BITSET => {
+                let list = self.payload();
+                let count = if list == 0 { 0 } else { self.db.word(list) };
+                let bare = |i| self.db.word(list + 1 + i * field::SIZE + field::CONDITION) == 0;
+                (0..count).all(bare) && self.fields().all(|(_, ty)| ty.is_steady_at(depth + 1))
+            }
+            _ => true,
+        }
+    }
+
     fn payload(self) -> u32 {
         self.db.word(self.at + ty::PAYLOAD)
     }
 
-    fn mask(self) -> u64 {
+    /// The bits of a register's value that it reads.
+    pub fn mask(self) -> u64 {
         mask(self.low(), self.high())
+    }
+
+    /// It is one bit, TRUE or FALSE.
+    pub fn is_boolean(self) -> bool {
+        self.kind() == kind::BOOLEAN
+    }
+
+    /// A shader register.
+    pub fn is_shader_register(self) -> bool {
+        self.kind() == kind::REGID
+    }
+
+    /// Its values have a fraction.
+    pub fn is_fraction(self) -> bool {
+        matches!(self.number(0), Number::Float(_))
+    }
+
+    /// A floating-point number of 32 bits.
+    pub fn is_float32(self) -> bool {
+        self.kind() == kind::FLOAT && self.width() == 32
+    }
+
+    /// The value as a number, whatever names it has: what [`decode`](Type::decode) gives, without allocating anything.
+    pub fn number(self, raw: u64) -> Number {
+        let (mut ty, mut value) = (self, raw);
+        for _ in 0..MAX_DEPTH {
+            value = ty.extract(value);
+            if ty.kind() != kind::ALIAS {
+                break;
+            }
+            ty = ty.alias();
+        }
+        match (ty.kind(), ty.width()) {
+            (kind::INT, _) => Number::Int(ty.sign_extend(value).into()),
+            (kind::FLOAT, 64) => Number::Float(f64::from_bits(value)),
+            (kind::FLOAT, 32) => Number::Float(f32::from_bits(value as u32).into()),
+            (kind::FLOAT, 16) => Number::Float(half(value as u16).into()),
+            (kind::FIXED, _) => Number::Float(ty.sign_extend(value) as f64 / ty.scale()),
+            (kind::UFIXED, _) => Number::Float(value as f64 / ty.scale()),
+            _ => Number::Int(value.into()),
+        }
     }
 
     fn width(self) -> u32 {

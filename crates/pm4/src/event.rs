@@ -349,6 +349,21 @@ pub enum DrawKind {
     Event,
 }
 
+impl DrawKind {
+    /// Every kind.
+    pub const ALL: [DrawKind; 4] = [DrawKind::Draw, DrawKind::Dispatch, DrawKind::Blit, DrawKind::Event];
+
+    /// `dispatch`
+    pub fn name(self) -> &'static str {
+        match self {
+            DrawKind::Draw => "draw",
+            DrawKind::Dispatch => "dispatch",
+            DrawKind::Blit => "blit",
+            DrawKind::Event => "event",
+        }
+    }
+}
+
 /// A draw, dispatch, blit or working event.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw<'e> {

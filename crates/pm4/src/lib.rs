@@ -8,12 +8,15 @@ mod draw;
 mod event;
 pub mod header;
 mod load_state;
+mod once;
 mod op;
 mod ops;
 mod predicate;
+pub mod query;
 mod state;
 mod walker;
 
 pub use event::*;
+pub use once::Once;
 pub use state::*;
 pub use walker::{Options, Walker, budget};

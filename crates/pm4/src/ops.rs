@@ -49,13 +49,14 @@ impl<'w> Walker<'w> {
                     self.follow(stream, cx, sink);
                 }
             }
-            // Listing tools follow neither of these two.
+            // Listing tools do not follow this one.
             Op::CondIndirectBufferPfe if !linear => {
                 if let Some(stream) = self.indirect(frame.level.saturating_add(1), Exec::Unknown, cx, sink) {
                     self.follow(stream, cx, sink);
                 }
             }
-            Op::IndirectBufferChain if !linear && cx.applies => {
+            // Listing tools follow it at the end of a buffer only.
+            Op::IndirectBufferChain if cx.applies && (!linear || frame.ends_at(cx.next)) => {
                 if let Some(stream) = self.indirect(frame.level, Exec::Always, cx, sink)
                     && let Some(target) = self.locate(stream, cx, sink)
                 {
@@ -287,7 +288,9 @@ impl<'w> Walker<'w> {
         let value = if self.options.linear { cx.arg(0) } else { cx.arg(0) & 0x1ff };
         if cx.applies {
             self.state.marker = Some(value);
+            // To listing tools the modes of draw-state groups are those of a6xx on.
             match value {
+                _ if self.options.linear => {}
                 1 => self.state.enable_mask = mode::SYSMEM,
                 2 => self.state.enable_mask = mode::BINNING,
                 3 => self.state.enable_mask = mode::GMEM,
@@ -472,7 +475,8 @@ impl<'w> Walker<'w> {
             let Some(target) = self.locate(stream, cx, sink) else { return };
             let whole = target.stream.dwords.len() as u64 == target.stream.claimed;
             self.enter(target, cx.packet.place, sink);
-            if !whole || table.size == 0 || !self.spend(0, cx.packet.place, sink) {
+            let empty = table.size == 0 && !self.options.linear;
+            if !whole || empty || !self.spend(0, cx.packet.place, sink) {
                 return;
             }
         }

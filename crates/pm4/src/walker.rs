@@ -44,7 +44,7 @@ pub fn budget(memory: &Memory) -> u64 {
     memory.stored().saturating_mul(BUDGET_PER_DWORD).saturating_add(BUDGET)
 }
 
-/// IB levels below the ring: IB1, IB2, IB3.
+/// IB levels below the ring: IB1, IB2, IB3. Listing tools go one deeper.
 const MAX_LEVEL: u8 = 3;
 /// Streams inside one another, of any kind.
 const MAX_DEPTH: u8 = 8;
@@ -192,6 +192,11 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// The stream has no packet at `index`, and had all of those before it.
+    pub(crate) fn ends_at(&self, index: usize) -> bool {
+        index == self.len
+    }
+
     fn place(&self, index: usize) -> Place {
         let offset = (index as u64).saturating_mul(4);
         Place { level: self.level, iova: self.iova.map(|i| i.saturating_add(offset)), index }
@@ -229,6 +234,11 @@ impl<'w> Walker<'w> {
         }
     }
 
+    /// Dwords walked so far.
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
     /// Walks one stream at IB level 0. `iova` is where its first dword lies; `None` for a copy that lies nowhere.
     /// There is no [`Event::Enter`] for it.
     pub fn walk(&mut self, stream: Dwords<'_>, iova: Option<u64>, sink: &mut dyn Sink) {
@@ -240,7 +250,11 @@ impl<'w> Walker<'w> {
             dwords: stream,
             exec: Exec::Always,
         };
-        let target = Target { stream: ring, reach: stream, threads: threads::ALL };
+        // A stream out of memory, and not a copy of it, goes on in its buffer.
+        let buffer = iova.filter(|_| self.options.linear).and_then(|iova| self.memory.dwords(iova));
+        let first = |dwords: Dwords<'_>| dwords.stored().as_ptr();
+        let reach = buffer.filter(|&buffer| std::ptr::eq(first(buffer), first(stream))).unwrap_or(stream);
+        let target = Target { stream: ring, reach, threads: threads::ALL };
         if let Some(chained) = self.run(&target, sink) {
             self.enter(chained, Place { level: 0, iova, index: 0 }, sink);
         }
@@ -333,7 +347,9 @@ impl<'w> Walker<'w> {
             match next {
                 Next::Packet => at = cx.next,
                 Next::Jump(index) => at = index,
-                Next::Chain(target) => return Some(target),
+                // Listing tools take the chained buffer for the rest of this one.
+                Next::Chain(chained) if linear => (frame, at) = (Frame::new(&chained, linear), 0),
+                Next::Chain(chained) => return Some(chained),
             }
         }
         None
@@ -364,7 +380,7 @@ impl<'w> Walker<'w> {
     {
         let deep = match target.stream.kind {
             StreamKind::Group { .. } | StreamKind::Amble | StreamKind::Embedded => false,
-            _ => target.stream.level > MAX_LEVEL,
+            _ => target.stream.level > MAX_LEVEL + u8::from(self.options.linear),
         };
         if deep || self.depth >= MAX_DEPTH {
             self.trouble(from, TroubleKind::TooDeep, sink);

@@ -147,13 +147,34 @@ fn a_chain_goes_on_at_the_same_level_and_never_returns() {
 }
 
 #[test]
+fn listings_read_on_in_the_buffer_that_a_buffer_ends_with() {
+    let second = cs(Generation::A6xx).regs(0x8c17, &[2]);
+    let first = cs(Generation::A6xx).op("INDIRECT_BUFFER_CHAIN", &[0x2000, 0, 2]);
+    let memory = memory(&[(0x1000, &first.dwords), (0x2000, &second.dwords)]);
+    let ring = cs(Generation::A6xx).ib(0x1000, 4);
+    check(
+        &ring,
+        &memory,
+        linear(),
+        "
+        IndirectBuffer
+          enter Indirect level 1
+            IndirectBufferChain
+            write
+              8c17 = 2",
+    );
+}
+
+#[test]
 fn a_chain_that_loops_ends_with_the_budget() {
     let chain = cs(Generation::A6xx).op("INDIRECT_BUFFER_CHAIN", &[0x1000, 0, 4]);
     let ring = cs(Generation::A6xx).ib(0x1000, 4);
-    let options = Options { budget: 1000, ..Options::default() };
-    let (log, _) = walk(&ring, &memory(&[(0x1000, &chain.dwords)]), options);
-    assert_eq!(log.troubles, [TroubleKind::BudgetSpent]);
-    assert!(log.events < 2000);
+    for options in [Options::default(), linear()] {
+        let options = Options { budget: 1000, ..options };
+        let (log, _) = walk(&ring, &memory(&[(0x1000, &chain.dwords)]), options);
+        assert_eq!(log.troubles, [TroubleKind::BudgetSpent]);
+        assert!(log.events < 2000);
+    }
 }
 
 #[test]

@@ -168,6 +168,10 @@ pub fn generation(db: &Db, gpu_id: u32, chip: ChipId) -> Option<Generation> {
     if let Some(device) = db.device(gpu_id, chip) {
         return Some(device.generation());
     }
+    // The A702 is an a6xx in all but its number.
+    if gpu_id == 702 || chip.0 & 0xffff_ff00 == 0x0700_0200 {
+        return Some(Generation::A6xx);
+    }
     let core = u32::from(chip.parts()[0]);
     // From a740 on the core number of the chip id has another meaning: 0x43 is a7xx. 0x44 is a8xx, which the database
     // does not have: its registers must not be read as those of an a7xx.

@@ -222,13 +222,7 @@ pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments,
 
 /// Options that are known, but not there.
 fn available(parsed: &Arguments) -> Result<(), Refusal> {
-    let missing = [
-        (parsed.dump_shaders, "--dump-shaders"),
-        (parsed.textures, "--textures"),
-        (parsed.bindless, "--bindless"),
-        (parsed.script.is_some(), "--script"),
-        (!parsed.query.is_empty(), "--query"),
-    ];
+    let missing = [(parsed.script.is_some(), "--script"), (!parsed.query.is_empty(), "--query")];
     match missing.into_iter().find(|(asked, _)| *asked) {
         Some((_, option)) => Err(Refusal::NotYet(option)),
         None => Ok(()),
@@ -303,7 +297,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        for line in ["-q X f", "--query=X f", "-L s f", "--textures f", "--bindless f", "--dump-shaders f"] {
+        for line in ["-q X f", "--query=X f", "-L s f"] {
             assert!(matches!(parse(line), Err(Refusal::NotYet(_))), "{line}");
         }
         for line in ["", "-h", "-x f", "--nothing f", "-D", "-D many f", "--color=1 f", "--s f"] {

@@ -4,6 +4,8 @@ mod around;
 mod sections;
 mod stream;
 
+pub use stream::stretches;
+
 use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;

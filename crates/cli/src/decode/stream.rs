@@ -10,7 +10,7 @@ use unwedge_capture::devcore::Ring;
 use unwedge_hw::{Gpu, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
-    Draw, DrawKind, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
+    Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
     TroubleKind, Walker, mode,
 };
 use unwedge_postmortem::Case;
@@ -405,12 +405,7 @@ impl JsonSink<'_, '_> {
         self.lines.push(&DrawLine {
             ty: "draw",
             number: d.number,
-            kind: match d.kind {
-                DrawKind::Draw => "draw",
-                DrawKind::Dispatch => "dispatch",
-                DrawKind::Blit => "blit",
-                DrawKind::Event => "event",
-            },
+            kind: d.kind.name(),
             packet: opcode.and_then(|o| gpu.packet_name(o)),
             level: d.packet.place.level,
             iova: d.packet.place.iova.map(Hex::wide),

@@ -1,11 +1,17 @@
 //! Where the listings show shaders.
+//!
+//! The same code is shown again and again, for each draw and each tile: its listing is made once and remembered.
 
-use super::Text;
+use super::{CffText, Text};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use unwedge_base::{Dwords, Generation};
 use unwedge_isa::{ir2, ir3};
+use unwedge_pm4::Stage;
 
 /// What kind of code to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shader {
     /// ir3 (a3xx on); with counts of its instructions and registers behind it.
     Ir3 { stats: bool },
@@ -13,6 +19,33 @@ pub enum Shader {
     Ir2Vertex,
     /// a2xx fragment code.
     Ir2Fragment,
+}
+
+/// How cffdump's files of a stage's ir3 code end. It makes none of the stages of tessellation.
+fn extension(stage: Stage) -> Option<&'static str> {
+    match stage {
+        Stage::Vertex => Some("vo3"),
+        Stage::Geometry => Some("go3"),
+        Stage::Fragment => Some("fo3"),
+        Stage::Compute => Some("co3"),
+        Stage::TessControl | Stage::TessEval => None,
+    }
+}
+
+impl CffText<'_, '_, '_> {
+    /// Hands a shader of a3xx on to whoever takes them.
+    pub(super) fn hand_on_ir3(&mut self, stage: Option<Stage>, code: Dwords<'_>) {
+        if let Some(extension) = stage.and_then(extension) {
+            self.hand_on(extension, code);
+        }
+    }
+
+    /// Hands a shader to whoever takes them.
+    pub(super) fn hand_on(&mut self, extension: &'static str, code: Dwords<'_>) {
+        if let Some(take) = &mut self.shaders {
+            take(extension, code);
+        }
+    }
 }
 
 /// Bytes of text that are allowed for each dword of shaders in all: streams can point at the same code again and again,
@@ -37,28 +70,127 @@ pub fn disassemble(
         return;
     };
     text.code_budget = budget;
-    listing(text, code, shader, generation, level);
+    let how = How { shader, generation, level, dwords: code.len() };
+    let mut listings = std::mem::take(&mut text.listings);
+    let listing = listings.get(code, how, || listing(code, how));
+    text.bytes(listing);
+    text.listings = listings;
     if cut {
         text.level(level).str("; the rest is not shown: too long for a shader").end();
     }
 }
 
-fn listing(text: &mut Text<'_>, code: Dwords<'_>, shader: Shader, generation: Generation, level: usize) {
+/// What the listing of some words depends on beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct How {
+    shader: Shader,
+    generation: Generation,
+    level: usize,
+    /// With the zeros that are not stored.
+    dwords: usize,
+}
+
+/// Listings of code that has been shown.
+#[derive(Debug, Default)]
+pub struct Listings {
+    /// By hash of code and [`How`]. Of two with the same hash, the later one stays.
+    known: HashMap<u64, Known>,
+    words: Vec<u32>,
+    text: Vec<u8>,
+    /// One that is not remembered.
+    last: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    how: How,
+    words: Range<usize>,
+    text: Range<usize>,
+}
+
+impl Listings {
+    /// Bytes of code and text remembered; beyond that all is forgotten.
+    const MOST: usize = 8 << 20;
+
+    fn get(&mut self, code: Dwords<'_>, how: How, make: impl FnOnce() -> Vec<u8>) -> &[u8] {
+        let mut hasher = DefaultHasher::new();
+        (how, code.stored()).hash(&mut hasher);
+        let hash = hasher.finish();
+        let same =
+            |known: &&Known| known.how == how && self.words.get(known.words.clone()) == Some(code.stored());
+        if let Some(known) = self.known.get(&hash).filter(same) {
+            return self.text.get(known.text.clone()).unwrap_or_default();
+        }
+        let text = make();
+        let size = 4 * code.stored().len() + text.len();
+        if size > Self::MOST / 4 {
+            self.last = text;
+            return &self.last;
+        }
+        if 4 * self.words.len() + self.text.len() + size > Self::MOST {
+            *self = Listings::default();
+        }
+        let words = self.words.len()..self.words.len() + code.stored().len();
+        let place = self.text.len()..self.text.len() + text.len();
+        self.words.extend_from_slice(code.stored());
+        self.text.extend_from_slice(&text);
+        self.known.insert(hash, Known { how, words, text: place.clone() });
+        self.text.get(place).unwrap_or_default()
+    }
+}
+
+fn listing(code: Dwords<'_>, how: How) -> Vec<u8> {
+    let How { shader, generation, level, .. } = how;
     let stage = match shader {
         Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
             let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
-            let listed = ir3::disassemble(&words, &listing, text.buffer());
+            let mut text = Vec::new();
+            let listed = ir3::disassemble(&words, &listing, &mut text);
             if stats {
                 let words = words.get(..listed).unwrap_or(&words);
-                ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, text.buffer());
+                ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, &mut text);
             }
-            text.bytes(b"");
-            return;
+            return text;
         }
         Shader::Ir2Vertex => ir2::Stage::Vertex,
         Shader::Ir2Fragment => ir2::Stage::Fragment,
     };
     let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
-    text.bytes(ir2::listing(code, &how).as_bytes());
+    ir2::listing(code, &how).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remembered_listings_are_those_of_the_code() {
+        let how = |level| How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level, dwords: 2 };
+        let mut listings = Listings::default();
+        let mut made = 0;
+        let mut show = |words: &[u32], level| {
+            let text = vec![words[0] as u8; 2 + level];
+            let shown = listings.get(Dwords::from(words), how(level), || {
+                made += 1;
+                text.clone()
+            });
+            assert_eq!(shown, text);
+        };
+        for (words, level) in [([1, 2], 0), ([3, 2], 0), ([1, 2], 1), ([1, 2], 0), ([3, 2], 0)] {
+            show(&words, level);
+        }
+        assert_eq!(made, 3);
+    }
+
+    #[test]
+    fn little_is_remembered() {
+        let how = How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1 };
+        let mut listings = Listings::default();
+        for i in 0..100_u32 {
+            let text = vec![i as u8; if i % 10 == 0 { 3 << 20 } else { 1 << 20 }];
+            assert_eq!(listings.get(Dwords::from(&[i][..]), how, || text.clone()), text);
+            assert!(listings.text.capacity() <= Listings::MOST);
+        }
+    }
 }

@@ -3,14 +3,17 @@
 //! Serves `crashdec` and, over captures, `cffdump`. Never: walking, files, deciding what is executed. The layout of the
 //! lines follows what cffdump and crashdec of Mesa 25.0 print, so that scripts made for them keep working.
 
+mod bindless;
 mod descriptors;
 mod disasm;
 mod hex;
+mod known;
 mod marker;
 mod names;
 mod out;
 mod packets;
 mod registers;
+mod shown;
 mod summary;
 
 pub use disasm::{Shader, disassemble};
@@ -19,9 +22,9 @@ pub use marker::{Marker, Target};
 pub use out::{End, Text};
 pub use registers::{Pair, RegisterPrinter};
 
-use crate::text::registers::Special;
+use bindless::BaseRegisters;
+use known::KnownRegisters;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
@@ -55,6 +58,10 @@ pub struct Options {
     pub ambles: bool,
     /// Show what each shader costs.
     pub stats: bool,
+    /// Show the memory that texture and buffer descriptors point at.
+    pub textures: bool,
+    /// Show the descriptor sets that the bindless base registers point at, before each draw and dispatch.
+    pub bindless: bool,
     /// Show only what belongs to the draw of this number.
     pub draw: Option<i32>,
     /// The escape sequences to use.
@@ -81,6 +88,9 @@ pub struct Lost {
 /// Missing buffers remembered one by one.
 const MISSING_KEPT: usize = 64;
 
+/// Takes the code of a shader, and how cffdump's files of such shaders end (`vo3`, …).
+pub type TakeShader<'t> = &'t mut dyn FnMut(&'static str, Dwords<'_>);
+
 /// Prints the events of a walk.
 pub struct CffText<'t, 'o, 'd> {
     text: &'t mut Text<'o>,
@@ -89,12 +99,17 @@ pub struct CffText<'t, 'o, 'd> {
     options: Options,
     /// Where the command processor stopped.
     marker: Marker,
-    layouts: Layouts<'d>,
-    special: Special,
+    layouts: Box<Layouts<'d>>,
+    known: Box<KnownRegisters<'d>>,
+    bases: BaseRegisters,
     streams: Vec<Open>,
     carry: Carry<'d>,
     /// Draws shown at each IB level, since the stream of that level began.
     draws: [u32; LEVELS],
+    /// The current packet belongs to a draw that is not the chosen one. What the tools print of it all the same is said
+    /// [`aloud`](CffText::aloud).
+    quiet: bool,
+    shaders: Option<TakeShader<'t>>,
     lost: Lost,
 }
 
@@ -114,8 +129,10 @@ pub struct Carry<'d> {
     scopes: i64,
     /// The low half of an address whose high half is a register of its own (a5xx).
     address_low: u32,
-    /// Modes in which a buffer at an address has been shown.
-    shown: HashMap<u64, u8>,
+    /// Buffers that have been shown.
+    shown: shown::Shown,
+    /// Layouts and registers, looked up once for all streams.
+    looked_up: Option<(Box<Layouts<'d>>, Box<KnownRegisters<'d>>)>,
 }
 
 impl Carry<'_> {
@@ -145,6 +162,18 @@ struct Open {
 impl Open {
     fn at(level: usize) -> Open {
         Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
+    }
+}
+
+/// Dwords of memory, which may begin inside one of its own.
+struct Read<'t> {
+    words: Cow<'t, [u32]>,
+    len: usize,
+}
+
+impl Read<'_> {
+    fn dwords(&self) -> Dwords<'_> {
+        Dwords::new(&self.words, self.len)
     }
 }
 
@@ -207,25 +236,38 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         memory: &'t Memory,
         options: Options,
         marker: Marker,
-        carry: Carry<'d>,
+        mut carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
+        let looked_up = carry.looked_up.take().filter(|(_, known)| known.fits(gpu, &options.palette));
+        let (layouts, known) = looked_up.unwrap_or_else(|| {
+            (Box::new(Layouts::new(gpu)), Box::new(KnownRegisters::new(gpu, options.palette)))
+        });
         CffText {
             text,
             gpu,
             memory,
             options,
             marker,
-            layouts: Layouts::new(gpu),
-            special: Special::new(gpu),
+            layouts,
+            known,
+            bases: if options.bindless { BaseRegisters::new(gpu) } else { BaseRegisters::default() },
             streams: vec![Open::at(0)],
             carry,
             draws: [0; LEVELS],
+            quiet: false,
+            shaders: None,
             lost: Lost::default(),
         }
     }
 
+    /// Hands the shaders that are shown to `take` too.
+    pub fn shaders_to(&mut self, take: TakeShader<'t>) {
+        self.shaders = Some(take);
+    }
+
     /// What the listing of the next stream needs, and what could not be shown.
-    pub fn finish(self) -> (Carry<'d>, Lost) {
+    pub fn finish(mut self) -> (Carry<'d>, Lost) {
+        self.carry.looked_up = Some((self.layouts, self.known));
         (self.carry, self.lost)
     }
 
@@ -241,7 +283,18 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         self.gpu.generation().is_64bit()
     }
 
+    /// Text that the tools print whatever draw is chosen.
+    fn aloud<T>(&mut self, say: impl FnOnce(&mut Self) -> T) -> T {
+        self.text.mute(false);
+        let said = say(self);
+        self.text.mute(self.quiet);
+        said
+    }
+
     fn hex(&mut self, dwords: Dwords<'_>, iova: Option<u64>, level: usize) {
+        if self.quiet {
+            return;
+        }
         let highlight =
             self.marker.reached(iova.unwrap_or(0), dwords.len() as u64, self.text, self.options.color());
         hex::rows(self.text, dwords, iova, level, self.is_64bit(), highlight);
@@ -249,9 +302,22 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The dwords at an address, if the dump holds them: at most `n`.
     fn hex_at(&mut self, iova: u64, n: usize, level: usize) {
-        if let Some(dwords) = self.memory_at(iova) {
-            self.hex(dwords.take(n), Some(iova), level);
+        if let Some(read) = self.read_at(iova, n) {
+            self.hex(read.dwords().take(n), Some(iova), level);
         }
+    }
+
+    /// At most `n` dwords from any byte on.
+    fn read_at(&self, iova: u64, n: usize) -> Option<Read<'t>> {
+        let dwords = self.memory_at(iova)?;
+        let shift = (iova & 3) as u32 * 8;
+        if shift == 0 {
+            return Some(Read { words: dwords.take(n).stored().into(), len: dwords.len().min(n) });
+        }
+        let stored = dwords.take(n.saturating_add(1)).stored();
+        let above = stored.iter().skip(1).copied().chain([0]);
+        let words = stored.iter().zip(above).map(|(low, high)| low >> shift | high << (32 - shift));
+        Some(Read { words: words.take(n).collect(), len: dwords.len().min(n) })
     }
 
     fn memory_at(&self, iova: u64) -> Option<Dwords<'t>> {
@@ -260,6 +326,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
 
     /// The payload's layout, one line per field group.
     fn layout(&mut self, layout: Domain<'d>, dwords: Dwords<'_>, level: usize) {
+        if self.quiet {
+            return;
+        }
         let mut i = 0;
         while let Some(dword) = dwords.get(i) {
             let Some(entry) = layout.at(i as u32, &self.carry.variants) else { break };
@@ -292,18 +361,25 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         if !self.options.once || !matches!(stream.kind, StreamKind::Indirect) {
             return false;
         }
-        let Some(iova) = stream.iova.filter(|&iova| iova != 0) else { return false };
-        let modes = state.modes();
-        let shown = self.carry.shown.entry(iova).or_default();
-        let repeated = *shown & modes == modes;
-        *shown |= modes;
-        repeated
+        let Some(buffer) = stream.iova.and_then(|iova| self.memory.find(iova)) else { return false };
+        let offset = stream.iova.unwrap_or(0).wrapping_sub(buffer.iova);
+        self.carry.shown.again(buffer.iova, offset, state.modes())
     }
 
     /// Shows what belongs to the chosen draw only.
     fn choose(&mut self, state: &State) {
         if let Some(draw) = self.options.draw {
-            self.text.mute(i64::from(draw) != i64::from(state.draws));
+            self.quiet = i64::from(draw) != i64::from(state.draws);
+            self.text.mute(self.quiet);
+        }
+    }
+
+    /// The stream is not walked: it has been shown, or the tools show it only where they show its packet.
+    fn skipped(&mut self, state: &State, stream: &Stream<'_>) -> bool {
+        match stream.kind {
+            StreamKind::Amble => !self.options.ambles,
+            StreamKind::Mode | StreamKind::Embedded => self.quiet,
+            _ => self.repeated(state, stream),
         }
     }
 
@@ -386,7 +462,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
                 self.text.level(level + 1).str("write ");
-                names::write_at(self.space(), reg, &self.options.palette, self.text);
+                self.known.write_name(reg, self.text);
                 self.text.str(" (").hex(u64::from(reg), 4).str(")").end();
             }
             Header::Registers { .. } => {}
@@ -459,10 +535,7 @@ impl Sink for CffText<'_, '_, '_> {
             return Flow::Skip;
         }
         match event {
-            Event::Enter(stream) if stream.kind == StreamKind::Amble && !self.options.ambles => {
-                return Flow::Skip;
-            }
-            Event::Enter(stream) if self.repeated(state, stream) => return Flow::Skip,
+            Event::Enter(stream) if self.skipped(state, stream) => return Flow::Skip,
             Event::Packet(packet) => {
                 self.choose(state);
                 self.packet(state, packet);
@@ -478,7 +551,12 @@ impl Sink for CffText<'_, '_, '_> {
             }
             Event::LoadState(load) => self.load_state(load),
             Event::Draw(draw) => self.draw(state, draw),
-            Event::Trouble(trouble) => self.trouble(trouble),
+            Event::Trouble(trouble) => {
+                if matches!(trouble.kind, TroubleKind::BadHeader { .. }) {
+                    self.choose(state);
+                }
+                self.aloud(|this| this.trouble(trouble));
+            }
         }
         Flow::Continue
     }

@@ -1,6 +1,7 @@
 //! The writer every listing goes through: one buffer, handed on in large pieces, and number formatting without the
 //! formatting machinery. Never: what the text means.
 
+use super::disasm::{Listings, TEXT_PER_DWORD};
 use std::io::Write;
 
 /// Bytes collected before they are handed on.
@@ -17,6 +18,8 @@ pub struct Text<'o> {
     muted: Option<usize>,
     /// Dwords of code that may still be shown.
     pub(super) code_budget: u64,
+    /// Code that has been shown.
+    pub(super) listings: Listings,
 }
 
 /// Why text is not written any more.
@@ -38,8 +41,20 @@ impl<'o> Text<'o> {
             left: limit,
             end: None,
             muted: None,
-            code_budget: limit / super::disasm::TEXT_PER_DWORD,
+            code_budget: limit / TEXT_PER_DWORD,
+            listings: Listings::default(),
         }
+    }
+
+    /// Counts so many bytes of work as if they were text.
+    pub fn charge(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    /// Allows so many bytes more.
+    pub fn allow(&mut self, bytes: u64) {
+        self.left = self.left.saturating_add(bytes);
+        self.code_budget = self.code_budget.saturating_add(bytes / TEXT_PER_DWORD);
     }
 
     /// The collected bytes, for writers that append by themselves.
@@ -47,8 +62,9 @@ impl<'o> Text<'o> {
         &mut self.buffer
     }
 
-    /// From here on, text is thrown away (or again kept).
-    pub fn mute(&mut self, mute: bool) {
+    /// From here on, text is thrown away (or again kept). Returns whether it was before.
+    pub fn mute(&mut self, mute: bool) -> bool {
+        let before = self.muted.is_some();
         match (mute, self.muted) {
             (true, None) => self.muted = Some(self.buffer.len()),
             (false, Some(from)) => {
@@ -57,6 +73,7 @@ impl<'o> Text<'o> {
             }
             _ => {}
         }
+        before
     }
 
     /// Appends text.
@@ -70,6 +87,11 @@ impl<'o> Text<'o> {
         self.buffer.extend_from_slice(b);
         self.hand_on(PIECE);
         self
+    }
+
+    /// Appends a part of a line as it is.
+    pub fn append(&mut self, part: &[u8]) {
+        self.buffer.extend_from_slice(part);
     }
 
     /// Appends one byte.
@@ -86,7 +108,11 @@ impl<'o> Text<'o> {
 
     /// Appends `n` tabs.
     pub fn tabs(&mut self, n: usize) -> &mut Self {
-        self.buffer.resize(self.buffer.len() + n, b'\t');
+        const TABS: &[u8; 16] = &[b'\t'; 16];
+        match TABS.get(..n) {
+            Some(tabs) => self.buffer.extend_from_slice(tabs),
+            None => self.buffer.resize(self.buffer.len() + n, b'\t'),
+        }
         self
     }
 
@@ -102,40 +128,35 @@ impl<'o> Text<'o> {
     pub fn hex(&mut self, value: u64, width: usize) -> &mut Self {
         let digits = (64 - value.leading_zeros() as usize).div_ceil(4).max(width).max(1);
         if digits == 8 {
-            let mut word = [0; 8];
-            for (i, digit) in word.iter_mut().enumerate() {
-                *digit = DIGITS[(value >> (28 - 4 * i)) as usize & 15];
-            }
-            self.buffer.extend_from_slice(&word);
+            self.buffer.extend_from_slice(&hex8(value as u32));
             return self;
         }
-        for i in (0..digits).rev() {
-            let nibble = if i < 16 { value >> (4 * i) & 15 } else { 0 };
-            self.buffer.push(DIGITS[nibble as usize]);
+        let mut all = [0; 16];
+        let (high, low) = all.split_at_mut(8);
+        high.copy_from_slice(&hex8((value >> 32) as u32));
+        low.copy_from_slice(&hex8(value as u32));
+        match all.get(16_usize.wrapping_sub(digits)..) {
+            Some(shown) => self.buffer.extend_from_slice(shown),
+            None => {
+                self.buffer.resize(self.buffer.len() + digits - 16, b'0');
+                self.buffer.extend_from_slice(&all);
+            }
         }
         self
     }
 
-    /// Hex behind `0x`; zero is a bare `0`.
-    pub fn prefixed_hex(&mut self, value: u64) -> &mut Self {
-        if value != 0 {
-            self.str("0x");
-        }
-        self.hex(value, 1)
-    }
-
     /// An unsigned number.
     pub fn dec(&mut self, value: u64) -> &mut Self {
+        if value < 10 {
+            return self.byte(b'0' + value as u8);
+        }
         let mut digits = [0; 20];
         let mut at = digits.len();
         let mut rest = value;
-        loop {
+        while rest != 0 {
             at -= 1;
             digits[at] = b'0' + (rest % 10) as u8;
             rest /= 10;
-            if rest == 0 {
-                break;
-            }
         }
         self.buffer.extend_from_slice(&digits[at..]);
         self
@@ -196,7 +217,16 @@ impl<'o> Text<'o> {
     }
 }
 
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
+/// The eight digits of a word, all at once: a nibble in each byte of a larger word.
+fn hex8(value: u32) -> [u8; 8] {
+    let spread = u64::from(value);
+    let spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
+    let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
+    let nibbles = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    // 1 in the bytes of nibbles above 9, for which letters follow the digits after a gap of 39.
+    let letters = (nibbles + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    (nibbles + 0x3030_3030_3030_3030 + letters * 39).to_be_bytes()
+}
 
 #[cfg(test)]
 mod tests {
@@ -224,12 +254,13 @@ mod tests {
             }),
             "000000000000dead deadd00d"
         );
-        assert_eq!(
-            written(|t| {
-                t.prefixed_hex(0).byte(b' ').prefixed_hex(16);
-            }),
-            "0 0x10"
-        );
+        for shift in 0..64 {
+            let value = 0xfedc_ba98_7654_3210_u64 >> shift;
+            for width in [1, 8, 13, 16, 20] {
+                assert_eq!(written(|t| _ = t.hex(value, width)), format!("{value:0width$x}"));
+            }
+            assert_eq!(written(|t| _ = t.dec(value)), value.to_string());
+        }
         assert_eq!(
             written(|t| {
                 t.dec(0).byte(b' ').dec(u64::MAX).byte(b' ').int(-7);

@@ -10,6 +10,8 @@ use unwedge_pm4::{Op, Packet, State};
 const PARAMETERS: usize = 0x10;
 /// Draws shown of an indirect draw whose number is not known.
 const DRAWS_SHOWN: u32 = 0x100;
+/// The bits of an address where what lies above them is something else.
+const ADDRESS: u64 = (1 << 49) - 1;
 /// Numbers of draws above this are taken for garbage.
 const DRAWS_BELIEVED: u32 = 0x1_0000;
 
@@ -24,16 +26,16 @@ impl<'d> CffText<'_, '_, 'd> {
         let p = packet.payload;
         let quiet = self.options.summary;
         match packet.op {
-            Op::Nop if !quiet => self.nop(p),
+            Op::Nop if !quiet && !self.quiet => self.nop(p),
             Op::IndirectBuffer | Op::IndirectBufferPfd | Op::IndirectBufferChain => {
                 self.indirect(packet, level)
             }
             Op::WaitForIdle => self.carry.needs_wfi = false,
-            Op::RegRmw => self.read_modify_write(p, level),
-            Op::RegToMem | Op::MemToReg => self.register_and_memory(p, level),
+            Op::RegRmw => self.read_modify_write(packet, level),
+            Op::RegToMem | Op::MemToReg => self.register_and_memory(packet, level),
             Op::MemWrite => self.memory_write(packet, level),
             Op::EventWrite | Op::EventWrite7 => {
-                let event = p.get(0).unwrap_or(0) & 0xff;
+                let event = self.arg(packet, 0) & 0xff;
                 let name = name_of(self.layouts.events, event).unwrap_or("(null)");
                 self.text.level(level).str("event ").str(name).end();
             }
@@ -41,14 +43,15 @@ impl<'d> CffText<'_, '_, 'd> {
             Op::DrawIndxOffset | Op::DrawAuto | Op::Blit => self.modes(level),
             Op::DrawIndirect => {
                 self.modes(level);
-                self.hex_at(address(p, 1) & 0x1_ffff_ffff_ffff, PARAMETERS, level + 1);
+                // Two dwords also where an address has one (a4xx).
+                self.hex_at(self.arg64(packet, 1) & ADDRESS, PARAMETERS, level + 1);
             }
             Op::DrawIndxIndirect => {
                 self.modes(level);
                 let [indices, parameters] = if self.is_64bit() {
-                    [1, 4].map(|at| address(p, at) & 0x1_ffff_ffff_ffff)
+                    [1, 4].map(|at| self.arg64(packet, at) & ADDRESS)
                 } else {
-                    [1, 3].map(|at| u64::from(p.get(at).unwrap_or(0)))
+                    [1, 3].map(|at| u64::from(self.arg(packet, at)))
                 };
                 self.hex_at(indices, PARAMETERS, level + 1);
                 self.hex_at(parameters, PARAMETERS, level + 1);
@@ -56,17 +59,17 @@ impl<'d> CffText<'_, '_, 'd> {
             Op::DrawIndirectMulti => self.indirect_draws(packet, level),
             Op::ExecCsIndirect => {
                 let parameters = if self.is_64bit() {
-                    address(p, 1) & 0x1_ffff_ffff_ffff
+                    self.arg64(packet, 1) & ADDRESS
                 } else {
-                    u64::from(p.get(1).unwrap_or(0))
+                    u64::from(self.arg(packet, 1))
                 };
                 if !quiet {
                     self.text.level(level).str("addr: ").hex(parameters, 16).end();
                 }
                 self.hex_at(parameters, PARAMETERS, level + 1);
             }
-            Op::SetConstant => self.set_constant(state, packet, level),
-            Op::ImLoadImmediate => self.load_immediate(p, level),
+            Op::SetConstant => self.aloud(|this| this.set_constant(state, packet, level)),
+            Op::ImLoadImmediate => self.aloud(|this| this.load_immediate(p, level)),
             Op::SetMarker => {
                 self.carry.render_mode = self.marker_name("a6xx_marker", p.get(0).unwrap_or(0) & 0xf)
             }
@@ -94,6 +97,11 @@ impl<'d> CffText<'_, '_, 'd> {
     fn arg(&self, packet: &Packet<'_>, i: usize) -> u32 {
         let behind = || self.memory_at(at(packet, i as u64)?)?.get(0);
         packet.payload.get(i).or_else(behind).unwrap_or(0)
+    }
+
+    /// Two payload dwords, the low one first.
+    fn arg64(&self, packet: &Packet<'_>, i: usize) -> u64 {
+        u64::from(self.arg(packet, i)) | u64::from(self.arg(packet, i + 1)) << 32
     }
 
     /// The listing comes to where a called buffer returns to, `dwords` behind the packet's header.
@@ -159,8 +167,8 @@ impl<'d> CffText<'_, '_, 'd> {
         }
     }
 
-    fn read_modify_write(&mut self, p: Dwords<'_>, level: usize) {
-        let [reg, and, or] = [0, 1, 2].map(|i| p.get(i).unwrap_or(0));
+    fn read_modify_write(&mut self, packet: &Packet<'_>, level: usize) {
+        let [reg, and, or] = [0, 1, 2].map(|i| self.arg(packet, i));
         let palette = self.options.palette;
         let shown = [(!self.options.summary, None), (self.carry.needs_wfi, Some("NEEDS WFI: "))];
         for (_, front) in shown.into_iter().filter(|(shown, _)| *shown) {
@@ -174,14 +182,15 @@ impl<'d> CffText<'_, '_, 'd> {
         }
     }
 
-    fn register_and_memory(&mut self, p: Dwords<'_>, level: usize) {
-        let first = p.get(0).unwrap_or(0);
+    /// CP_REG_TO_MEM and CP_MEM_TO_REG. The address is read as two dwords also where it has one (a2xx to a4xx).
+    fn register_and_memory(&mut self, packet: &Packet<'_>, level: usize) {
+        let first = self.arg(packet, 0);
         if !self.options.summary {
             self.text.level(level).str("base register: ");
             names::write_at(self.space(), first & 0xffff, &self.options.palette, self.text);
             self.text.end();
         }
-        let iova = address(p, 1);
+        let iova = self.arg64(packet, 1);
         self.text.level(level).str("gpuaddr:").hex(iova, 16).end();
         self.hex_at(iova, (first >> 19 & 0x3ff) as usize, level + 1);
     }
@@ -220,14 +229,17 @@ impl<'d> CffText<'_, '_, 'd> {
         let size = initiator >> 11 & 1 | initiator >> 12 & 2;
         if packet.op == Op::DrawIndx2 {
             let bytes = u64::from(count) * [2, 4, 1, 0][size as usize & 3];
-            self.indices(p.skip(3), at(packet, 3), size, bytes, level);
+            let place = at(packet, 3);
+            let behind = place.and_then(|iova| self.memory_at(iova));
+            self.indices(behind.unwrap_or(p.skip(3)), place, size, bytes, level);
         } else {
             if packet.header.count() == 5 {
                 let [iova, bytes] = [3, 4].map(|i| u64::from(p.get(i).unwrap_or(0)));
                 self.text.level(level).str("gpuaddr:       ").hex(iova, 8).end();
                 self.text.level(level).str("idx_size:      ").int(i64::from(bytes as i32)).end();
-                if let Some(dwords) = self.memory_at(iova) {
-                    self.indices(dwords, Some(iova), size, bytes, level);
+                let dwords = usize::try_from(bytes / 4 + 1).unwrap_or(usize::MAX);
+                if let Some(read) = self.read_at(iova, dwords) {
+                    self.indices(read.dwords(), Some(iova), size, bytes, level);
                 }
             }
             self.carry.needs_wfi = true;
@@ -269,7 +281,9 @@ impl<'d> CffText<'_, '_, 'd> {
         if let Some(at) = place("INDIRECT_COUNT", self) {
             let limit = match self.memory_at(address(p, at)).and_then(|m| m.get(0)) {
                 Some(stored) => {
-                    self.text.level(level).str("indirect count: ").dec(u64::from(stored)).end();
+                    self.aloud(|this| {
+                        this.text.level(level).str("indirect count: ").dec(u64::from(stored)).end();
+                    });
                     if stored == 0 || stored > DRAWS_BELIEVED { DRAWS_SHOWN } else { stored }
                 }
                 None => DRAWS_SHOWN,
@@ -282,7 +296,9 @@ impl<'d> CffText<'_, '_, 'd> {
                 if self.text.ended().is_some() {
                     return;
                 }
-                self.text.level(level).str("draw ").dec(u64::from(i)).str(":").end();
+                self.aloud(|this| {
+                    this.text.level(level).str("draw ").dec(u64::from(i)).str(":").end();
+                });
                 self.hex_at(first.wrapping_add(stride * u64::from(i)), PARAMETERS, level + 1);
             }
         }
@@ -405,6 +421,11 @@ impl<'d> CffText<'_, '_, 'd> {
         self.text.level(level).str(name).str(" shader, start=").hex(u64::from(place >> 16), 4);
         self.text.str(", size=").hex(u64::from(place & 0xffff), 4).end();
         disassemble(self.text, p.skip(2), kind, Generation::A2xx, level + 2);
+        match p.get(0) {
+            Some(0) => self.hand_on("vo", p.skip(2)),
+            Some(1) => self.hand_on("fo", p.skip(2)),
+            _ => {}
+        }
     }
 }
 

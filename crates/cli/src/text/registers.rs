@@ -2,8 +2,8 @@
 
 use super::{CffText, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
-use unwedge_hw::{Gpu, Palette, Registers, Space, Variants};
-use unwedge_pm4::{Op, State};
+use unwedge_hw::{Gpu, Palette, Reg, Registers, Space, Variants};
+use unwedge_pm4::{Op, Stage, State};
 
 /// Dwords shown of memory that a register points at.
 const POINTED_AT: usize = 64;
@@ -27,6 +27,17 @@ impl Pair {
 
     /// Takes a dword. Returns whether `reg` and `value` are complete. Says when a half is missing.
     pub fn push(&mut self, space: Registers<'_>, reg: u32, dword: u32, text: &mut Text<'_>) -> bool {
+        self.push_half(|| Half::of(space.at(reg)), reg, dword, text)
+    }
+
+    /// The same; `half` says which dword of a register this is if it comes first.
+    pub(super) fn push_half(
+        &mut self,
+        half: impl FnOnce() -> Half,
+        reg: u32,
+        dword: u32,
+        text: &mut Text<'_>,
+    ) -> bool {
         if std::mem::take(&mut self.waiting) {
             if reg == self.reg.wrapping_add(1) {
                 self.value |= u64::from(dword) << 32;
@@ -37,21 +48,87 @@ impl Pair {
             return true;
         }
         (self.reg, self.value) = (reg, u64::from(dword));
-        if let Some(entry) = space.at(reg)
-            && entry.width() == 64
-        {
-            let name = entry.name();
-            if name.find("_HI").is_some_and(|at| at + 3 == name.len()) {
+        match half() {
+            Half::Whole => {}
+            Half::Low => self.waiting = true,
+            Half::LoneHigh => {
                 text.str("WARNING: 64b discontinuity (no _LO dword for ")
                     .hex(u64::from(reg), 1)
                     .str(")")
                     .end();
-            } else {
-                self.waiting = true;
             }
         }
         !self.waiting
     }
+}
+
+/// Which dword of a register one is that comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The only one.
+    Whole,
+    /// The low one of two.
+    Low,
+    /// The high one of two, by its name.
+    LoneHigh,
+}
+
+impl Half {
+    pub(super) fn of(entry: Option<Reg<'_>>) -> Half {
+        let Some(name) = entry.filter(|entry| entry.width() == 64).map(Reg::name) else { return Half::Whole };
+        match is_half(name, "_HI") {
+            true => Half::LoneHigh,
+            false => Half::Low,
+        }
+    }
+}
+
+/// How a register's value is an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// It is none.
+    No,
+    /// As it is.
+    Whole,
+    /// Its low half; the next register is the high one.
+    Low,
+    /// Its high half; the register before is the low one.
+    High,
+}
+
+impl Address {
+    pub(super) fn of(gpu: Gpu<'_>, reg: u32) -> Address {
+        let Some(entry) = gpu.reg(reg) else { return Address::No };
+        let Some(ty) = entry.ty() else { return Address::No };
+        let ends = |reg: Option<u32>, suffix: &str| {
+            reg.and_then(|r| gpu.reg(r)).is_some_and(|r| is_half(r.name(), suffix))
+        };
+        match gpu.generation() {
+            Generation::A6xx | Generation::A7xx if ty.is_address() => Address::Whole,
+            Generation::A5xx if is_half(entry.name(), "_HI") && ends(reg.checked_sub(1), "_LO") => {
+                Address::High
+            }
+            Generation::A5xx if is_half(entry.name(), "_LO") && ends(reg.checked_add(1), "_HI") => {
+                Address::Low
+            }
+            _ => Address::No,
+        }
+    }
+
+    /// The address; `other` gives the value of the other half. 0 when it is none.
+    fn join(self, pair: Pair, other: impl Fn(u32) -> u32) -> u64 {
+        match self {
+            Address::No => 0,
+            Address::Whole => pair.value,
+            Address::Low => u64::from(other(pair.reg.wrapping_add(1))) << 32 | pair.value,
+            Address::High => pair.value << 32 | u64::from(other(pair.reg.wrapping_sub(1))),
+        }
+    }
+}
+
+/// A name ends in `suffix`; one that has it inside too does not count.
+fn is_half(name: &str, suffix: &str) -> bool {
+    name.find(suffix).is_some_and(|at| at + suffix.len() == name.len())
 }
 
 /// Prints register values.
@@ -94,43 +171,24 @@ impl RegisterPrinter<'_, '_> {
     ) {
         text.level(level);
         self.plain(self.gpu.space(Space::Gpu), pair, variants, text);
-        let iova = self.address(pair, other);
-        if iova != 0
-            && let Some(buffer) = self.memory.find(iova)
-        {
-            text.str("\t\tbase=").hex(buffer.iova, 1).str(", offset=").dec(iova.wrapping_sub(buffer.iova));
-            text.str(", size=").dec(buffer.size);
-        }
+        base(self.memory, Address::of(self.gpu, pair.reg).join(pair, other), text);
         text.end();
     }
+}
 
-    /// The address that a register holds; 0 when it holds none.
-    fn address(&self, pair: Pair, other: impl Fn(u32) -> u32) -> u64 {
-        let Some(entry) = self.gpu.reg(pair.reg) else { return 0 };
-        let Some(ty) = entry.ty() else { return 0 };
-        match self.gpu.generation() {
-            Generation::A6xx | Generation::A7xx if ty.is_address() => pair.value,
-            Generation::A5xx => {
-                let half = |reg: Option<u32>, suffix: &str| {
-                    reg.and_then(|r| self.gpu.reg(r)).is_some_and(|r| r.name().ends_with(suffix))
-                };
-                let (below, above) = (pair.reg.checked_sub(1), pair.reg.checked_add(1));
-                if entry.name().ends_with("_HI") && half(below, "_LO") {
-                    pair.value << 32 | u64::from(below.map_or(0, other))
-                } else if entry.name().ends_with("_LO") && half(above, "_HI") {
-                    u64::from(above.map_or(0, other)) << 32 | pair.value
-                } else {
-                    0
-                }
-            }
-            _ => 0,
-        }
+/// In which buffer an address lies.
+fn base(memory: &Memory, iova: u64, text: &mut Text<'_>) {
+    if iova != 0
+        && let Some(buffer) = memory.find(iova)
+    {
+        text.str("\t\tbase=").hex(buffer.iova, 1).str(", offset=").dec(iova.wrapping_sub(buffer.iova));
+        text.str(", size=").dec(buffer.size);
     }
 }
 
 /// What is shown beside a register's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+pub enum Beside {
     /// The four scratch registers that drivers keep their markers in.
     Scratch,
     /// Memory at the 32-bit address.
@@ -141,12 +199,12 @@ enum Beside {
     Low,
     /// Memory at the address whose high half this is.
     MemoryHigh,
-    /// The shader at the 32-bit address.
-    Code,
-    /// The shader at the 64-bit address.
-    Code64,
-    /// The shader at the address whose high half this is.
-    CodeHigh,
+    /// The stage's shader at the 32-bit address.
+    Code(Stage),
+    /// The stage's shader at the 64-bit address.
+    Code64(Stage),
+    /// The stage's shader at the address whose high half this is.
+    CodeHigh(Stage),
     /// Samplers at the address whose high half this is; how many, another register says.
     Samplers { count: u32 },
     /// Texture descriptors at the address whose high half this is.
@@ -157,7 +215,7 @@ enum Beside {
 pub struct Special {
     registers: Vec<(u32, Beside)>,
     /// The first of eight scratch registers.
-    scratch: Option<u32>,
+    pub(super) scratch: Option<u32>,
 }
 
 impl Special {
@@ -185,39 +243,39 @@ impl Special {
                 for name in ["VSC_SIZE_ADDRESS", "TPL1_TP_FS_BORDER_COLOR_BASE_ADDR"] {
                     add(name.to_owned(), Beside::Memory);
                 }
-                for stage in ["VS", "FS"] {
-                    add(format!("SP_{stage}_PVT_MEM_ADDR_REG"), Beside::Memory);
-                    add(format!("SP_{stage}_OBJ_START_REG"), Beside::Code);
+                for (name, stage) in STAGES.into_iter().filter(|(name, _)| ["VS", "FS"].contains(name)) {
+                    add(format!("SP_{name}_PVT_MEM_ADDR_REG"), Beside::Memory);
+                    add(format!("SP_{name}_OBJ_START_REG"), Beside::Code(stage));
                 }
             }
             Generation::A4xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_PVT_MEM_ADDR"), Beside::Memory);
-                    add(format!("SP_{stage}_OBJ_START"), Beside::Code);
-                    if stage != "CS" {
-                        add(format!("TPL1_TP_{stage}_BORDER_COLOR_BASE_ADDR"), Beside::Memory);
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_PVT_MEM_ADDR"), Beside::Memory);
+                    add(format!("SP_{name}_OBJ_START"), Beside::Code(stage));
+                    if stage != Stage::Compute {
+                        add(format!("TPL1_TP_{name}_BORDER_COLOR_BASE_ADDR"), Beside::Memory);
                     }
                 }
             }
             Generation::A5xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_OBJ_START_LO"), Beside::Low);
-                    add(format!("SP_{stage}_OBJ_START_HI"), Beside::CodeHigh);
-                    let count = gpu.reg_offset(&format!("TPL1_{stage}_TEX_COUNT")).unwrap_or(0);
-                    add(format!("TPL1_{stage}_TEX_CONST_LO"), Beside::Low);
-                    add(format!("TPL1_{stage}_TEX_CONST_HI"), Beside::Textures { count });
-                    add(format!("TPL1_{stage}_TEX_SAMP_LO"), Beside::Low);
-                    add(format!("TPL1_{stage}_TEX_SAMP_HI"), Beside::Samplers { count });
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_OBJ_START_LO"), Beside::Low);
+                    add(format!("SP_{name}_OBJ_START_HI"), Beside::CodeHigh(stage));
+                    let count = gpu.reg_offset(&format!("TPL1_{name}_TEX_COUNT")).unwrap_or(0);
+                    add(format!("TPL1_{name}_TEX_CONST_LO"), Beside::Low);
+                    add(format!("TPL1_{name}_TEX_CONST_HI"), Beside::Textures { count });
+                    add(format!("TPL1_{name}_TEX_SAMP_LO"), Beside::Low);
+                    add(format!("TPL1_{name}_TEX_SAMP_HI"), Beside::Samplers { count });
                 }
                 add("TPL1_TP_BORDER_COLOR_BASE_ADDR_LO".to_owned(), Beside::Low);
                 add("TPL1_TP_BORDER_COLOR_BASE_ADDR_HI".to_owned(), Beside::MemoryHigh);
             }
             Generation::A6xx | Generation::A7xx => {
-                for stage in STAGES {
-                    add(format!("SP_{stage}_OBJ_START"), Beside::Code64);
+                for (name, stage) in STAGES {
+                    add(format!("SP_{name}_OBJ_START"), Beside::Code64(stage));
                     if generation == Generation::A6xx {
-                        add(format!("SP_{stage}_TEX_CONST"), Beside::Memory64);
-                        add(format!("SP_{stage}_TEX_SAMP"), Beside::Memory64);
+                        add(format!("SP_{name}_TEX_CONST"), Beside::Memory64);
+                        add(format!("SP_{name}_TEX_SAMP"), Beside::Memory64);
                     }
                 }
             }
@@ -228,38 +286,46 @@ impl Special {
         Special { registers, scratch }
     }
 
-    fn beside(&self, reg: u32) -> Option<Beside> {
+    pub(super) fn beside(&self, reg: u32) -> Option<Beside> {
         let at = self.registers.binary_search_by_key(&reg, |&(offset, _)| offset).ok()?;
         self.registers.get(at).map(|&(_, beside)| beside)
     }
 }
 
 /// Shader stages as register names have them.
-const STAGES: [&str; 6] = ["VS", "HS", "DS", "GS", "FS", "CS"];
+const STAGES: [(&str, Stage); 6] = [
+    ("VS", Stage::Vertex),
+    ("HS", Stage::TessControl),
+    ("DS", Stage::TessEval),
+    ("GS", Stage::Geometry),
+    ("FS", Stage::Fragment),
+    ("CS", Stage::Compute),
+];
 
 impl CffText<'_, '_, '_> {
     /// A register write of the current packet.
     pub(super) fn write(&mut self, state: &State, reg: u32, value: u32) {
-        let palette = self.options.palette;
         let Some(open) = self.streams.last_mut() else { return };
         let (op, plain, level) = (open.op, open.plain, open.level + 2);
         let banked = (0x2000..0x2400).contains(&reg);
         if self.carry.needs_wfi && !banked && (plain || op == Op::SetConstant) {
             self.text.str("NEEDS WFI: ");
-            names::write_at(self.space(), reg, &palette, self.text);
+            self.known.write_name(reg, self.text);
             self.text.str(" (").hex(u64::from(reg), 1).str(")").end();
         }
         if op == Op::RegRmw {
             return;
         }
-        let space = self.space();
         let Some(open) = self.streams.last_mut() else { return };
-        if !open.pair.push(space, reg, value, self.text) {
+        self.text.mute(false);
+        let complete = open.pair.push_half(|| self.known.half(reg), reg, value, self.text);
+        self.text.mute(self.quiet);
+        if !complete {
             return;
         }
         let pair = open.pair;
         let whole = matches!(op, Op::ContextRegBunch | Op::ContextRegBunch2 | Op::NonContextRegBunch);
-        self.register(state, pair, level, !self.options.summary || whole, false);
+        self.register(state, pair, level, (!self.options.summary || whole) && !self.quiet, false);
     }
 
     /// A complete register value, and what belongs beside it. Registers that are not `shown` still set the low half of
@@ -273,11 +339,13 @@ impl CffText<'_, '_, '_> {
         in_summary: bool,
     ) {
         if shown {
-            let printer =
-                RegisterPrinter { gpu: self.gpu, memory: self.memory, palette: &self.options.palette };
-            printer.line(pair, level, |reg| state.regs.raw(reg), &mut self.carry.variants, self.text);
+            self.text.level(level);
+            self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
+            let address = self.known.address(pair.reg);
+            base(self.memory, address.join(pair, |reg| state.regs.raw(reg)), self.text);
+            self.text.end();
         }
-        let Some(beside) = self.special.beside(pair.reg) else { return };
+        let Some(beside) = self.known.beside(pair.reg) else { return };
         let dword = pair.value & 0xffff_ffff;
         let joined = u64::from(self.carry.address_low) | dword << 32;
         match beside {
@@ -294,14 +362,14 @@ impl CffText<'_, '_, '_> {
             Beside::Memory => self.hex_at(dword, POINTED_AT, level + 1),
             Beside::Memory64 => self.hex_at(pair.value, POINTED_AT, level + 1),
             Beside::MemoryHigh => self.hex_at(joined, POINTED_AT, level + 1),
-            Beside::Code => self.code_at(dword, level),
-            Beside::Code64 => self.code_at(pair.value, level),
-            Beside::CodeHigh => self.code_at(joined, level),
+            Beside::Code(stage) => self.code_at(dword, stage, level),
+            Beside::Code64(stage) => self.code_at(pair.value, stage, level),
+            Beside::CodeHigh(stage) => self.code_at(joined, stage, level),
         }
     }
 
     fn scratch(&mut self, state: &State, level: usize) {
-        let Some(first) = self.special.scratch else { return };
+        let Some(first) = self.known.special.scratch else { return };
         self.text.level(level).byte(b':');
         for i in 4..8 {
             if i > 4 {
@@ -312,9 +380,10 @@ impl CffText<'_, '_, '_> {
         self.text.end();
     }
 
-    fn code_at(&mut self, iova: u64, level: usize) {
+    fn code_at(&mut self, iova: u64, stage: Stage, level: usize) {
         let iova = iova & !0xf;
         if let Some(code) = self.memory_at(iova) {
+            self.hand_on_ir3(Some(stage), code);
             self.hex(code.take(POINTED_AT), Some(iova), level + 1);
             disassemble(
                 self.text,

@@ -8,12 +8,16 @@ impl CffText<'_, '_, '_> {
     /// A draw, dispatch, blit or working event: its registers.
     pub(super) fn draw(&mut self, state: &State, draw: &Draw<'_>) {
         let level = self.level() + 1;
+        if !draw.summary || self.quiet {
+            return;
+        }
         if draw.kind == DrawKind::Event {
             self.modes(level);
         }
-        if draw.summary {
-            self.registers_at_draw(state, draw, level);
+        if self.options.bindless {
+            self.bindless(state, draw, level);
         }
+        self.registers_at_draw(state, draw, level);
     }
 
     /// The render mode, the thread, and whether IB2s are skipped (a5xx on).
@@ -40,14 +44,13 @@ impl CffText<'_, '_, '_> {
     }
 
     fn registers(&mut self, state: &State, registers: impl Iterator<Item = u32>, level: usize) {
-        let space = self.space();
         let mut pair = Pair::default();
         let (mut changed, mut written) = (false, false);
         for reg in registers {
             let value = state.regs.raw(reg);
             changed |= value != state.regs.previous(reg);
             written |= state.regs.rewritten(reg);
-            if !pair.push(space, reg, value, self.text) {
+            if !pair.push_half(|| self.known.half(reg), reg, value, self.text) {
                 continue;
             }
             self.text.byte(if changed { b'!' } else { b' ' }).byte(if written { b'+' } else { b' ' });

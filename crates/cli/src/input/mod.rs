@@ -1,10 +1,14 @@
 //! Files in: reads FILE or standard input and undoes compression, within a bound on memory.
 //!
-//! What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
+//! [`Input`] is a whole file, [`Stream`] one that is read bit by bit. What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
 //! is kept, with a diagnostic. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd, several frames), the .xz
 //! file format.
 
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+mod stream;
+mod unpack;
+
+pub use stream::Stream;
+
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,8 +17,6 @@ use unwedge_base::Diagnostic;
 
 /// How many times compression is undone: a gzip of an xz happens, more is an attack.
 const MAX_LAYERS: usize = 4;
-/// Window or dictionary a compressed stream may ask for.
-const MAX_WINDOW: u64 = 128 << 20;
 
 /// An input, decompressed.
 #[derive(Debug)]
@@ -143,14 +145,7 @@ impl Input {
     fn unpack(&mut self, compression: Compression, limit: u64) -> Result<(), InputError> {
         let mut out = Vec::new();
         let packed = self.bytes.as_slice();
-        let outcome = match compression {
-            Compression::Gzip => read_bounded(flate2::bufread::MultiGzDecoder::new(packed), &mut out, limit),
-            Compression::Zstd => unpack_zstd(packed, &mut out, limit),
-            Compression::Xz => {
-                let window = u32::try_from(MAX_WINDOW >> 10).unwrap_or(u32::MAX);
-                read_bounded(lzma_rust2::XzReader::new_mem_limit(packed, true, window), &mut out, limit)
-            }
-        };
+        let outcome = read_bounded(unpack::unpacked(compression, packed), &mut out, limit);
         match outcome {
             Ok(true) => {}
             Ok(false) => {
@@ -160,14 +155,7 @@ impl Input {
             Err(e) if out.is_empty() => {
                 return Err(InputError::Corrupt(std::mem::take(&mut self.name), compression, e));
             }
-            Err(e) => self.diagnostics.push(Diagnostic::loss(
-                None,
-                format!(
-                    "the {} stream is broken after {} unpacked bytes: {e}",
-                    compression.name(),
-                    out.len()
-                ),
-            )),
+            Err(e) => self.diagnostics.push(unpack::broken(compression, out.len() as u64, &e)),
         }
         self.bytes = out;
         self.compression.push(compression);
@@ -186,46 +174,6 @@ fn read_bounded(source: impl Read, out: &mut Vec<u8>, limit: u64) -> io::Result<
     let room = limit.saturating_sub(out.len() as u64);
     let got = source.take(room.saturating_add(1)).read_to_end(out)?;
     Ok(got as u64 <= room)
-}
-
-fn unpack_zstd(mut packed: &[u8], out: &mut Vec<u8>, limit: u64) -> io::Result<bool> {
-    while !packed.is_empty() {
-        if let [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, rest @ ..] = packed {
-            let skipped = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
-            let Some(rest) = rest.get(skipped..) else {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "cut inside a skippable frame"));
-            };
-            packed = rest;
-            continue;
-        }
-        let mut frame = FrameDecoder::new();
-        frame.set_max_window_size(MAX_WINDOW);
-        frame.init(&mut packed).map_err(io::Error::other)?;
-        while !frame.is_finished() {
-            if let Err(e) = frame.decode_blocks(&mut packed, BlockDecodingStrategy::UptoBlocks(1)) {
-                // The window is given out once the frame is finished: an empty last block finishes it.
-                const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-                let finished = frame.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::All).is_ok();
-                return match finished && read_bounded(&mut frame, out, limit)? {
-                    false if finished => Ok(false),
-                    _ => Err(io::Error::other(e)),
-                };
-            }
-            if !read_bounded(&mut frame, out, limit)? {
-                return Ok(false);
-            }
-        }
-        if !read_bounded(&mut frame, out, limit)? {
-            return Ok(false);
-        }
-        match (frame.get_checksum_from_data(), frame.get_calculated_checksum()) {
-            (Some(stated), Some(found)) if stated != found => {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "the checksum does not match"));
-            }
-            _ => {}
-        }
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -1,10 +1,19 @@
 //! freedreno `rd` captures: sections of a type, a length and a payload, one after another.
 //!
-//! Reads over borrowed bytes, section by section, and writes sections. A capture may be cut anywhere, hold types that
-//! are not known here, or be several captures in a row. Never: decompression, what a command stream means. Facts: what
-//! Mesa's drivers write and its cffdump reads (`redump.h`).
+//! Reads a stream section by section ([`Reader`]), keeps what is alive at a point of it ([`Live`]), and writes sections
+//! ([`Writer`]). A capture may be cut anywhere, hold types that are not known here, or be several captures in a row.
+//! Never: decompression, what a command stream means. Facts: what Mesa's drivers write and its cffdump reads
+//! (`redump.h`).
 
-use unwedge_base::{ChipId, Diagnostic, Span};
+mod live;
+mod reader;
+mod writer;
+
+pub use live::{Live, Step, Submit};
+pub use reader::Reader;
+pub use writer::{WriteError, Writer};
+
+use unwedge_base::{ChipId, Span};
 
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,12 +130,12 @@ pub struct Section<'a> {
     pub span: Span,
     /// Bytes of payload that the header claims.
     pub claimed: u32,
-    /// The payload: fewer bytes than claimed when the capture ends before.
+    /// The payload: fewer bytes than claimed when the capture ends before, or holds more than is read.
     pub payload: &'a [u8],
 }
 
 impl<'a> Section<'a> {
-    /// The capture ends inside the payload.
+    /// Not all of the payload is here.
     pub fn is_cut(&self) -> bool {
         (self.payload.len() as u64) < u64::from(self.claimed)
     }
@@ -204,159 +213,39 @@ fn header(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((word(0)?, word(4)?))
 }
 
-/// Reads the sections of a capture one after another. Ends at the end of the bytes, or where no section can be;
-/// [`Reader::diagnostics`] then tells what was lost.
-#[derive(Clone, Debug)]
-pub struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    ended: bool,
-    diagnostics: Vec<Diagnostic>,
-}
-
-impl<'a> Reader<'a> {
-    /// A reader at the start of a capture.
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, at: 0, ended: false, diagnostics: Vec::new() }
-    }
-
-    /// What is wrong with the capture as far as it has been read.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
-        &self.diagnostics
-    }
-
-    fn lose(&mut self, end: usize, message: String) {
-        self.diagnostics.push(Diagnostic::loss(Span::new(self.at, end), message));
-    }
-}
-
-impl<'a> Iterator for Reader<'a> {
-    type Item = Section<'a>;
-
-    fn next(&mut self) -> Option<Section<'a>> {
-        if self.ended {
-            return None;
-        }
-        let mut rest = self.bytes.get(self.at..)?;
-        while let Some(after) = rest.strip_prefix(&FILLER) {
-            rest = after;
-            self.at += HEADER;
-        }
-        let Some((number, claimed)) = header(rest) else {
-            self.ended = true;
-            if !rest.is_empty() {
-                let message = format!(
-                    "the capture ends inside the header of a section, after {} bytes of it",
-                    rest.len()
-                );
-                self.lose(self.bytes.len(), message);
-            }
-            return None;
-        };
-        let kind = SectionKind::from_number(number);
-        if claimed > MAX_PAYLOAD {
-            self.ended = true;
-            let lost = rest.len();
-            let message = format!(
-                "a section of type {number} claims {claimed} bytes: the last {lost} bytes of the capture are not read"
-            );
-            self.lose(self.bytes.len(), message);
-            return None;
-        }
-        let body = rest.get(HEADER..).unwrap_or_default();
-        let payload = body.get(..claimed as usize).unwrap_or(body);
-        let end = self.at + HEADER + payload.len();
-        let section = Section { kind, span: Span::new(self.at, end), claimed, payload };
-        if section.is_cut() {
-            self.ended = true;
-            let message = format!(
-                "the capture ends inside a section {} ({number}): {} of {claimed} bytes are there",
-                kind.name(),
-                payload.len()
-            );
-            self.lose(end, message);
-        }
-        self.at = end;
-        Some(section)
-    }
-}
-
-/// Writes sections.
-#[derive(Clone, Debug, Default)]
-pub struct Writer {
-    bytes: Vec<u8>,
-}
-
-/// A payload that is too long for a section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a section cannot hold {0} bytes")]
-pub struct TooLong(pub usize);
-
-impl Writer {
-    /// A capture without sections.
-    pub fn new() -> Writer {
-        Writer::default()
-    }
-
-    /// Appends a section.
-    pub fn section(&mut self, kind: SectionKind, payload: &[u8]) -> Result<&mut Writer, TooLong> {
-        let size = u32::try_from(payload.len()).ok().filter(|&s| s <= MAX_PAYLOAD);
-        let size = size.ok_or(TooLong(payload.len()))?;
-        self.bytes.extend_from_slice(&kind.number().to_le_bytes());
-        self.bytes.extend_from_slice(&size.to_le_bytes());
-        self.bytes.extend_from_slice(payload);
-        Ok(self)
-    }
-
-    /// Appends a section with an address and a size, in the form of 64-bit addresses if `wide`.
-    pub fn range(&mut self, kind: SectionKind, range: Range, wide: bool) -> &mut Writer {
-        let Range { iova, size } = range;
-        let words = [iova as u32, size, (iova >> 32) as u32];
-        let words = if wide { &words[..] } else { &words[..2] };
-        self.bytes.extend_from_slice(&kind.number().to_le_bytes());
-        self.bytes.extend_from_slice(&(4 * words.len() as u32).to_le_bytes());
-        self.bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        self
-    }
-
-    /// The capture.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn capture() -> Vec<u8> {
-        let mut writer = Writer::new();
+    /// Sections of several kinds.
+    pub(super) fn capture() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new());
         writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
         writer.section(SectionKind::Cmd, b"glmark2/1\0\0\0").unwrap();
-        writer.range(SectionKind::GpuAddr, Range { iova: 0x1_0000_2000, size: 8 }, true);
+        writer.range(SectionKind::GpuAddr, Range { iova: 0x1_0000_2000, size: 8 }, true).unwrap();
         writer.section(SectionKind::BufferContents, &[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x2000, size: 2 }, false);
+        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x2000, size: 2 }, false).unwrap();
         writer.section(SectionKind::Unknown(77), b"?").unwrap();
-        writer.into_bytes()
+        writer.into_inner()
     }
 
     #[test]
     fn sections_come_back_as_written() {
         let bytes = capture();
-        let mut reader = Reader::new(&bytes);
-        let sections: Vec<_> = reader.by_ref().collect();
-        assert!(reader.diagnostics().is_empty());
-        assert_eq!(sections[0].gpu_id(), Some(630));
-        assert_eq!(sections[1].text(), b"glmark2/1");
-        assert_eq!(sections[2].range(), Some(Range { iova: 0x1_0000_2000, size: 8 }));
-        assert_eq!(sections[3].dword(1), Some(2));
-        assert_eq!(sections[4].range(), Some(Range { iova: 0x2000, size: 2 }));
-        assert_eq!(sections[5].kind, SectionKind::Unknown(77));
-        let mut writer = Writer::new();
-        for section in &sections {
+        let mut reader = Reader::new(&bytes[..]);
+        let mut writer = Writer::new(Vec::new());
+        let mut seen = Vec::new();
+        while let Some(section) = reader.next() {
+            seen.push((section.kind, section.gpu_id(), section.range(), section.text().to_vec()));
             writer.section(section.kind, section.payload).unwrap();
         }
-        assert_eq!(writer.into_bytes(), bytes);
+        assert!(reader.diagnostics().is_empty());
+        assert_eq!(seen[0].1, Some(630));
+        assert_eq!(seen[1].3, b"glmark2/1");
+        assert_eq!(seen[2].2, Some(Range { iova: 0x1_0000_2000, size: 8 }));
+        assert_eq!(seen[4].2, Some(Range { iova: 0x2000, size: 2 }));
+        assert_eq!(seen[5].0, SectionKind::Unknown(77));
+        assert_eq!(writer.into_inner(), bytes);
         assert!(sniff(&bytes));
     }
 
@@ -367,42 +256,6 @@ mod tests {
         }
         assert_eq!(SectionKind::from_number(17), SectionKind::WrBuffer);
         assert_eq!(SectionKind::from_number(12), SectionKind::BufferContents);
-    }
-
-    #[test]
-    fn filler_between_sections_is_passed_over() {
-        let bytes = [&[0xff; 16][..], &capture(), &[0xff; 8]].concat();
-        let mut reader = Reader::new(&bytes);
-        assert_eq!(reader.by_ref().count(), 6);
-        assert!(reader.diagnostics().is_empty());
-        assert!(sniff(&bytes));
-    }
-
-    #[test]
-    fn a_capture_cut_anywhere_keeps_what_came_before() {
-        let whole = capture();
-        let starts: Vec<usize> =
-            Reader::new(&whole).map(|s| s.span.start as usize).chain([whole.len()]).collect();
-        for cut in 0..whole.len() {
-            let mut reader = Reader::new(&whole[..cut]);
-            let mut intact = 0;
-            for section in reader.by_ref() {
-                intact += usize::from(!section.is_cut());
-            }
-            assert_eq!(intact, starts.iter().filter(|&&s| s != 0 && s <= cut).count(), "cut at {cut}");
-            assert_eq!(reader.diagnostics().is_empty(), starts.contains(&cut), "cut at {cut}");
-        }
-    }
-
-    #[test]
-    fn a_claimed_length_is_only_a_claim() {
-        for claimed in [9_u32, 1 << 30, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
-            let bytes = [&12_u32.to_le_bytes()[..], &claimed.to_le_bytes(), b"12345678"].concat();
-            let mut reader = Reader::new(&bytes);
-            let kept: usize = reader.by_ref().map(|s| s.payload.len()).sum();
-            assert_eq!(kept, if claimed > MAX_PAYLOAD { 0 } else { 8 });
-            assert_eq!(reader.diagnostics().len(), 1);
-        }
     }
 
     #[test]

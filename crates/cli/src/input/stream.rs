@@ -1,0 +1,131 @@
+//! An input that is read bit by bit: compression is undone on the way, and what comes slowly is handed on as it comes.
+
+use super::{Compression, InputError, MAX_LAYERS, unpack};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+use std::path::Path;
+use std::rc::Rc;
+use unwedge_base::Diagnostic;
+
+/// Bytes that tell a compression.
+const MAGIC: usize = 8;
+
+/// An input, decompressed while it is read. A compressed stream that breaks off just ends;
+/// [`Stream::diagnostics`] then says so.
+pub struct Stream {
+    /// How messages call it.
+    pub name: String,
+    /// It need not be there at once: a pipe, a terminal, a file of the kernel's.
+    pub live: bool,
+    /// Compression that is undone, outermost first.
+    pub compression: Vec<Compression>,
+    /// Read ahead, and how much of it has been given out since.
+    head: Vec<u8>,
+    given: usize,
+    source: Box<dyn Read>,
+    broken: Broken,
+}
+
+/// What broke, layer by layer.
+type Broken = Rc<RefCell<Vec<Diagnostic>>>;
+
+impl Stream {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path) -> Result<Stream, InputError> {
+        if path.as_os_str() == "-" {
+            let live = !File::open("/dev/stdin").and_then(|f| f.metadata()).is_ok_and(|m| m.is_file());
+            return Stream::new(Box::new(io::stdin().lock()), "standard input".to_owned(), live);
+        }
+        let name = path.display().to_string();
+        let failed = |e| InputError::Io(name.clone(), e);
+        let file = File::open(path).map_err(failed)?;
+        let meta = file.metadata().map_err(failed)?;
+        // Files of debugfs say that they are empty.
+        let live = !meta.is_file() || meta.len() == 0;
+        Stream::new(Box::new(file), name, live)
+    }
+
+    fn new(source: Box<dyn Read>, name: String, live: bool) -> Result<Stream, InputError> {
+        let broken = Broken::default();
+        let mut stream =
+            Stream { name, live, compression: Vec::new(), head: Vec::new(), given: 0, source, broken };
+        while stream.compression.len() < MAX_LAYERS {
+            stream.peek(MAGIC)?;
+            let Some(compression) = Compression::sniff(&stream.head) else { break };
+            let head = Cursor::new(std::mem::take(&mut stream.head));
+            let packed = std::mem::replace(&mut stream.source, Box::new(io::empty()));
+            let unpacked =
+                unpack::unpacked(compression, BufReader::with_capacity(64 << 10, head.chain(packed)));
+            stream.compression.push(compression);
+            let layer =
+                Layer { unpacked, compression, given: 0, ended: false, broken: stream.broken.clone() };
+            stream.source = Box::new(layer);
+        }
+        Ok(stream)
+    }
+
+    /// Reads ahead until so many bytes are there, or all. Returns what is there.
+    pub fn peek(&mut self, bytes: usize) -> Result<&[u8], InputError> {
+        let missing = bytes.saturating_sub(self.head.len()) as u64;
+        match self.source.by_ref().take(missing).read_to_end(&mut self.head) {
+            Ok(_) => Ok(&self.head),
+            Err(e) => Err(match self.compression.last() {
+                Some(&compression) => InputError::Corrupt(self.name.clone(), compression, e),
+                None => InputError::Io(self.name.clone(), e),
+            }),
+        }
+    }
+
+    /// `a gzip of …`, for messages; empty when nothing is undone.
+    pub fn wrapping(&self) -> String {
+        self.compression.iter().map(|c| format!("{} of ", c.name())).collect()
+    }
+
+    /// What broke so far.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.broken.borrow().clone()
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.head.get(self.given..) {
+            Some(mut ahead) if !ahead.is_empty() => {
+                let got = ahead.read(buffer)?;
+                self.given += got;
+                Ok(got)
+            }
+            _ => self.source.read(buffer),
+        }
+    }
+}
+
+/// A compression being undone. Breakage is told and ends it; only when nothing came out is it an error.
+struct Layer {
+    unpacked: Box<dyn Read>,
+    compression: Compression,
+    given: u64,
+    ended: bool,
+    broken: Broken,
+}
+
+impl Read for Layer {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ended {
+            return Ok(0);
+        }
+        match self.unpacked.read(buffer) {
+            Err(e) if e.kind() == ErrorKind::Interrupted || self.given == 0 => Err(e),
+            Err(e) => {
+                self.ended = true;
+                self.broken.borrow_mut().push(unpack::broken(self.compression, self.given, &e));
+                Ok(0)
+            }
+            Ok(got) => {
+                self.given = self.given.saturating_add(got as u64);
+                Ok(got)
+            }
+        }
+    }
+}

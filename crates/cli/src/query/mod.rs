@@ -1,0 +1,361 @@
+//! `unwedge query`: values of registers at each draw of a capture or dump.
+//!
+//! Names and the condition are looked up once the GPU is known; from then on registers are read by offset, and nothing
+//! is formatted that was not asked for. Never: what a draw or a pass is; that is `unwedge_pm4::query`'s.
+
+mod rows;
+
+use crate::args::{self, Global, PassArg};
+use crate::capture::{self, Choice, Consumer, Identity, Opened, Player, Submission};
+use crate::decode::stretches;
+use crate::failure::{Failure, Outcome, complain};
+use crate::input::Input;
+use crate::output::Output;
+use crate::{database, kind::Kind};
+use rows::{Rows, Style};
+use std::io::Write;
+use unwedge_base::{Diagnostic, Dwords, Severity};
+use unwedge_capture::devcore::Devcore;
+use unwedge_capture::rd::{Section, Step};
+use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Selected};
+use unwedge_pm4::query::{Draws, Expr, ExprError, Lost, Pass, Query, Scene, Visitor, When};
+use unwedge_pm4::{Options, Walker};
+use unwedge_postmortem::{Case, hang};
+
+/// Runs the command.
+pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
+    let question = Question::new(args)?;
+    let db = database::load(global)?;
+    let opened = capture::open_any(&args.file, global.max_size)?;
+    let mut out = Output::open(global, false);
+    let palette = out.look.palette();
+    let result = match opened {
+        Opened::Capture(mut stream) => {
+            let style = question.style(palette, "submit");
+            let choice = Choice { exe: args.process.clone(), compositors: true, ..Choice::default() };
+            let mut asker = Asker::new(&question, style, db.identity(), stream.live, &mut out);
+            let mut diagnostics = Player::new(choice, &db, global.max_size).play(&mut stream, &mut asker);
+            diagnostics.extend(stream.diagnostics());
+            asker.finish(&stream.name, &diagnostics)
+        }
+        Opened::Dump(input) => dump(&question, &input, &db, palette, &mut out),
+    };
+    out.finish()?;
+    if result.is_ok() && args.format == args::FormatArg::Csv {
+        complain!("{}", database::line(db.identity()));
+    }
+    result
+}
+
+/// What is asked, as far as it is understood without a GPU.
+struct Question<'a> {
+    args: &'a args::Query,
+    condition: Option<Expr>,
+    passes: Vec<Pass>,
+}
+
+impl<'a> Question<'a> {
+    fn new(args: &'a args::Query) -> Result<Question<'a>, Failure> {
+        let text = args.condition.as_deref();
+        let condition = text.map(|text| Expr::parse(text).map_err(|e| pointed(text, &e))).transpose()?;
+        let pass = |pass: &PassArg| match pass {
+            PassArg::Binning => Pass::Binning,
+            PassArg::Gmem => Pass::Gmem,
+            PassArg::Sysmem => Pass::Sysmem,
+            PassArg::Resolve => Pass::Resolve,
+            PassArg::Compute => Pass::Compute,
+            PassArg::Blit => Pass::Blit,
+        };
+        Ok(Question { args, condition, passes: args.pass.iter().map(pass).collect() })
+    }
+
+    fn style(&self, palette: unwedge_hw::Palette, stream: &'static str) -> Style {
+        let args::Query { format, values, unknown, .. } = *self.args;
+        Style { palette, format, values, unknown, stream }
+    }
+
+    /// The registers that are asked for, on the first GPU there is.
+    fn columns<'d>(&self, gpu: Gpu<'d>) -> Result<Vec<Selected<'d>>, Failure> {
+        let mut columns = Vec::new();
+        for name in &self.args.registers {
+            columns.extend(gpu.select(name).map_err(|e| Failure::Usage(e.to_string()))?);
+        }
+        Ok(columns)
+    }
+
+    /// The question about a GPU. A register that it has not is unknown on it.
+    fn bind<'d>(&self, gpu: Gpu<'d>, columns: Vec<Option<Selected<'d>>>) -> Result<Query<'d>, Failure> {
+        let args = self.args;
+        let mut query = Query::new(columns);
+        query.submits = args.submit.clone().unwrap_or(query.submits);
+        query.draws = args.draw.clone().unwrap_or(query.draws);
+        query.passes.clone_from(&self.passes);
+        query.when = match (args.written, args.changed) {
+            (true, _) => When::Written,
+            (_, true) => When::Changed,
+            _ => When::Always,
+        };
+        query.unknown = args.unknown;
+        if let Some(expr) = &self.condition {
+            query.condition = Some(expr.bind(gpu).map_err(|e| pointed(expr.text(), &e))?);
+        }
+        Ok(query)
+    }
+
+    /// Nothing after this submit is asked for.
+    fn last_submit(&self) -> u32 {
+        self.args.submit.as_ref().map_or(u32::MAX, |range| *range.end())
+    }
+}
+
+/// A mistake in a condition, with a mark below its place.
+fn pointed(text: &str, error: &ExprError) -> Failure {
+    let flat = text.replace(['\n', '\t', '\r'], " ");
+    let before = flat.get(..error.start).map_or(0, |before| before.chars().count());
+    let marked = flat.get(error.start..error.end).map_or(0, |marked| marked.chars().count()).max(1);
+    let mark = format!("{:before$}{}", "", "^".repeat(marked));
+    Failure::Usage(format!("--where: {error}\n    {flat}\n    {mark}"))
+}
+
+/// A draw goes in, a row comes out, if it is wanted.
+struct Ask<'o, 'd> {
+    query: Option<Query<'d>>,
+    rows: Rows<'o, 'd>,
+}
+
+impl Visitor for Ask<'_, '_> {
+    fn draw(&mut self, scene: &Scene<'_>) {
+        if let Some(query) = &mut self.query
+            && let Some(truth) = query.wants(scene)
+        {
+            self.rows.row(scene, truth, query.values());
+        }
+    }
+}
+
+/// Answers about captures.
+struct Asker<'a, 'o, 'd> {
+    question: &'a Question<'a>,
+    db: &'a DbIdentity,
+    names: Vec<String>,
+    ask: Option<Ask<'o, 'd>>,
+    draws: Option<Draws<'d, Ask<'o, 'd>>>,
+    failure: Option<Failure>,
+    /// Rows are handed on after each submit.
+    live: bool,
+    ended: bool,
+    /// Draws left out on the GPUs before.
+    left_out: u64,
+    notes: Vec<String>,
+}
+
+impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
+    fn new(
+        question: &'a Question<'a>,
+        style: Style,
+        db: &'a DbIdentity,
+        live: bool,
+        out: &'o mut dyn Write,
+    ) -> Asker<'a, 'o, 'd> {
+        Asker {
+            question,
+            db,
+            names: Vec::new(),
+            ask: Some(Ask { query: None, rows: Rows::new(style, out) }),
+            draws: None,
+            failure: None,
+            live,
+            ended: false,
+            left_out: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The GPU is known: looks names up. Returns why that cannot be, for the first GPU.
+    fn meet(&mut self, gpu: Gpu<'d>) -> Result<(), Failure> {
+        let first = self.draws.is_none();
+        let columns: Vec<Option<Selected<'d>>> = if first {
+            let columns = self.question.columns(gpu)?;
+            self.names = columns.iter().map(|column| column.name.clone()).collect();
+            columns.into_iter().map(Some).collect()
+        } else {
+            let one = |name: &String| gpu.select(name).ok()?.into_iter().next();
+            self.names.iter().map(one).collect()
+        };
+        for (name, _) in self.names.iter().zip(&columns).filter(|(_, column)| column.is_none()) {
+            self.notes.push(format!("{} has no {name}: unknown there", gpu.generation()));
+        }
+        let query = match self.question.bind(gpu, columns.clone()) {
+            Ok(query) => Some(query),
+            Err(failure) if first => return Err(failure),
+            Err(failure) => {
+                self.notes.push(format!("draws of {} are left out: {failure}", gpu.generation()));
+                None
+            }
+        };
+        let ask = match &mut self.draws {
+            Some(draws) => {
+                draws.restart(gpu);
+                &mut draws.visitor
+            }
+            None => {
+                let Some(ask) = self.ask.take() else { return Ok(()) };
+                &mut self.draws.insert(Draws::new(gpu, true, self.question.args.once, ask)).visitor
+            }
+        };
+        self.left_out += ask.query.as_ref().map_or(0, |query| query.left_out);
+        ask.query = query;
+        ask.rows.columns(&self.names, &columns, gpu, self.db);
+        Ok(())
+    }
+
+    /// What stands below the rows. Says what was lost.
+    fn finish(self, name: &str, diagnostics: &[Diagnostic]) -> Result<Outcome, Failure> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        for note in &self.notes {
+            complain!("{name}: {note}");
+        }
+        let outcome = Outcome::of(name, diagnostics);
+        for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
+            complain!("{name}: {note}");
+        }
+        let left = |ask: &Ask<'_, '_>| ask.query.as_ref().map_or(0, |query| query.left_out);
+        let left_out = self.left_out + self.draws.as_ref().map_or(0, |draws| left(&draws.visitor));
+        if let Some(mut ask) = self.draws.map(|draws| draws.visitor).or(self.ask) {
+            ask.rows.end(self.db, outcome == Outcome::Lost, left_out);
+        }
+        tell_left_out(name, left_out);
+        Ok(outcome)
+    }
+}
+
+/// The condition was neither true nor false for some draws.
+fn tell_left_out(name: &str, left_out: u64) {
+    if left_out > 0 {
+        complain!(
+            "{name}: {left_out} draws are left out because the condition depends on registers that nothing has \
+             written: --unknown lists them"
+        );
+    }
+}
+
+impl<'d> Consumer<'d> for Asker<'_, '_, 'd> {
+    fn section(&mut self, _section: &Section<'_>, step: Step) {
+        if step == Step::Forgotten
+            && let Some(draws) = &mut self.draws
+        {
+            draws.forget_buffers();
+        }
+    }
+
+    fn identity(&mut self, _identity: Identity, gpu: Option<Gpu<'d>>) {
+        if let Some(gpu) = gpu
+            && let Err(failure) = self.meet(gpu)
+        {
+            self.failure = Some(failure);
+        }
+    }
+
+    fn submit(&mut self, submission: Submission<'_, 'd>) {
+        let number = submission.submit.number;
+        if number > self.question.last_submit() {
+            self.ended = true;
+            return;
+        }
+        if submission.hidden {
+            return;
+        }
+        let Ok(mut walk) = submission.open() else { return };
+        let Some(draws) = &mut self.draws else { return };
+        draws.submit = number;
+        walk.run(draws);
+        for (severity, message) in told(std::mem::take(&mut draws.lost)) {
+            walk.tell(severity, message);
+        }
+        let rows = &mut draws.visitor.rows;
+        if self.live && rows.flush().is_err() {
+            self.ended = true;
+        }
+        self.ended |= rows.refused;
+    }
+
+    fn done(&self) -> bool {
+        self.ended || self.failure.is_some()
+    }
+}
+
+/// What a walk could not follow, in words.
+fn told(lost: Lost) -> Vec<(Severity, String)> {
+    let Lost { missing, missing_in_all, skipped, too_deep, budget_spent } = lost;
+    let shown = missing.len() as u64;
+    let mut told: Vec<(Severity, String)> = missing
+        .into_iter()
+        .map(|(iova, dwords)| (Severity::Note, format!("could not find: {iova:016x} ({dwords})")))
+        .collect();
+    if missing_in_all > shown {
+        told.push((Severity::Note, format!("and {} more", missing_in_all - shown)));
+    }
+    if skipped > 0 {
+        told.push((Severity::Note, format!("{skipped} dwords of its streams are no packets")));
+    }
+    if too_deep > 0 {
+        told.push((Severity::Loss, format!("{too_deep} buffers inside too many others are left out")));
+    }
+    if budget_spent {
+        let message = "the command stream is too long, or its buffers call each other too often: the rest of it is \
+                       left out";
+        told.push((Severity::Loss, message.to_owned()));
+    }
+    told
+}
+
+/// Answers about a dump: the rings' streams as `decode` walks them.
+fn dump(
+    question: &Question<'_>,
+    input: &Input,
+    db: &Db,
+    palette: unwedge_hw::Palette,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let dump =
+        Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
+    let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
+    diagnostics.extend(dump.diagnostics.iter().cloned());
+    let gpu = database::gpu(&dump, db).ok_or_else(|| {
+        Failure::Unusable(format!(
+            "{}: the GPU of the dump is not known: its streams are not decoded",
+            input.name
+        ))
+    })?;
+    let case = Case::new(&dump, gpu);
+    let columns: Vec<Option<Selected<'_>>> = question.columns(gpu)?.into_iter().map(Some).collect();
+    let names: Vec<String> = columns.iter().flatten().map(|column| column.name.clone()).collect();
+    let mut ask = Ask {
+        query: Some(question.bind(gpu, columns.clone())?),
+        rows: Rows::new(question.style(palette, "ring"), out),
+    };
+    ask.rows.columns(&names, &columns, gpu, db.identity());
+    let mut budget = unwedge_pm4::budget(&case.memory);
+    for stretch in stretches(&case, hang::locate(&case).as_ref()) {
+        let mut draws = Draws::new(gpu, false, question.args.once, ask);
+        draws.submit = stretch.ring.id;
+        let mut walker = Walker::new(gpu, &case.memory, Options { budget, ..Options::default() });
+        walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut draws);
+        budget = walker.left();
+        for (severity, message) in told(std::mem::take(&mut draws.lost)) {
+            let message = format!("ring {}: {message}", stretch.ring.id);
+            diagnostics.push(Diagnostic { severity, span: Some(stretch.ring.span), message });
+        }
+        ask = draws.visitor;
+        if ask.rows.refused {
+            break;
+        }
+    }
+    let outcome = Outcome::of(&input.name, &diagnostics);
+    let left_out = ask.query.as_ref().map_or(0, |query| query.left_out);
+    ask.rows.end(db.identity(), outcome == Outcome::Lost, left_out);
+    tell_left_out(&input.name, left_out);
+    Ok(outcome)
+}
