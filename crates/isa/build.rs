@@ -17,23 +17,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=src/table");
     println!("cargo::rerun-if-changed=build_support");
-    for (folder, name) in [("adreno", "ir3"), ("adreno", "afuc")] {
+    for (folder, name, programs) in [("adreno", "ir3", true), ("adreno", "afuc", false)] {
         let path = data.join(folder).join("isa").join(format!("{name}.isa"));
         println!("cargo::rerun-if-changed={}", path.display());
         let shown = path.display();
         let source = fs::read_to_string(&path).map_err(|e| format!("{shown}: {e}"))?;
         let isa = text::read(&source).map_err(|e| format!("{shown}: {e}"))?;
         let table = OwnedTable::new(&isa).map_err(|e| format!("{shown}: {e}"))?;
-        let source = emit::emit(&name.to_uppercase(), &table);
-        if name == "ir3" {
+        let out = Path::new(&out);
+        fs::write(out.join(format!("{name}.rs")), emit::emit(&name.to_uppercase(), &table))?;
+        if programs {
             let table = table.table();
             let root = table.root("instruction").ok_or("no instructions")?;
             let programs = OwnedPrograms::new(&table, root).ok_or("instructions of more than 64 bits")?;
-            let out = Path::new(&out);
-            fs::write(out.join("ir3_programs.rs"), emit::programs("PROGRAMS", "ir3.texts", &programs))?;
-            fs::write(out.join("ir3.texts"), programs.texts.concat())?;
+            let texts = format!("{name}.texts");
+            fs::write(
+                out.join(format!("{name}_programs.rs")),
+                emit::programs("PROGRAMS", &texts, &programs),
+            )?;
+            fs::write(out.join(texts), programs.texts.concat())?;
         }
-        fs::write(Path::new(&out).join(format!("{name}.rs")), source)?;
     }
     Ok(())
 }

@@ -6,9 +6,10 @@
 use super::super::rows::*;
 use super::super::tree;
 use super::super::types::{Leaf, Root, Table, rows};
-use super::classes::{Classes, Told, gather, reads, spread, steps, window};
+use super::classes::{Classes, Told, gather, spread};
+use super::depends::{Found, bounds, reads, steps, window};
 use super::*;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Bits a table of texts is looked up by, at most.
@@ -17,8 +18,6 @@ const TEXT_BITS: u32 = 11;
 const JOINED_BITS: u32 = 7;
 /// Bits a table of programs is looked up by, at most.
 const PROGRAM_BITS: u32 = 14;
-/// Bit sets in bit sets that are followed.
-const DEEPEST: usize = 12;
 
 /// Owns the rows that [`Programs`] reads.
 #[derive(Clone, Debug, Default)]
@@ -66,24 +65,6 @@ impl OwnedPrograms {
             texts: &self.texts,
         }
     }
-}
-
-/// Generations where something changes: an encoding comes or goes, or an expression compares with them.
-fn bounds(table: &Table<'_>) -> Vec<u32> {
-    let mut bounds = BTreeSet::from([0]);
-    for row in table.leaves {
-        bounds.extend([Some(row.min), row.max.checked_add(1)].into_iter().flatten());
-    }
-    for code in table.code.split(|op| matches!(op, Op::End)).filter(|code| code.contains(&Op::Generation)) {
-        for op in code {
-            if let Op::Push(value) = *op
-                && let Ok(value) = u32::try_from(value)
-            {
-                bounds.extend([value, value.saturating_add(1)]);
-            }
-        }
-    }
-    bounds.into_iter().collect()
 }
 
 /// A part of a program before its steps are laid out.
@@ -631,68 +612,4 @@ fn holding(table: &Table<'_>, ways: &[(u32, bool)], word: u64, generation: u32) 
         }
     }
     Some(holding)
-}
-
-/// What a template depends on.
-#[derive(Default)]
-struct Found {
-    /// Bits of the word.
-    bits: u64,
-    codes: BTreeSet<u32>,
-    /// The generation matters.
-    generation: bool,
-}
-
-impl Found {
-    fn scope(&mut self, table: &Table<'_>, scope: u32, depth: usize) {
-        let Some(scope) = table.scopes.get(scope as usize).filter(|_| depth < DEEPEST) else { return };
-        for show in rows(table.shows, scope.shows) {
-            self.code(table, show.when);
-            for assert in rows(table.asserts, show.asserts) {
-                self.bits |= window(assert.at, assert.high - assert.low + 1);
-            }
-            for piece in rows(table.pieces, show.parts.unwrap_or(Span { at: 0, len: 0 })) {
-                self.piece(table, piece, depth);
-            }
-        }
-    }
-
-    fn piece(&mut self, table: &Table<'_>, piece: &Piece, depth: usize) {
-        match *piece {
-            Piece::Literal(_) | Piece::Name | Piece::Align(_) | Piece::Silent { .. } => {}
-            Piece::Flag { low, .. } => self.bits |= window(low, 1),
-            Piece::Plain { field, .. } => self.field(table, field, depth),
-            Piece::Field { cands, .. } => {
-                for cand in rows(table.cands, cands) {
-                    self.code(table, cand.when);
-                    self.field(table, cand.field, depth);
-                }
-            }
-        }
-    }
-
-    fn field(&mut self, table: &Table<'_>, field: u32, depth: usize) {
-        let Some(field) = table.fields.get(field as usize) else { return };
-        let Type::Bitset { root, scopes } = field.ty else {
-            match field.code {
-                NONE => self.bits |= window(field.low, field.width),
-                code => self.code(table, code),
-            }
-            return;
-        };
-        let Some(root) = table.roots.get(root as usize) else { return };
-        for (leaf, scope) in rows(table.leaves, root.leaves).iter().zip(scopes..) {
-            self.bits |= (leaf.mask as u64) << (field.low & 63);
-            self.generation |= (leaf.min, leaf.max) != (0, u32::MAX);
-            self.scope(table, scope, depth + 1);
-        }
-    }
-
-    fn code(&mut self, table: &Table<'_>, code: u32) {
-        if code != NONE {
-            self.bits |= reads(table, code);
-            self.codes.insert(code);
-            self.generation |= steps(table, code).contains(&Op::Generation);
-        }
-    }
 }

@@ -4,8 +4,8 @@
 //! the other bits are, and both are shown in the same manner, as numbers or not. If moreover each value has
 //! its own text, the text tells the field's bits, and any value does in place of those that are alike.
 
-use super::super::rows::{NONE, Op, Span};
-use super::super::types::{Table, rows};
+use super::super::types::Table;
+use super::depends::reads;
 use std::collections::HashMap;
 
 /// Conditions over more bits are not looked into: what they read is not told.
@@ -48,32 +48,6 @@ pub(super) fn gather(word: u64, mut mask: u64) -> u64 {
         mask ^= lowest;
     }
     value
-}
-
-/// The steps of an expression.
-pub(super) fn steps<'t>(table: &Table<'t>, code: u32) -> &'t [Op] {
-    let ops = if code == NONE { &[][..] } else { table.code.get(code as usize..).unwrap_or_default() };
-    let len = ops.iter().position(|op| matches!(op, Op::End)).unwrap_or(ops.len());
-    ops.get(..len).unwrap_or_default()
-}
-
-/// The bits of a field.
-pub(super) fn window(low: u8, width: u8) -> u64 {
-    let ones = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
-    ones << (low & 63)
-}
-
-/// The bits of the word that an expression reads.
-pub(super) fn reads(table: &Table<'_>, code: u32) -> u64 {
-    let bits = |op: &Op| match *op {
-        Op::Bits { low, width } | Op::Compare { low, width, .. } => window(low, width),
-        Op::Tabulated(index) => rows(table.tabulations, Span { at: index, len: 1 })
-            .iter()
-            .flat_map(|row| row.spans)
-            .fold(0, |bits, (low, mask, _)| bits | u64::from(mask) << (low & 63)),
-        _ => 0,
-    };
-    steps(table, code).iter().fold(0, |all, op| all | bits(op))
 }
 
 /// Finds what texts tell. Remembers which values conditions tell apart.

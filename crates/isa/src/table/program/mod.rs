@@ -12,6 +12,7 @@
 
 mod build;
 mod classes;
+mod depends;
 
 pub use build::OwnedPrograms;
 
