@@ -11,6 +11,8 @@ use crate::tables::{IR3, IR3_PROGRAMS};
 
 /// Slots for shapes, as a power of two.
 const SLOT_BITS: u32 = 15;
+/// What no unseen bits are: there are always some bits that select the instruction.
+const NEVER: u64 = u64::MAX;
 /// Bytes of `raw 0x0123456789ABCDEF`.
 const RAW: usize = 22;
 
@@ -18,8 +20,9 @@ const RAW: usize = 22;
 pub struct Faithful {
     gpu_id: u32,
     assembler: Assembler,
-    /// Shapes, and whether their text tells all bits. A new shape takes the slot of an old one.
-    known: Vec<Option<(u64, bool)>>,
+    /// Shapes without their unseen bits, and what those have to be for the text to tell all; a new shape takes the slot
+    /// of an old one.
+    known: Vec<Option<(u64, u64)>>,
 }
 
 impl Faithful {
@@ -33,14 +36,17 @@ impl Faithful {
     pub fn write(&mut self, word: u64, out: &mut Vec<u8>) {
         let start = out.len();
         let faithful = match IR3_PROGRAMS.write(IR3, word, self.gpu_id, out) {
-            Written::Text { shape, faults } if faults.is_empty() => self.tells_shape(shape, word, out, start),
+            Written::Text { shape, unseen, faults } if faults.is_empty() => {
+                let text = out.get(start..).unwrap_or_default();
+                self.told_unseen(shape & !unseen, word, unseen, text) == word & unseen
+            }
             Written::Text { faults, .. } => {
                 faults.without_ignored().write(u64::BITS, out);
                 false
             }
             Written::Odd => {
                 write_templates(word, self.gpu_id, out);
-                self.tells(word, out.get(start..).unwrap_or_default())
+                self.assemble(out.get(start..).unwrap_or_default()) == Some(word)
             }
             Written::Unknown => {
                 write_raw(word, out);
@@ -56,23 +62,26 @@ impl Faithful {
         }
     }
 
-    /// Whether the text from `start` on, of a word of this shape, tells all its bits.
-    fn tells_shape(&mut self, shape: u64, word: u64, out: &[u8], start: usize) -> bool {
+    /// What the unseen bits of words of this shape are if the text of one, `text`, is assembled; `NEVER` when other
+    /// bits are different then.
+    fn told_unseen(&mut self, shape: u64, word: u64, unseen: u64, text: &[u8]) -> u64 {
         let slot = (shape.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize;
-        if let Some(&Some((known, tells))) = self.known.get(slot)
+        if let Some(&Some((known, told))) = self.known.get(slot)
             && known == shape
         {
-            return tells;
+            return told;
         }
-        let tells = self.tells(word, out.get(start..).unwrap_or_default());
+        let told = match self.assemble(text) {
+            Some(again) if (again ^ word) & !unseen == 0 => again & unseen,
+            _ => NEVER,
+        };
         if let Some(slot) = self.known.get_mut(slot) {
-            *slot = Some((shape, tells));
+            *slot = Some((shape, told));
         }
-        tells
+        told
     }
 
-    fn tells(&mut self, word: u64, text: &[u8]) -> bool {
-        std::str::from_utf8(text)
-            .is_ok_and(|text| self.assembler.instruction(text).is_ok_and(|again| again == word))
+    fn assemble(&mut self, text: &[u8]) -> Option<u64> {
+        self.assembler.instruction(std::str::from_utf8(text).ok()?).ok()
     }
 }

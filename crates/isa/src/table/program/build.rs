@@ -215,7 +215,7 @@ impl<'t, 'o> Builder<'t, 'o> {
                 continue;
             }
             leaves.push(*row);
-            let program = self.encoding(scope);
+            let (program, seen) = self.encoding(scope);
             let (mask, value, ignored) = (row.mask as u64, row.value as u64, row.ignored as u64);
             let text = self.table.mnemonic(Leaf(leaf)).as_bytes();
             let mut name = Name::default();
@@ -229,6 +229,7 @@ impl<'t, 'o> Builder<'t, 'o> {
                 mask,
                 value,
                 ignored,
+                unseen: !(mask | seen),
                 owner: row.owner,
                 program,
                 rename: alike.map_or(0, |other| other.value ^ value),
@@ -248,7 +249,8 @@ impl<'t, 'o> Builder<'t, 'o> {
         self.out.bounds.push(generation);
     }
 
-    fn encoding(&mut self, scope: u32) -> u16 {
+    /// The program of an encoding, and the bits that its text depends on.
+    fn encoding(&mut self, scope: u32) -> (u16, u64) {
         let mut found = Found::default();
         found.scope(self.table, scope, 0);
         let codes: Vec<u32> = found.codes.into_iter().collect();
@@ -259,7 +261,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         });
         let generation = found.generation.then_some(self.generation);
         self.context = Context { codes: index, generation };
-        self.scope(scope)
+        (self.scope(scope), found.bits)
     }
 
     /// The program of a scope.

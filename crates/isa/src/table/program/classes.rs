@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 /// Conditions over more bits are not looked into: what they read is not told.
 const MOST_READ: u32 = 16;
-/// Fields of so few bits are told as a whole or not at all.
-const FEW: u32 = 2;
+/// Bits that an expression reads so few of at a time stay as they are: each value of theirs is of its own kind.
+const FEW: u32 = 3;
 
 /// What a text tells of the bits it is looked up by.
 #[derive(Clone, Debug, Default)]
@@ -68,9 +68,17 @@ impl Classes {
         texts: &[Option<String>],
     ) -> Told {
         let nothing = Told { special: vec![false; texts.len()], ..Told::default() };
-        let mut distinct: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+        let few = |read: &u64| (1..=FEW).contains(&(read & bits).count_ones());
+        let kept =
+            codes.iter().map(|&code| reads(table, code)).filter(few).fold(0, |kept, read| kept | read & bits);
+        let free = bits & !kept;
+        // Words of one shape have the same bits in `kept`.
+        let mut distinct: Vec<(u64, &str)> = Vec::new();
+        for (value, text) in texts.iter().enumerate() {
+            distinct.extend(text.as_deref().map(|text| (spread(value as u64, bits) & kept, text)));
+        }
         distinct.sort_unstable();
-        if distinct.windows(2).any(|pair| pair[0] == pair[1]) {
+        if free == 0 || distinct.windows(2).any(|pair| pair[0] == pair[1]) {
             return nothing;
         }
         let manner = |text: &Option<String>| match text.as_deref().map(|text| text.as_bytes().first()) {
@@ -99,15 +107,16 @@ impl Classes {
         }
         let mut sizes: HashMap<&[u32], usize> = HashMap::new();
         classes.iter().for_each(|class| *sizes.entry(class).or_default() += 1);
-        if sizes.len() > 1 && bits.count_ones() <= FEW {
-            return nothing;
-        }
         // The first of the largest.
         let most = sizes.values().copied().max().unwrap_or(0);
         let typical =
             classes.iter().position(|class| sizes.get(class.as_slice()) == Some(&most)).unwrap_or(0);
-        let special = classes.iter().map(|class| *class != classes[typical]).collect();
-        Told { bits, typical: spread(typical as u64, bits), special }
+        let typical = spread(typical as u64, bits) & free;
+        let special = classes.iter().enumerate().map(|(value, class)| {
+            let like = gather(spread(value as u64, bits) & kept | typical, bits);
+            classes.get(like as usize) != Some(class)
+        });
+        Told { bits: free, typical, special: special.collect() }
     }
 }
 

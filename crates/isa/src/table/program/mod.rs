@@ -46,6 +46,8 @@ pub(crate) struct Head {
     pub value: u64,
     /// Bits that may be anything and mean nothing.
     pub ignored: u64,
+    /// Bits that its text does not depend on.
+    pub unseen: u64,
     pub owner: Text,
     pub program: u16,
     /// What makes its bits those of the first encoding that differs in nothing but the name.
@@ -145,6 +147,8 @@ pub enum Written<'t> {
     Text {
         /// The word, with other words' bits where the text tells them.
         shape: u64,
+        /// Bits that the text does not depend on; in the shape they are as they are.
+        unseen: u64,
         /// What is odd about it.
         faults: Faults<'t>,
     },
@@ -199,7 +203,7 @@ impl Programs<'_> {
         match run.program(head.program, 0) {
             Some(end) => {
                 run.flush(end);
-                Written::Text { shape: run.shape, faults: run.faults }
+                Written::Text { shape: run.shape, unseen: head.unseen, faults: run.faults }
             }
             None => {
                 out.truncate(start);
