@@ -140,6 +140,9 @@ fn runs(mut bits: u64) -> Option<[(u8, u16, u8); MAX_RUNS]> {
     (bits == 0).then_some(runs)
 }
 
+/// Bits, and the texts for their values; absent where the word is odd.
+type Tabulated = (u64, Vec<Option<String>>);
+
 /// Rows that are stored once, by content.
 struct Pool<T>(HashMap<Vec<T>, u32>);
 
@@ -172,7 +175,7 @@ struct Builder<'t, 'o> {
     codes: Vec<Vec<u32>>,
     classes: Classes,
     /// Bits and texts of pieces.
-    tables: HashMap<(Piece, Option<u32>), Option<(u64, Vec<Option<String>>)>>,
+    tables: HashMap<(Piece, Option<u32>), Option<Tabulated>>,
     scopes: HashMap<(u32, Context), u16>,
     programs: HashMap<Program, u16>,
     pool_steps: Pool<Step>,
@@ -343,7 +346,7 @@ impl<'t, 'o> Builder<'t, 'o> {
     }
 
     /// The text of a piece for each value of the bits it depends on; `None` when they are many, or a text is long.
-    fn tabulate(&mut self, piece: &Piece, scope: u32) -> Option<(u64, Vec<Option<String>>)> {
+    fn tabulate(&mut self, piece: &Piece, scope: u32) -> Option<Tabulated> {
         let key = (*piece, self.context.generation);
         if let Some(known) = self.tables.get(&key) {
             return known.clone();

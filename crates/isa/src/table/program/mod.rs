@@ -142,6 +142,7 @@ const LINE: usize = 256;
 
 /// What became of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "it is looked at once for each word, and never kept")]
 pub enum Written<'t> {
     /// Its text is there.
     Text {
