@@ -209,22 +209,29 @@ impl Reader<'_> {
                 continue;
             }
             if self.way(way, &seen).is_ok() {
-                let head = self.line.head(at);
-                let stands = |way: &Way| match way.body.steps.first() {
-                    Some(Step::Text(text, _)) => text.stands(self.line, at, head),
-                    Some(Step::Component { text, .. }) => {
-                        text.heads(head) && self.line.byte(at + text.length).is_ascii_digit()
-                    }
-                    first => first.is_some(),
-                };
                 self.contested |=
-                    way.contested && choice.ways[i + 1..].iter().any(|way| can(way) && stands(way));
+                    way.contested && choice.ways[i + 1..].iter().any(|way| can(way) && self.may_be(way, at));
                 return Ok(());
             }
             (self.at, self.contested) = (at, contested);
             self.facts.rewind(mark);
         }
         Err(Misfit)
+    }
+
+    /// Whether the text at a place may be what a way begins with.
+    fn may_be(&self, way: &Way, at: usize) -> bool {
+        let head = self.line.head(at);
+        match way.body.steps.first() {
+            Some(Step::Text(text, _)) => text.heads(head),
+            Some(Step::Component { text, .. }) => {
+                text.heads(head) && self.line.byte(at + text.length).is_ascii_digit()
+            }
+            Some(Step::Any(choice)) if choice.flags.marks.is_empty() => {
+                choice.ways.iter().any(|way| self.may_be(way, at))
+            }
+            first => first.is_some(),
+        }
     }
 
     fn way(&mut self, way: &Way, seen: &Seen) -> Fit {
@@ -287,7 +294,8 @@ impl Reader<'_> {
                 let parts_words = || self.at > 0 && is_word(self.line.byte(self.at - 1));
                 if self.at == before && parts_words() { Err(Misfit) } else { Ok(()) }
             }
-            Step::Flags(flags, says) => {
+            Step::Flags(both) => {
+                let (flags, says) = &**both;
                 let seen = self.flags(flags, false).ok_or(Misfit)?;
                 self.says(says, &seen)
             }
@@ -336,7 +344,7 @@ impl Reader<'_> {
         // The bytes that are no digits have their highest bit set.
         const ONES: u64 = u64::MAX / 255;
         let head = self.line.head(self.at);
-        let digits = head ^ ONES * u64::from(b'0');
+        let digits = head ^ (ONES * u64::from(b'0'));
         let others = (digits.wrapping_add(ONES * (0x7f - 9)) | digits) & ONES << 7;
         let count = others.trailing_zeros() / 8;
         if !(1..8).contains(&count) || matches!(head as u16, ZERO_X | ZERO_X_CAPITAL) {

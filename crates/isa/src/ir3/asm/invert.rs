@@ -36,14 +36,14 @@ impl Inversion {
         leaves.filter(|&leaf| self.exists(self.table.leaves[leaf as usize])).flat_map(move |leaf| {
             let shows = self.scope(leaf).map_or(Span { at: 0, len: 0 }, |scope| scope.shows);
             let title = self.text(self.table.leaves[leaf as usize].title);
-            let parts = part(&self.table.shows, shows).iter().filter_map(|show| show.parts);
+            let parts = part(self.table.shows, shows).iter().filter_map(|show| show.parts);
             parts.map(move |parts| (self.name(parts, title).as_bytes(), leaf))
         })
     }
 
     /// The name in a template.
     fn name(&self, parts: Span, title: &'static str) -> &'static str {
-        let pieces = part(&self.table.pieces, parts);
+        let pieces = part(self.table.pieces, parts);
         if pieces.contains(&Piece::Name) {
             return title;
         }

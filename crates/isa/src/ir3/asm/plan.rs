@@ -167,7 +167,7 @@ pub(super) enum Step {
     Text(Literal, bool),
     /// Any number of blanks, but one where they part words.
     Blanks,
-    Flags(Flags, Says),
+    Flags(Box<(Flags, Says)>),
     /// A text, a number of at most so much, a dot and a letter: `r0.x`. The letters' values are by their low bits, 255 of
     /// others. Where the bits are: all, the lowest of the number, and of the letter.
     Component {
@@ -226,7 +226,7 @@ impl Literal {
 
     /// Whether its end is one of a word, if it is short.
     fn is_word_at_end(&self) -> bool {
-        self.length > 8 || is_word((self.head >> (8 * self.length.saturating_sub(1) as u32 & 63)) as u8)
+        self.length > 8 || is_word(self.head.to_le_bytes()[self.length.saturating_sub(1) & 7])
     }
 
     fn same(&self, other: &Literal) -> bool {
@@ -505,7 +505,7 @@ fn steps(grammar: &Grammar, common: &mut Common, ops: &[Op]) -> Option<(usize, V
     if flags > 0 {
         let mut marks = Flags::default();
         let way = Way::default().leading(grammar, &mut marks, &ops[..flags])?;
-        return Some((flags, vec![Step::Flags(marks, way.says)]));
+        return Some((flags, vec![Step::Flags(Box::new((marks, way.says)))]));
     }
     let texts = |of| grammar.texts(of).texts.iter();
     if let [
@@ -571,7 +571,7 @@ impl Step {
         match self {
             Step::Component { mask, .. } => *mask,
             Step::Float(window) | Step::Branch(window) => window.mask(),
-            Step::Flags(_, says) => says.mask,
+            Step::Flags(both) => both.1.mask,
             Step::Unsigned(target)
             | Step::Signed(target)
             | Step::Hex(target)
