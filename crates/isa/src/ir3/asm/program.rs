@@ -16,7 +16,7 @@ use std::ops::Range;
 const MOST_ERRORS: usize = 1000;
 /// Bytes of an unknown name that errors tell.
 const LONGEST_NAME: usize = 64;
-/// What listings put before a word that is no instruction.
+/// What listings put before a word, or a field, that is nothing known.
 const NO_MATCH: &str = "no match: ";
 /// Ways of reading a text by one rule that are tried.
 const MOST_WAYS: usize = 64;
@@ -77,7 +77,7 @@ impl Assembler {
         let code = line.split(';').next().unwrap_or(line);
         let fail = |byte, problem| AsmError::new("", 1, byte, line, problem);
         let start = listing_prefix(code);
-        match self.encode(&code[start..]) {
+        match self.encode(&code[start..]).or_else(|error| unread(&code[..start], line).ok_or(error)) {
             Ok(Encoded { word, label: None }) => Ok(word),
             Ok(Encoded { label: Some(label), .. }) => {
                 let bytes = label.bytes();
@@ -99,8 +99,10 @@ impl Assembler {
             let line = i + 1;
             let mut fail = |byte, problem| errors.push(AsmError::new(file, line, byte, source, problem));
             let mut start = blanks(code);
+            let mut prefix = "";
             if code.as_bytes().get(start) == Some(&b':') {
                 start = listing_prefix(code);
+                prefix = &code[..start];
                 start += blanks(&code[start..]);
             }
             if let Some((name, length)) = label_definition(&code[start..]) {
@@ -128,7 +130,7 @@ impl Assembler {
                         program.push(nop.word, line);
                     }
                 }
-                match self.encode(statement) {
+                match self.encode(statement).or_else(|error| unread(prefix, source).ok_or(error)) {
                     Ok(Encoded { word, label }) => {
                         if let Some(of) = label {
                             let (label, byte) = (&statement[of.bytes()], start + of.bytes().start);
@@ -342,7 +344,7 @@ impl<'t> Iterator for Lines<'t> {
 #[inline]
 fn has_byte(eight: u64, byte: u8) -> bool {
     const ONES: u64 = u64::MAX / 255;
-    let zeros = eight ^ ONES * u64::from(byte);
+    let zeros = eight ^ (ONES * u64::from(byte));
     zeros.wrapping_sub(ONES) & !zeros & ONES << 7 != 0
 }
 
@@ -359,6 +361,14 @@ fn listing_prefix(line: &str) -> usize {
         return 0;
     }
     rest.find("] ").map_or(0, |end| lead + end + 2)
+}
+
+/// The word that a listing has before a text, if the line says itself that the text does not tell all of it.
+fn unread(prefix: &str, line: &str) -> Option<Encoded> {
+    let (high, low) = prefix.split_once('[')?.1.split_once("x_")?;
+    let part = |digits: &str| (digits.len() == 8).then(|| u32::from_str_radix(digits, 16).ok()).flatten();
+    let word = u64::from(part(high)?) << 32 | u64::from(part(low.strip_suffix("x] ")?)?);
+    line.contains(NO_MATCH.trim_end()).then_some(Encoded { word, label: None })
 }
 
 /// The label that the text defines at its start, and the length of the definition.
