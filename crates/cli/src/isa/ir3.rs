@@ -23,7 +23,8 @@ pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
             batch(&args.file, global, &mut |line, reply| {
                 let word =
                     assembler.instruction(line).map_err(|e| format!("column {}: {}", e.column, e.problem))?;
-                reply.extend_from_slice(format!("{word:016x}").as_bytes());
+                let digit = |shift: u32| b"0123456789abcdef"[(word >> shift) as usize & 15];
+                reply.extend((0..16).rev().map(|at| digit(4 * at)));
                 Ok(())
             })?;
             Ok(Outcome::Complete)
@@ -169,7 +170,10 @@ fn asm(args: &Ir3Asm, global: &Global) -> Result<Outcome, Failure> {
     if !errors.is_empty() {
         return Err(Failure::Source { name, mistakes: errors.len() });
     }
-    let bytes: Vec<u8> = program.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut bytes = Vec::with_capacity(8 * program.words.len());
+    for word in &program.words {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
     deliver(&bytes, args.output.as_deref(), global)?;
     Ok(Outcome::Complete)
 }
