@@ -1,5 +1,9 @@
 //! The argument table: parser, help, man pages and completions all come from it.
 
+mod rd;
+
+pub use rd::*;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -18,7 +22,7 @@ const MAX_SIZE: u64 = 4 << 30;
         Reads devcoredumps of the Linux msm driver (Qualcomm Adreno a2xx to a7xx). FILE may be `-` for standard \
         input; gzip, zstd and xz are undone on the way; what a file is follows from its content, never its name.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
-        3  decoded, but something was lost or malformed (standard error says what)\n\n\
+        3  decoded, but something was lost or malformed (standard error says what)\n  4  something differs (diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -98,10 +102,11 @@ pub enum Command {
         ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -"
     )]
     Explain(Explain),
-    /// Decode everything in a dump, as text or JSON
+    /// Decode everything in a dump or capture, as text or JSON
     #[command(
         after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
-        unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'"
+        unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'\n  \
+        cat /sys/kernel/debug/dri/0/rd | unwedge decode --summary -"
     )]
     Decode(Decode),
     /// Say what is in a file, and what is not
@@ -109,6 +114,14 @@ pub enum Command {
         after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore"
     )]
     Info(Info),
+    /// List, cut, join and repack command-stream captures (rd)
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge rd info game.rd.gz\n  unwedge rd trim --submits 57 game.rd.gz -o hang.rd.gz\n  \
+        unwedge rd split game.rd.gz\n  unwedge rd merge a.rd b.rd.gz -o both.rd.gz\n  \
+        unwedge rd recompress --to xz game.rd.gz -o game.rd.xz"
+    )]
+    Rd(Rd),
     /// Values of registers at each draw of a capture or dump
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
@@ -210,7 +223,7 @@ pub struct Explain {
 /// `decode`
 #[derive(Args, Debug)]
 pub struct Decode {
-    /// The dump; `-` for standard input
+    /// The dump or capture; `-` for standard input
     pub file: PathBuf,
     /// Print one JSON object per line instead of text
     #[arg(long)]

@@ -375,7 +375,7 @@ impl Walk<'_, '_> {
         }
         walker.compare = self.compare;
         walker.walk(self.stream, Some(self.iova), sink);
-        *self.allowance = self.allowance.saturating_sub(walker.spent());
+        *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(walker.left()));
         *self.state = Some(std::mem::take(&mut walker.state));
     }
 

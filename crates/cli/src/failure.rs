@@ -20,6 +20,7 @@ pub(crate) use complain;
 pub const USAGE: u8 = 2;
 const UNUSABLE: u8 = 1;
 const LOST: u8 = 3;
+const FOUND: u8 = 4;
 /// Diagnostics printed one by one; the rest is counted.
 const SHOWN: usize = 10;
 
@@ -30,6 +31,8 @@ pub enum Outcome {
     Complete,
     /// Something was lost or malformed.
     Lost,
+    /// All of them, and a check has found something.
+    Found,
     /// None: the usage was printed instead.
     Misused,
     /// Those of a script, which asks for this exit status.
@@ -55,6 +58,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Complete => ExitCode::SUCCESS,
             Outcome::Lost => ExitCode::from(LOST),
+            Outcome::Found => ExitCode::from(FOUND),
             Outcome::Misused => ExitCode::from(USAGE),
             Outcome::Asked(status) => ExitCode::from(status),
         }

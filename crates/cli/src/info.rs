@@ -1,13 +1,14 @@
 //! `unwedge info`: what is in a file, and what is not.
 
 use crate::args::{self, Global};
-use crate::database;
 use crate::failure::{Failure, Outcome};
-use crate::input::Input;
+use crate::input::{Compression, Input, Stream};
 use crate::json::{Database, Hex};
 use crate::kind::Kind;
 use crate::output::{Look, Output};
+use crate::{capture, database, rd};
 use serde::Serialize;
+use std::fs;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
@@ -19,13 +20,40 @@ const SCHEMA: u32 = 1;
 
 /// Runs the command.
 pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
-    let input = Input::open(&args.file, global.max_size)?;
     let db = database::load(global)?;
+    // What comes through a pipe comes once.
+    if fs::metadata(&args.file).is_ok_and(|meta| meta.is_file())
+        && let Ok(stream) = capture::open(&args.file)
+    {
+        return stream_of(args, stream, &db, global);
+    }
+    let input = Input::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     let look = out.look;
     let diagnostics = show(&input, &db, args.json, look, &mut out)?;
     out.finish()?;
     Ok(Outcome::of(&input.name, &diagnostics))
+}
+
+/// A capture, which need not fit into memory.
+fn stream_of(args: &args::Info, mut stream: Stream, db: &Db, global: &Global) -> Result<Outcome, Failure> {
+    let (capture, found) = rd::info::read(&mut stream, db, global.max_size);
+    let mut diagnostics = stream.diagnostics();
+    diagnostics.extend(found);
+    let file = File {
+        name: &stream.name,
+        stored: fs::metadata(&args.file).map_or(0, |meta| meta.len()),
+        bytes: capture.bytes(),
+        compression: &stream.compression,
+    };
+    let mut summary = Summary::of(&file, Kind::RdCapture, &diagnostics, db);
+    summary.capture = Some(capture);
+    let mut out = Output::open(global, false);
+    let look = out.look;
+    // A failed write is remembered by `out`, and reported by its `finish`.
+    let _ = if args.json { json(&summary, &mut out) } else { text(&summary, look, &mut out) };
+    out.finish()?;
+    Ok(Outcome::of(&stream.name, &diagnostics))
 }
 
 /// What is in an input, as JSON or text. Returns what was lost. A failed write ends the output; it is for the owner of
@@ -46,11 +74,32 @@ pub fn show(
     if matches!(kind, Kind::Empty | Kind::Text | Kind::Binary) {
         return Err(Failure::wrong_kind(input, kind));
     }
-    let summary = Summary::of(input, kind, dump.as_ref(), db);
-    let _ = if as_json { json(&summary, out) } else { text(&summary, look, out) };
     let mut diagnostics = input.diagnostics.clone();
-    diagnostics.extend(dump.into_iter().flat_map(|d| d.diagnostics));
+    let capture = (kind == Kind::RdCapture).then(|| {
+        let (capture, found) = rd::info::read(&input.bytes[..], db, u64::MAX);
+        diagnostics.extend(found);
+        capture
+    });
+    diagnostics.extend(dump.iter().flat_map(|d| d.diagnostics.iter().cloned()));
+    let file = File {
+        name: &input.name,
+        stored: input.stored,
+        bytes: input.bytes.len() as u64,
+        compression: &input.compression,
+    };
+    let mut summary = Summary::of(&file, kind, &diagnostics, db);
+    summary.dump = dump.as_ref().map(DumpSummary::of);
+    summary.capture = capture;
+    let _ = if as_json { json(&summary, out) } else { text(&summary, look, out) };
     Ok(diagnostics)
+}
+
+/// What is known of a file whatever it is.
+struct File<'a> {
+    name: &'a str,
+    stored: u64,
+    bytes: u64,
+    compression: &'a [Compression],
 }
 
 #[derive(Serialize)]
@@ -70,6 +119,8 @@ struct Summary<'a> {
     compression: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dump: Option<DumpSummary<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<rd::info::Capture>,
     problems: Vec<Problem>,
 }
 
@@ -127,21 +178,21 @@ impl From<&Diagnostic> for Problem {
 }
 
 impl<'a> Summary<'a> {
-    fn of(input: &'a Input, kind: Kind, dump: Option<&'a Devcore<'a>>, db: &'a Db) -> Summary<'a> {
-        let problems = input.diagnostics.iter().chain(dump.iter().flat_map(|d| &d.diagnostics));
+    fn of(file: &File<'a>, kind: Kind, diagnostics: &[Diagnostic], db: &'a Db) -> Summary<'a> {
         Summary {
             schema: "unwedge.info",
             schema_version: SCHEMA,
             database: db.identity().into(),
-            name: &input.name,
+            name: file.name,
             database_line: database::line(db.identity()),
             kind: kind.id(),
             described: kind.describe(),
-            stored_bytes: input.stored,
-            bytes: input.bytes.len() as u64,
-            compression: input.compression.iter().map(|c| c.name()).collect(),
-            dump: dump.map(DumpSummary::of),
-            problems: problems.map(Problem::from).collect(),
+            stored_bytes: file.stored,
+            bytes: file.bytes,
+            compression: file.compression.iter().map(|c| c.name()).collect(),
+            dump: None,
+            capture: None,
+            problems: diagnostics.iter().map(Problem::from).collect(),
         }
     }
 }
@@ -247,6 +298,11 @@ fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
         None => Ok(()),
     };
     row("size", Some(&size))?;
+    if let Some(capture) = &s.capture {
+        capture.text(look, out)?;
+        problems(s, look, out)?;
+        return writeln!(out, "\n{}", s.database_line);
+    }
     let Some(dump) = &s.dump else {
         return writeln!(out, "  unwedge does not decode this kind of file yet\n{}", s.database_line);
     };
@@ -267,11 +323,17 @@ fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "  {:20} {}", absent.name, absent.meaning)?;
         }
     }
-    if !s.problems.is_empty() {
-        writeln!(out, "\n  {}", look.bold("problems"))?;
-        for p in &s.problems {
-            writeln!(out, "  {}: {}", p.severity, p.message)?;
-        }
-    }
+    problems(s, look, out)?;
     writeln!(out, "\n{}", s.database_line)
+}
+
+fn problems(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    if s.problems.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n  {}", look.bold("problems"))?;
+    for p in &s.problems {
+        writeln!(out, "  {}: {}", p.severity, p.message)?;
+    }
+    Ok(())
 }

@@ -5,14 +5,15 @@
 
 mod afuc_names;
 mod args;
-mod capture;
-mod cffdump;
+pub mod capture;
+pub mod cffdump;
 pub mod crashdec;
 mod database;
 mod decode;
 mod demo;
+mod diff;
 pub mod explain;
-mod failure;
+pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
@@ -22,8 +23,11 @@ mod kind;
 mod man;
 mod microcode;
 mod output;
+mod packed;
 mod pager;
+mod progress;
 mod query;
+pub mod rd;
 mod regs;
 mod text;
 pub mod view;
@@ -93,8 +97,9 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain(args, global),
         Command::Decode(args) => decode::run(args, global),
         Command::Info(args) => info::run(args, global),
+        Command::Rd(args) => rd::run(&args.command, global),
         Command::Query(args) => query::run(args, global),
-        Command::Diff(_) => unreachable!(),
+        Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
         Command::Demo(args) => demo::run(args, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),

@@ -7,8 +7,11 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 use unwedge_capture::rd::{Range, SectionKind, Writer};
-use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
+use unwedge_testkit::pm4::{indirect_buffer, pkt3, pkt4, pkt7};
+use unwedge_testkit::rd::{self, CaptureBuilder};
 
 fn cffdump(args: &[&str], input: &[u8]) -> Output {
     cffdump_in(Path::new("."), args, input)
@@ -186,16 +189,97 @@ fn window_systems_are_left_out_with_a_word() {
 }
 
 #[test]
-fn a_cut_capture_shows_what_is_there_and_says_what_is_lost() {
+fn a_cut_capture_says_what_is_lost() {
     let whole = capture("game/1");
-    let all = text(&cffdump(&["-"], &whole).stdout);
     for cut in [whole.len() - 1, whole.len() - 20 - 4, whole.len() - 45] {
         let output = cffdump(&["-"], &whole[..cut]);
         assert_eq!(output.status.code(), Some(3), "cut at {cut}");
         assert!(text(&output.stderr).contains("the capture ends inside"), "{}", text(&output.stderr));
-        let head = all.split("cmdstream[1]").next().unwrap();
-        assert!(text(&output.stdout).starts_with(&head[..20]));
+        assert!(cffdump(&["-"], &whole).stdout.starts_with(&output.stdout));
     }
+}
+
+#[test]
+fn compression_is_undone_on_the_way() {
+    // Blocks of compressed data are up to 128 KiB: noise makes several of them.
+    let noise: Vec<u32> = (0..1 << 17).map(|i: u32| i.wrapping_mul(0x9e37_79b9).rotate_left(i)).collect();
+    let noise = CaptureBuilder::new(630, "noise").buffer(0x4000_0000, &noise).bytes();
+    let whole = [rd::capture(630, 2), noise, rd::capture(630, 1)].concat();
+    let expected = shown(&[], &whole);
+    let gzip = |bytes: &[u8]| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    };
+    let zstd =
+        |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
+    let xz = |bytes: &[u8]| {
+        let options = lzma_rust2::XzOptions::with_preset(1);
+        let mut packer = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    };
+    let packers: [&dyn Fn(&[u8]) -> Vec<u8>; 3] = [&gzip, &zstd, &xz];
+    let (head, tail) = whole.split_at(whole.len() / 3);
+    for pack in packers {
+        assert_eq!(shown(&[], &pack(&whole)), expected);
+        assert_eq!(shown(&[], &[pack(head), pack(tail)].concat()), expected, "several in a row");
+        let mut cut = pack(&whole);
+        cut.truncate(cut.len() / 2);
+        let output = cffdump(&["-"], &cut);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(text(&output.stderr).contains("stream is broken"), "{}", text(&output.stderr));
+        assert!(expected.as_bytes().starts_with(&output.stdout));
+    }
+}
+
+#[test]
+fn captures_in_a_row_are_one_capture() {
+    let one = capture("game/1");
+    let two = shown(&["--unit-test"], &[one.clone(), one.clone()].concat());
+    let one = shown(&["--unit-test"], &one);
+    assert_eq!(two.matches("vertices: 0").count(), 2 * one.matches("vertices: 0").count());
+    assert_eq!(two.matches("gpu_id").count(), 1, "it goes on with the same GPU");
+    assert!(two.contains("cmdstream[3]: "), "{two}");
+    assert!(two.starts_with(&one), "{two}");
+    let other = CaptureBuilder::new(330, "old").buffer(0x1000, &pkt3(0x26, &[0])).submit(0x1000, 2).bytes();
+    let mixed = shown(&["--unit-test"], &[capture("game/1"), other].concat());
+    assert!(mixed.starts_with(&one), "{mixed}");
+    assert!(mixed.contains("gpu_id: 330\n"), "another GPU is another GPU: {mixed}");
+}
+
+#[test]
+fn a_submit_is_shown_before_the_next_one_comes() {
+    let whole = rd::capture(630, 2);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
+        .args(["cffdump", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (sender, receiver) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(got @ 1..) = stdout.read(&mut piece) {
+            let _ = sender.send(piece[..got].to_vec());
+        }
+    });
+    // The second submit is held back until the first has been seen to its end.
+    let half = whole.len() / 2 + 100;
+    stdin.write_all(&whole[..half]).unwrap();
+    let mut seen = Vec::new();
+    while !text(&seen).contains("vertices: 0\n") {
+        let piece = receiver.recv_timeout(Duration::from_secs(60));
+        seen.extend(piece.expect("the first submit, while the second has not come"));
+    }
+    stdin.write_all(&whole[half..]).unwrap();
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    reader.join().unwrap();
+    seen.extend(receiver.iter().flatten());
+    assert_eq!(text(&seen), shown(&[], &whole));
 }
 
 #[test]

@@ -261,6 +261,8 @@ fn json_is_of_the_documented_version() {
         (&["info", "--json", &file], "unwedge.info"),
         (&["regs", "--json", "a630", "RB_MRT[0].CONTROL"], "unwedge.regs"),
         (&["demo", "--json"], "unwedge.explain"),
+        (&["query", "--format", "ndjson", &file], "unwedge.query"),
+        (&["diff", "--json", &file, &file], "unwedge.diff"),
     ] {
         let output = run(args);
         assert_eq!(status(&output), COMPLETE, "{args:?}: {}", stderr(&output));

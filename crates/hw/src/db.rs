@@ -501,6 +501,12 @@ impl<'d> Domain<'d> {
         self.table.at(index, selected)
     }
 
+    /// The entry at this dword if it is the same whatever is selected.
+    pub fn fixed_at(self, index: u32) -> Option<Reg<'d>> {
+        let first = self.table.entry(self.table.first(index)?);
+        (first.db.word(first.at + entry::CONDITION) == 0).then_some(first)
+    }
+
     /// Dword index of an entry by name.
     pub fn index_of(self, name: &str, selected: &Variants) -> Option<u32> {
         self.table.offset_of(name, selected)

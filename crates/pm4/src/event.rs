@@ -291,7 +291,6 @@ pub enum Stage {
 pub enum StateType {
     Sampler,
     TexConst,
-    MipAddr,
     Shader,
     Constants,
     Ssbo0,

@@ -42,6 +42,7 @@ fn parity(value: u32) -> u32 {
 impl Header {
     /// Reads a header as the command processor of `generation` does; `None` when it is none: a type the generation
     /// does not have, a reserved bit set, or wrong parity.
+    #[inline]
     pub fn decode(raw: u32, generation: Generation) -> Option<Header> {
         if !generation.is_64bit() {
             return Header::decode_old(raw);
@@ -61,6 +62,7 @@ impl Header {
     }
 
     /// Types 0, 2, 3.
+    #[inline]
     fn decode_old(raw: u32) -> Option<Header> {
         let count = (raw >> 16 & 0x3fff) + 1;
         match raw >> 30 {

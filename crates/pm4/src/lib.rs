@@ -4,6 +4,7 @@
 //! an [`Event`] to a [`Sink`]. Text, JSON, queries and the post-mortem are all sinks over the same events. Never:
 //! formatting, file formats.
 
+pub mod compare;
 mod draw;
 mod event;
 pub mod header;
@@ -13,10 +14,12 @@ mod op;
 mod ops;
 mod predicate;
 pub mod query;
+mod reach;
 mod state;
 mod walker;
 
 pub use event::*;
 pub use once::Once;
+pub use reach::{Reach, Watch};
 pub use state::*;
 pub use walker::{Options, Walker, budget};

@@ -50,6 +50,17 @@ fn kind_a4xx(block: u32, ty: u32) -> Kind {
     }
 }
 
+/// Dwords of a unit, at most.
+fn unit(ty: StateType, generation: Generation) -> usize {
+    match (ty, generation <= Generation::A3xx) {
+        (StateType::Shader, true) => 8,
+        (StateType::Shader, false) => 32,
+        (StateType::Constants, true) => 2,
+        (StateType::Constants, false) => 4,
+        _ => 16,
+    }
+}
+
 impl Walker<'_> {
     /// Reports what a CP_LOAD_STATE packet loads.
     pub(crate) fn load_state(&mut self, cx: &Current<'_>, sink: &mut dyn Sink) {
@@ -98,8 +109,9 @@ impl Walker<'_> {
             iova,
             contents,
         };
-        // What is loaded is looked at: a unit of a shader has 32 dwords, of anything else fewer.
-        let loaded = contents.map_or(0, |c| c.stored().len().min(load.units as usize * 32));
+        // What is loaded is looked at.
+        let loaded = load.units as usize * unit(ty, self.generation);
+        let loaded = contents.map_or(0, |c| c.stored().len().min(loaded));
         if self.spend(loaded as u64, cx.packet.place, sink) {
             sink.event(&self.state, &Event::LoadState(load));
         }

@@ -31,6 +31,7 @@ mod marker {
 
 impl<'w> Walker<'w> {
     /// Does what an operation does, between its packet's two events.
+    #[inline(never)]
     pub(crate) fn operate<'a>(
         &mut self,
         frame: &mut Frame<'a>,

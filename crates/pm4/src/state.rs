@@ -69,6 +69,7 @@ impl Registers {
     }
 
     /// Writes a register. Offsets outside the register space are ignored.
+    #[inline]
     pub fn set(&mut self, reg: u32, value: u32) {
         let index = reg as usize / PAGE;
         let Some(slot) = self.pages.get_mut(index) else { return };
@@ -293,6 +294,7 @@ impl State {
     }
 
     /// Changes the registers that these threads see.
+    #[inline]
     pub(crate) fn with_regs(&mut self, threads: u8, mut change: impl FnMut(&mut Registers)) {
         match &mut self.bv {
             None => change(&mut self.regs),

@@ -238,11 +238,6 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// Dwords walked so far.
-    pub fn spent(&self) -> u64 {
-        self.spent
-    }
-
     /// Walks one stream at IB level 0. `iova` is where its first dword lies; `None` for a copy that lies nowhere.
     /// There is no [`Event::Enter`] for it.
     pub fn walk(&mut self, stream: Dwords<'_>, iova: Option<u64>, sink: &mut dyn Sink) {
@@ -334,9 +329,7 @@ impl<'w> Walker<'w> {
             sink.event(&self.state, &Event::Packet(packet));
             let next = match header {
                 Header::Registers { reg, .. } => {
-                    for (i, value) in payload.iter().enumerate() {
-                        self.write(&cx, reg.saturating_add(i as u32), value, i, sink);
-                    }
+                    self.write_all(&cx, reg, sink);
                     Next::Packet
                 }
                 Header::Operation { .. } => self.operate(&mut frame, &cx, sink),
@@ -429,7 +422,15 @@ impl<'w> Walker<'w> {
         Some(Target { stream, reach, threads: cx.threads })
     }
 
+    /// Writes the payload to registers from `reg` on, and says so.
+    fn write_all(&mut self, cx: &Current<'_>, reg: u32, sink: &mut dyn Sink) {
+        for (i, value) in cx.packet.payload.iter().enumerate() {
+            self.write(cx, reg.saturating_add(i as u32), value, i, sink);
+        }
+    }
+
     /// Writes one register from payload dword `i`, and says so.
+    #[inline]
     pub(crate) fn write(&mut self, cx: &Current<'_>, reg: u32, value: u32, i: usize, sink: &mut dyn Sink) {
         if cx.applies {
             self.state.with_regs(cx.threads, |regs| regs.set(reg, value));

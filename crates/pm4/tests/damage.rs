@@ -157,6 +157,23 @@ impl Random {
 }
 
 #[test]
+fn listings_read_a_cut_packet_to_the_end_of_the_buffer_that_the_stream_lies_in() {
+    let stream = cs(Generation::A4xx).regs(0x57c, &[1, 2, 3]);
+    let memory = memory(&[(0x1000, &stream.dwords)]);
+    let (db, ring) = (Db::builtin(), memory.dwords(0x1000).expect("memory").take(3));
+    let seen = |options, ring: Dwords<'_>| {
+        let mut walker = Walker::new(db.gpu(Generation::A4xx), &memory, options);
+        walker.walk(ring, Some(0x1000), &mut Log::default());
+        [0x57c, 0x57d, 0x57e].map(|reg| walker.state.regs.get(reg))
+    };
+    assert_eq!(seen(linear(), ring), [Some(1), Some(2), Some(3)]);
+    assert_eq!(seen(Options::default(), ring), [Some(1), Some(2), None]);
+    let copy = ring.stored().to_vec();
+    let behind = "a copy lies nowhere: what is behind it is not what is in memory";
+    assert_eq!(seen(linear(), Dwords::from(&copy[..])), [Some(1), Some(2), Some(0)], "{behind}");
+}
+
+#[test]
 fn random_streams_end_and_their_events_nest() {
     let db = Db::builtin();
     let mut random = Random(0x5eed_0001);

@@ -7,3 +7,4 @@ pub mod devcore;
 pub mod hostile;
 pub mod mutate;
 pub mod pm4;
+pub mod rd;

@@ -3,7 +3,7 @@
 //! Feeds on sections. A capture lists the buffers of a submit, then the submit; the first address after it begins the
 //! next list, and forgets all buffers. Never: walking a command stream.
 
-use super::{Range, Section, SectionKind};
+use super::{Range, Section, SectionKind, without_zeros};
 use std::collections::BTreeMap;
 use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
 
@@ -94,9 +94,12 @@ impl Live {
         self
     }
 
-    /// Takes the next section in.
+    /// Takes the next section in. One that is cut does nothing, as if the capture ended before it; but what is there of
+    /// the contents of a buffer counts.
     pub fn take(&mut self, section: &Section<'_>) -> Step {
         match section.kind {
+            SectionKind::BufferContents => self.contents(section.payload),
+            _ if section.is_cut() => Step::Nothing,
             SectionKind::Cmd => {
                 self.process.clear();
                 self.process.extend_from_slice(section.text());
@@ -120,7 +123,6 @@ impl Live {
                 self.held = 0;
                 Step::Forgotten
             }
-            SectionKind::BufferContents => self.contents(section.payload),
             SectionKind::CmdStreamAddr => {
                 self.settle();
                 self.submitted = true;
@@ -237,14 +239,17 @@ fn cost(buffer: &Buffer) -> u64 {
 /// The dwords of a buffer of `size` bytes, without the zeros at its end.
 fn dwords(contents: &[u8], size: usize) -> Vec<u32> {
     let contents = contents.get(..size).unwrap_or(contents);
-    let used = contents.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let used = without_zeros(contents).len();
     let used = contents.get(..used.next_multiple_of(4)).unwrap_or(contents);
-    let word = |bytes: &[u8]| {
+    let (words, rest) = used.as_chunks();
+    let mut dwords = Vec::with_capacity(words.len() + 1);
+    dwords.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
+    if !rest.is_empty() {
         let mut word = [0; 4];
-        word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        u32::from_le_bytes(word)
-    };
-    used.chunks(4).map(word).collect()
+        word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        dwords.push(u32::from_le_bytes(word));
+    }
+    dwords
 }
 
 #[cfg(test)]
@@ -333,6 +338,17 @@ mod tests {
             submit(w, 0x1000);
         });
         assert_eq!(live.memory().read(0x1004), Some(9), "it says something else");
+    }
+
+    #[test]
+    fn a_section_that_is_cut_does_nothing() {
+        let mut writer = Writer::new(Vec::new());
+        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1_0000_1000, size: 1 }, true).unwrap();
+        let bytes = writer.into_inner();
+        for end in 8..bytes.len() {
+            let mut reader = Reader::new(&bytes[..end]);
+            assert_eq!(Live::new().take(&reader.next().unwrap()), Step::Nothing, "cut at {end}");
+        }
     }
 
     #[test]

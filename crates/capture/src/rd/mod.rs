@@ -5,6 +5,7 @@
 //! Never: decompression, what a command stream means. Facts: what Mesa's drivers write and its cffdump reads
 //! (`redump.h`).
 
+pub mod control;
 mod live;
 mod reader;
 mod writer;
@@ -180,6 +181,17 @@ pub struct Range {
     pub size: u32,
 }
 
+/// Bytes without the zeros at their end: most of what a buffer holds is often zero.
+pub fn without_zeros(bytes: &[u8]) -> &[u8] {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    let mut bytes = bytes;
+    while let Some(rest) = bytes.strip_suffix(&ZEROS) {
+        bytes = rest;
+    }
+    let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    bytes.get(..used).unwrap_or(bytes)
+}
+
 /// Bytes of a section's header.
 const HEADER: usize = 8;
 /// Stands between sections for nothing: some writers pad with it.
@@ -247,6 +259,15 @@ mod tests {
         assert_eq!(seen[5].0, SectionKind::Unknown(77));
         assert_eq!(writer.into_inner(), bytes);
         assert!(sniff(&bytes));
+    }
+
+    #[test]
+    fn zeros_at_the_end() {
+        for (zeros, used) in [(0, 0), (0, 3), (4095, 3), (4096, 0), (4097, 1), (8192 + 7, 4096)] {
+            let bytes = [vec![1; used], vec![0; zeros]].concat();
+            assert_eq!(without_zeros(&bytes), vec![1; used]);
+        }
+        assert_eq!(without_zeros(&[0, 1, 0, 0]), [0, 1]);
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub struct Arguments {
     pub pager: Option<bool>,
     /// More of what is less interesting.
     pub verbose: bool,
+    /// CP_NOP payloads as markers; not an option of cffdump's.
+    pub markers: bool,
     /// Contents of textures.
     pub textures: bool,
     /// Contents of bindless descriptors.
@@ -116,6 +118,7 @@ impl Default for Arguments {
             color: None,
             pager: None,
             verbose: false,
+            markers: false,
             textures: false,
             bindless: false,
             dump_shaders: false,

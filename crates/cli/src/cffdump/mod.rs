@@ -197,6 +197,8 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
         self.text.allow(allowed);
         self.files.allow(allowed);
         let what = match section.kind {
+            // Its text is lost with the rest of it.
+            _ if section.is_cut() => return,
             SectionKind::Test => "test: ",
             SectionKind::VertexShader => "vertex shader:\n",
             SectionKind::FragmentShader => "fragment shader:\n",
@@ -304,7 +306,7 @@ impl<'d> Lister<'_, '_, 'd> {
         let options = text::Options {
             summary: self.args.summary,
             allregs: self.args.allregs,
-            markers: false,
+            markers: self.args.markers,
             once: self.args.once,
             ambles: false,
             stats: true,

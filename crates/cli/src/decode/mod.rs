@@ -1,17 +1,19 @@
-//! `unwedge decode`: everything in a dump, as text, as JSON lines, or only the packets around the hang.
+//! `unwedge decode`: everything in a dump or a capture, as text, as JSON lines, or only the packets around a hang.
 
 mod around;
+mod captures;
 mod sections;
 mod stream;
 
 pub use stream::stretches;
 
 use crate::args::{self, Global};
+use crate::capture::{self, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::kind::Kind;
 use crate::output::{Look, Output};
-use crate::{crashdec, database, open_devcore};
+use crate::{crashdec, database};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::devcore::Devcore;
@@ -23,20 +25,34 @@ const SCHEMA: u32 = 1;
 
 /// Runs the command.
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
-    let input = open_devcore(&args.file, global)?;
+    let opened = capture::open_any(&args.file, global.max_size)?;
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
-    let told = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
-    let result = match (args.json, args.around) {
-        (false, None) => text(args, &input, &db, &mut out),
-        (true, None) => json(&input, &db, &mut out).map(told),
-        (as_json, Some(args::Around::Hang)) => {
-            let look = out.look;
-            around_hang(as_json, &input, &db, look, &mut out).map(told)
-        }
+    let result = match opened {
+        Opened::Dump(input) => dump(args, &input, &db, &mut out),
+        Opened::Capture(stream) => match (args.json, args.around) {
+            (_, Some(args::Around::Hang)) => Err(Failure::NoHang(stream.name)),
+            (false, None) => Ok(captures::text(args, stream, &db, global, &mut out)),
+            (true, None) => {
+                let name = stream.name.clone();
+                Ok(Outcome::of(&name, &captures::json(stream, &db, global, &mut out)))
+            }
+        },
     };
     out.finish()?;
     result
+}
+
+fn dump(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
+    let told = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
+    match (args.json, args.around) {
+        (false, None) => text(args, input, db, out),
+        (true, None) => json(input, db, out).map(told),
+        (as_json, Some(args::Around::Hang)) => {
+            let look = out.look;
+            around_hang(as_json, input, db, look, out).map(told)
+        }
+    }
 }
 
 fn read(input: &Input) -> Result<Devcore<'_>, Failure> {
@@ -75,7 +91,7 @@ pub fn listing(
 /// Everything as JSON lines. Returns what was lost.
 pub fn json(input: &Input, db: &Db, out: &mut dyn Write) -> Result<Vec<Diagnostic>, Failure> {
     let dump = read(input)?;
-    let mut lines = Lines::new(&input.bytes, out);
+    let mut lines = Lines::new(input.bytes.len() as u64, out);
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     sections::write(&dump, db, &mut lines);
@@ -109,7 +125,7 @@ pub fn around_hang(
     let case = Case::new(&dump, database::gpu(&dump, db).ok_or_else(nowhere)?);
     let stop = hang::locate(&case).ok_or_else(nowhere)?;
     if json {
-        let mut lines = Lines::new(&input.bytes, out);
+        let mut lines = Lines::new(input.bytes.len() as u64, out);
         sections::header(&dump, db, &mut lines);
         around::json(&case, &stop, &mut lines);
         sections::end(&diagnostics, &mut lines);
@@ -139,9 +155,22 @@ impl<'o> Lines<'o> {
     const FULL: usize = 32 << 10;
 
     /// Lines about a dump of so many bytes: a few bytes of a hostile dump may stand for more than anybody can read.
-    fn new(dump: &[u8], out: &'o mut dyn Write) -> Lines<'o> {
-        let left = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(dump.len() as u64));
+    fn new(dump: u64, out: &'o mut dyn Write) -> Lines<'o> {
+        let left = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(dump));
         Lines { buffer: Vec::with_capacity(Lines::FULL * 2), out, broken: false, left }
+    }
+
+    /// So many more bytes may be handed on.
+    fn allow(&mut self, bytes: u64) {
+        if self.left > 0 {
+            self.left = self.left.saturating_add(bytes);
+        }
+    }
+
+    /// Hands everything on to whoever reads along.
+    fn flush_out(&mut self) {
+        self.hand_on();
+        self.broken |= self.out.flush().is_err();
     }
 
     /// Whether further lines are pointless.

@@ -287,7 +287,7 @@ impl<'d> Consumer<'d> for Asker<'_, '_, 'd> {
 }
 
 /// What a walk could not follow, in words.
-fn told(lost: Lost) -> Vec<(Severity, String)> {
+pub fn told(lost: Lost) -> Vec<(Severity, String)> {
     let Lost { missing, missing_in_all, skipped, too_deep, budget_spent } = lost;
     let shown = missing.len() as u64;
     let mut told: Vec<(Severity, String)> = missing

@@ -8,6 +8,9 @@ use unwedge_pm4::{LoadState, StateSource, StateType};
 /// OpenCL drivers load this many samplers and textures whatever they use; the first empty one ends the list then.
 const ALWAYS_LOADED: usize = 16;
 
+/// Dwords of the largest descriptor.
+const LARGEST: usize = 16;
+
 /// A run of equal descriptors.
 #[derive(Clone, Copy)]
 struct Run<'d> {
@@ -69,15 +72,6 @@ impl<'d> CffText<'_, '_, 'd> {
                 hex::floats(self.text, constants, iova, level + 1, self.is_64bit());
                 self.hex(constants, iova, level + 1);
             }
-            StateType::MipAddr => {
-                for (i, address) in contents.take(units).iter().enumerate() {
-                    self.text.level(level + 1);
-                    if i < 10 {
-                        self.text.byte(b' ');
-                    }
-                    self.text.dec(i as u64).str(": ").hex(u64::from(address), 8).end();
-                }
-            }
             StateType::Sampler => self.samplers(contents, iova, units, bindless, level),
             StateType::TexConst => self.textures(contents, iova, units, level),
             StateType::Ssbo0 => {
@@ -105,15 +99,17 @@ impl<'d> CffText<'_, '_, 'd> {
 
     /// Samplers that registers point at (a5xx).
     pub(super) fn samplers_at(&mut self, iova: u64, count: u32, level: usize) {
-        if let Some(contents) = self.memory_at(iova) {
-            self.samplers(contents, Some(iova), number(count), false, level);
+        let count = number(count);
+        if let Some(read) = self.read_at(iova, count.saturating_mul(LARGEST)) {
+            self.samplers(read.dwords(), Some(iova), count, false, level);
         }
     }
 
     /// Texture descriptors that registers point at (a5xx).
     pub(super) fn textures_at(&mut self, iova: u64, count: u32, level: usize) {
-        if let Some(contents) = self.memory_at(iova) {
-            self.textures(contents, Some(iova), number(count), level);
+        let count = number(count);
+        if let Some(read) = self.read_at(iova, count.saturating_mul(LARGEST)) {
+            self.textures(read.dwords(), Some(iova), count, level);
         }
     }
 

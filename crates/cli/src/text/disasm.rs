@@ -53,9 +53,11 @@ impl CffText<'_, '_, '_> {
 pub const TEXT_PER_DWORD: u64 = 64;
 /// Dwords shown of one shader. Shaders of real programs are far shorter; what lies behind them may be a whole buffer of
 /// zeros.
-const LONGEST: usize = 1 << 15;
+const LONGEST: usize = 1 << 20;
+/// So many dwords looked at cost as much as one that is shown.
+const LOOKED_AT: u64 = 16;
 
-/// Shows a shader, with its words.
+/// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
     text: &mut Text<'_>,
     code: Dwords<'_>,
@@ -65,19 +67,17 @@ pub fn disassemble(
 ) {
     let cut = code.len() > LONGEST;
     let code = code.take(LONGEST);
-    let Some(budget) = text.code_budget.checked_sub(code.len() as u64) else {
-        text.level(level).str("; not shown: too much code in all").end();
-        return;
-    };
-    text.code_budget = budget;
-    let how = How { shader, generation, level, dwords: code.len() };
+    let how = How { shader, generation, level, dwords: code.len(), cut };
     let mut listings = std::mem::take(&mut text.listings);
-    let listing = listings.get(code, how, || listing(code, how));
-    text.bytes(listing);
-    text.listings = listings;
-    if cut {
-        text.level(level).str("; the rest is not shown: too long for a shader").end();
+    let looking = if listings.has_place(code, how) { 1 } else { 1 + code.len() as u64 / LOOKED_AT };
+    if let Some(budget) = text.code_budget.checked_sub(looking) {
+        let listing = listings.get(code, how, || listing(code, how));
+        text.code_budget = budget.saturating_sub(listing.len() as u64 / TEXT_PER_DWORD);
+        text.bytes(listing);
+    } else {
+        text.level(level).str("; not shown: too much code in all").end();
     }
+    text.listings = listings;
 }
 
 /// What the listing of some words depends on beside them.
@@ -88,11 +88,15 @@ struct How {
     level: usize,
     /// With the zeros that are not stored.
     dwords: usize,
+    /// There is more of it.
+    cut: bool,
 }
 
 /// Listings of code that has been shown.
 #[derive(Debug, Default)]
 pub struct Listings {
+    /// Text by where the code lies: what lies behind a shader may be much, and is not looked at again.
+    places: HashMap<(usize, How), Range<usize>>,
     /// By hash of code and [`How`]. Of two with the same hash, the later one stays.
     known: HashMap<u64, Known>,
     words: Vec<u32>,
@@ -112,52 +116,108 @@ impl Listings {
     /// Bytes of code and text remembered; beyond that all is forgotten.
     const MOST: usize = 8 << 20;
 
+    /// More dwords than this are not remembered by what they are, only by where they lie.
+    const LONG: usize = 1 << 14;
+
+    /// Other code may now lie where some lay that has been shown.
+    pub(super) fn forget_places(&mut self) {
+        self.places.clear();
+    }
+
+    fn has_place(&self, code: Dwords<'_>, how: How) -> bool {
+        self.places.contains_key(&(place(code), how))
+    }
+
     fn get(&mut self, code: Dwords<'_>, how: How, make: impl FnOnce() -> Vec<u8>) -> &[u8] {
+        let place = (place(code), how);
+        if let Some(text) = self.places.get(&place) {
+            return self.text.get(text.clone()).unwrap_or_default();
+        }
+        let text = if code.stored().len() > Self::LONG {
+            let text = make();
+            if text.len() > Self::MOST / 4 {
+                self.last = text;
+                return &self.last;
+            }
+            self.keep(&[], &text).1
+        } else {
+            match self.by_words(code, how, make) {
+                Some(text) => text,
+                None => return &self.last,
+            }
+        };
+        self.places.insert(place, text.clone());
+        self.text.get(text).unwrap_or_default()
+    }
+
+    /// The listing of words that are few; `None` if it is not remembered, but the last one.
+    fn by_words(
+        &mut self,
+        code: Dwords<'_>,
+        how: How,
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Option<Range<usize>> {
         let mut hasher = DefaultHasher::new();
         (how, code.stored()).hash(&mut hasher);
         let hash = hasher.finish();
         let same =
             |known: &&Known| known.how == how && self.words.get(known.words.clone()) == Some(code.stored());
         if let Some(known) = self.known.get(&hash).filter(same) {
-            return self.text.get(known.text.clone()).unwrap_or_default();
+            return Some(known.text.clone());
         }
         let text = make();
-        let size = 4 * code.stored().len() + text.len();
-        if size > Self::MOST / 4 {
+        if 4 * code.stored().len() + text.len() > Self::MOST / 4 {
             self.last = text;
-            return &self.last;
+            return None;
         }
-        if 4 * self.words.len() + self.text.len() + size > Self::MOST {
+        let (words, text) = self.keep(code.stored(), &text);
+        self.known.insert(hash, Known { how, words, text: text.clone() });
+        Some(text)
+    }
+
+    /// Keeps words and text; forgets everything else if that is too much. Returns where they are.
+    fn keep(&mut self, words: &[u32], text: &[u8]) -> (Range<usize>, Range<usize>) {
+        if 4 * (self.words.len() + words.len()) + self.text.len() + text.len() > Self::MOST {
             *self = Listings::default();
         }
-        let words = self.words.len()..self.words.len() + code.stored().len();
-        let place = self.text.len()..self.text.len() + text.len();
-        self.words.extend_from_slice(code.stored());
-        self.text.extend_from_slice(&text);
-        self.known.insert(hash, Known { how, words, text: place.clone() });
-        self.text.get(place).unwrap_or_default()
+        let place =
+            (self.words.len()..self.words.len() + words.len(), self.text.len()..self.text.len() + text.len());
+        self.words.extend_from_slice(words);
+        self.text.extend_from_slice(text);
+        place
     }
 }
 
+/// Where code lies in the memory of this process.
+fn place(code: Dwords<'_>) -> usize {
+    code.stored().as_ptr().addr()
+}
+
 fn listing(code: Dwords<'_>, how: How) -> Vec<u8> {
-    let How { shader, generation, level, .. } = how;
-    let stage = match shader {
+    let How { shader, generation, level, cut, .. } = how;
+    let mut text = Vec::new();
+    let (stage, reached_end) = match shader {
         Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
             let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
-            let mut text = Vec::new();
             let listed = ir3::disassemble(&words, &listing, &mut text);
             if stats {
                 let words = words.get(..listed).unwrap_or(&words);
                 ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, &mut text);
             }
-            return text;
+            (None, listed == words.len())
         }
-        Shader::Ir2Vertex => ir2::Stage::Vertex,
-        Shader::Ir2Fragment => ir2::Stage::Fragment,
+        Shader::Ir2Vertex => (Some(ir2::Stage::Vertex), true),
+        Shader::Ir2Fragment => (Some(ir2::Stage::Fragment), true),
     };
-    let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
-    ir2::listing(code, &how).into_bytes()
+    if let Some(stage) = stage {
+        let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
+        text = ir2::listing(code, &how).into_bytes();
+    }
+    if cut && reached_end {
+        text.extend_from_slice(b"; the rest is not shown: too long for a shader\n");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -166,10 +226,17 @@ mod tests {
 
     #[test]
     fn remembered_listings_are_those_of_the_code() {
-        let how = |level| How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level, dwords: 2 };
+        let how = |level| How {
+            shader: Shader::Ir2Vertex,
+            generation: Generation::A6xx,
+            level,
+            dwords: 2,
+            cut: false,
+        };
         let mut listings = Listings::default();
         let mut made = 0;
         let mut show = |words: &[u32], level| {
+            listings.forget_places();
             let text = vec![words[0] as u8; 2 + level];
             let shown = listings.get(Dwords::from(words), how(level), || {
                 made += 1;
@@ -184,12 +251,44 @@ mod tests {
     }
 
     #[test]
+    fn much_code_is_remembered_by_its_place() {
+        let words = vec![7; Listings::LONG + 2];
+        let code = Dwords::from(&words[..]);
+        let how = |level| How {
+            shader: Shader::Ir2Vertex,
+            generation: Generation::A6xx,
+            level,
+            dwords: words.len(),
+            cut: false,
+        };
+        let mut listings = Listings::default();
+        for (level, forget, known) in
+            [(0, false, false), (0, false, true), (1, false, false), (1, true, false)]
+        {
+            if forget {
+                listings.forget_places();
+            }
+            assert_eq!(listings.has_place(code, how(level)), known);
+            let mut made = false;
+            let shown = listings.get(code, how(level), || {
+                made = true;
+                vec![level as u8]
+            });
+            assert_eq!(shown, [level as u8]);
+            assert_eq!(made, !known);
+        }
+        assert!(listings.words.is_empty());
+    }
+
+    #[test]
     fn little_is_remembered() {
-        let how = How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1 };
+        let how =
+            How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1, cut: false };
         let mut listings = Listings::default();
         for i in 0..100_u32 {
             let text = vec![i as u8; if i % 10 == 0 { 3 << 20 } else { 1 << 20 }];
-            assert_eq!(listings.get(Dwords::from(&[i][..]), how, || text.clone()), text);
+            listings.forget_places();
+            assert!(listings.get(Dwords::from(&[i][..]), how, || text.clone()) == text, "listing {i}");
             assert!(listings.text.capacity() <= Listings::MOST);
         }
     }

@@ -1,6 +1,7 @@
 //! Memory as hex: rows of eight dwords with their address, and rows of four with their characters.
 
 use super::Text;
+use super::out::hex8;
 use unwedge_base::Dwords;
 
 /// Rows of eight dwords, each with its address and its offset. Rows of zeros are left out but for the first row of
@@ -28,9 +29,11 @@ pub fn rows(
         if !zero {
             address(text, iova.map_or(0, |a| a.wrapping_add(4 * at as u64)), level, wide, highlight);
             text.hex(4 * at as u64, 4).byte(b':');
-            for dword in row.iter() {
-                text.byte(b' ').hex(u64::from(dword), 8);
+            let mut line = [b' '; 9 * 8];
+            for (place, dword) in line.chunks_exact_mut(9).zip(row.iter()) {
+                place[1..].copy_from_slice(&hex8(dword));
             }
+            text.append(line.get(..9 * row.len()).unwrap_or(&line));
             text.end();
         }
         at += 8;

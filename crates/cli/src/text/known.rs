@@ -1,29 +1,156 @@
-//! Registers of the GPU space as listings need them: looked up once, and with the text of the value shown last.
+//! Registers and payloads as listings need them: looked up once, and with the text of the value shown last.
 //!
-//! A capture writes the same registers again and again, mostly the same values. Never: values that print differently
+//! A capture writes the same registers and packets again and again, mostly with the same values. Never: values that print differently
 //! from time to time are remembered.
 
 use super::registers::{Address, Beside, Half, Special};
 use super::{Text, names};
-use unwedge_hw::{Gpu, Palette, Reg, Space, Type, Variants};
+use unwedge_base::Dwords;
+use unwedge_hw::{Domain, Gpu, Palette, Reg, Space, Type, Variants};
 
 /// Registers of a page.
 const PAGE: usize = 128;
 
+/// A value and its text, remembered.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    value: u64,
+    /// Empty when there is none.
+    text: Vec<u8>,
+}
+
+impl Remembered {
+    /// Appends the text of a value, as it was before, or as `make` writes it.
+    pub fn write(&mut self, value: u64, text: &mut Text<'_>, make: impl FnOnce(&mut Text<'_>)) {
+        if self.value == value && !self.text.is_empty() {
+            return text.append(&self.text);
+        }
+        let start = text.buffer().len();
+        make(text);
+        self.value = value;
+        self.text.clear();
+        self.text.extend_from_slice(text.buffer().get(start..).unwrap_or_default());
+    }
+}
+
+/// The layout of a packet's payload, with the text of each dword shown last.
+pub struct KnownLayout<'d> {
+    layout: Domain<'d>,
+    entries: Vec<Option<KnownEntry<'d>>>,
+}
+
+/// A dword of a payload that is the same whatever is selected.
+struct KnownEntry<'d> {
+    ty: Type<'d>,
+    /// `{ NAME = `; empty for a bitset.
+    open: Vec<u8>,
+    /// Its text depends on the value alone.
+    steady: bool,
+    last: Remembered,
+}
+
+/// Dwords of a payload that are remembered.
+const ENTRIES: usize = 16;
+
+impl<'d> KnownLayout<'d> {
+    /// Nothing shown yet.
+    pub fn new(layout: Domain<'d>) -> KnownLayout<'d> {
+        KnownLayout { layout, entries: Vec::new() }
+    }
+
+    /// The layout itself.
+    pub fn layout(&self) -> Domain<'d> {
+        self.layout
+    }
+
+    /// Writes a payload, one line for each entry.
+    pub fn write(
+        &mut self,
+        dwords: Dwords<'_>,
+        level: usize,
+        palette: &Palette,
+        variants: &mut Variants,
+        text: &mut Text<'_>,
+    ) {
+        if self.entries.is_empty() {
+            let entry = |i| KnownEntry::of(self.layout.fixed_at(i)?, palette);
+            self.entries = (0..ENTRIES as u32).map(entry).collect();
+        }
+        let mut i = 0;
+        while let Some(dword) = dwords.get(i) {
+            let mut other = None;
+            let entry = match self.entries.get_mut(i) {
+                Some(Some(entry)) => entry,
+                _ => {
+                    let Some(entry) = self.layout.at(i as u32, variants) else { break };
+                    let Some(entry) = KnownEntry::of(entry, palette) else { break };
+                    other.insert(entry)
+                }
+            };
+            let mut value = u64::from(dword);
+            i += 1;
+            if entry.ty.high() >= 32
+                && let Some(high) = dwords.get(i)
+            {
+                value |= u64::from(high) << 32;
+                i += 1;
+            }
+            text.level(level);
+            entry.write(value, palette, variants, text);
+            text.end();
+        }
+    }
+}
+
+impl<'d> KnownEntry<'d> {
+    fn of(entry: Reg<'d>, palette: &Palette) -> Option<KnownEntry<'d>> {
+        let ty = entry.ty()?;
+        let mut open = Vec::new();
+        if !ty.is_bitset() {
+            open.extend_from_slice(b"{ ");
+            open.extend_from_slice(palette.name.as_bytes());
+            names::append(Some(entry), 0, palette, &mut open);
+            open.extend_from_slice(palette.reset.as_bytes());
+            open.extend_from_slice(b" = ");
+        }
+        Some(KnownEntry { ty, open, steady: ty.is_steady(), last: Remembered::default() })
+    }
+
+    fn write(&mut self, value: u64, palette: &Palette, variants: &mut Variants, text: &mut Text<'_>) {
+        let KnownEntry { ty, open, steady, last } = self;
+        let mut make = |text: &mut Text<'_>| {
+            text.append(open);
+            ty.write(value, variants, palette, text.buffer());
+            if !open.is_empty() {
+                text.append(b" }");
+            }
+        };
+        if *steady { last.write(value, text, make) } else { make(text) }
+    }
+}
+
+/// What counts of a register before its text.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Which dword of a register this is.
+    pub half: Half,
+    /// How its value is an address.
+    pub address: Address,
+    /// What is shown beside its value.
+    pub beside: Option<Beside>,
+}
+
 /// What is known of one register.
 #[derive(Clone, Debug)]
 struct Known<'d> {
+    facts: Facts,
     /// Its name in its colours; its offset if it has none.
     name: Vec<u8>,
     ty: Option<Type<'d>>,
-    half: Half,
-    address: Address,
-    beside: Option<Beside>,
     /// Its text depends on the value alone.
     steady: bool,
-    /// The value shown last, and `NAME: value`; empty before the first.
-    value: u64,
-    line: Vec<u8>,
+    /// `NAME: value`.
+    last: Remembered,
 }
 
 type Page<'d> = [Option<Box<Known<'d>>>; PAGE];
@@ -48,34 +175,32 @@ impl<'d> KnownRegisters<'d> {
         self.gpu.generation() == gpu.generation() && self.palette.reset == palette.reset
     }
 
+    #[inline]
     fn get(&mut self, reg: u32) -> Option<&mut Known<'d>> {
+        let (page, at) = (reg as usize / PAGE, reg as usize % PAGE);
+        if !matches!(self.pages.get(page), Some(Some(page)) if page[at].is_some()) {
+            self.meet(reg);
+        }
+        self.pages.get_mut(page)?.as_deref_mut()?.get_mut(at)?.as_deref_mut()
+    }
+
+    #[cold]
+    fn meet(&mut self, reg: u32) {
         // No register space is larger; a packet may name any number.
         const END: u32 = 0x8_0000;
         let index = reg as usize / PAGE;
         if index >= self.pages.len() && reg < END {
             self.pages.resize_with(index + 1, || None);
         }
-        let page = self.pages.get_mut(index)?.get_or_insert_with(|| Box::new([const { None }; PAGE]));
-        let slot = page.get_mut(reg as usize % PAGE)?;
-        if slot.is_none() {
-            *slot = Some(Box::new(known(self.gpu, &self.palette, &self.special, reg)));
-        }
-        slot.as_deref_mut()
+        let Some(page) = self.pages.get_mut(index) else { return };
+        let page = page.get_or_insert_with(|| Box::new([const { None }; PAGE]));
+        page[reg as usize % PAGE] = Some(Box::new(known(self.gpu, &self.palette, &self.special, reg)));
     }
 
-    /// Which dword of a register this is.
-    pub fn half(&mut self, reg: u32) -> Half {
-        self.get(reg).map_or(Half::Whole, |known| known.half)
-    }
-
-    /// What is shown beside its value.
-    pub fn beside(&mut self, reg: u32) -> Option<Beside> {
-        self.get(reg)?.beside
-    }
-
-    /// How its value is an address.
-    pub fn address(&mut self, reg: u32) -> Address {
-        self.get(reg).map_or(Address::No, |known| known.address)
+    /// What counts of it before its text.
+    pub fn facts(&mut self, reg: u32) -> Facts {
+        const NOTHING: Facts = Facts { half: Half::Whole, address: Address::No, beside: None };
+        self.get(reg).map_or(NOTHING, |known| known.facts)
     }
 
     /// Writes its name.
@@ -89,28 +214,20 @@ impl<'d> KnownRegisters<'d> {
     /// Writes `NAME: value`.
     pub fn write_value(&mut self, reg: u32, value: u64, variants: &mut Variants, text: &mut Text<'_>) {
         let palette = self.palette;
-        let Some(known) = self.get(reg) else {
+        let Some(Known { name, ty, steady, last, .. }) = self.get(reg) else {
             names::write_unknown(reg, &palette, text);
             text.str(": ").hex(value, 8);
             return;
         };
-        if known.value == value && !known.line.is_empty() {
-            return text.append(&known.line);
-        }
-        let start = text.buffer().len();
-        text.append(&known.name);
-        text.str(": ");
-        match known.ty {
-            Some(ty) => ty.write(value, variants, &palette, text.buffer()),
-            None => {
-                text.hex(value, 8);
+        let mut make = |text: &mut Text<'_>| {
+            text.append(name);
+            text.append(b": ");
+            match ty {
+                Some(ty) => ty.write(value, variants, &palette, text.buffer()),
+                None => _ = text.hex(value, 8),
             }
-        }
-        if known.steady {
-            known.value = value;
-            known.line.clear();
-            known.line.extend_from_slice(text.buffer().get(start..).unwrap_or_default());
-        }
+        };
+        if *steady { last.write(value, text, make) } else { make(text) }
     }
 }
 
@@ -120,13 +237,10 @@ fn known<'d>(gpu: Gpu<'d>, palette: &Palette, special: &Special, reg: u32) -> Kn
     let mut name = Vec::new();
     names::append(entry, reg, palette, &mut name);
     Known {
+        facts: Facts { half: Half::of(entry), address: Address::of(gpu, reg), beside: special.beside(reg) },
         name,
         ty,
-        half: Half::of(entry),
-        address: Address::of(gpu, reg),
-        beside: special.beside(reg),
         steady: ty.is_none_or(Type::is_steady),
-        value: 0,
-        line: Vec::new(),
+        last: Remembered::default(),
     }
 }

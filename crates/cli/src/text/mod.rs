@@ -27,8 +27,9 @@ pub use quiet::{Quiet, Watch};
 pub use registers::{Pair, RegisterPrinter};
 
 use bindless::BaseRegisters;
-use known::KnownRegisters;
+use known::{KnownLayout, KnownRegisters};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
 use unwedge_pm4::header::Header;
@@ -165,11 +166,13 @@ struct Open {
     iova: Option<u64>,
     /// Joins the halves of 64-bit registers that the current packet writes.
     pair: Pair,
+    /// Whether the current packet is shown has been settled: by the groups it loads, which come before it.
+    settled: bool,
 }
 
 impl Open {
     fn at(level: usize) -> Open {
-        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default() }
+        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default(), settled: false }
     }
 }
 
@@ -187,7 +190,9 @@ impl Read<'_> {
 
 /// Packet layouts and enums, looked up once.
 struct Layouts<'d> {
-    packets: Vec<(Option<&'d str>, Option<Domain<'d>>)>,
+    packets: Vec<(Option<&'d str>, Option<KnownLayout<'d>>)>,
+    /// Of descriptors, by name.
+    others: HashMap<&'d str, KnownLayout<'d>>,
     events: Option<Enum<'d>>,
     primitives: Option<Enum<'d>>,
     sources: Option<Enum<'d>>,
@@ -205,7 +210,7 @@ impl<'d> Layouts<'d> {
                 "CP_LOAD_STATE6_GEOM" | "CP_LOAD_STATE6_FRAG" => gpu.domain("CP_LOAD_STATE6"),
                 _ => gpu.domain(name),
             });
-            (name, layout)
+            (name, layout.map(KnownLayout::new))
         };
         let [tex_samp, tex_const, ubo, ssbo0, ssbo1, ssbo2] = match gpu.generation() {
             Generation::A2xx => [""; 6],
@@ -221,6 +226,7 @@ impl<'d> Layouts<'d> {
         .map(|name| gpu.domain(name));
         Layouts {
             packets: (0..=u8::MAX).map(packet).collect(),
+            others: HashMap::new(),
             events: gpu.enumeration("vgt_event_type"),
             primitives: gpu.enumeration("pc_di_primtype"),
             sources: gpu.enumeration("pc_di_src_sel"),
@@ -229,10 +235,6 @@ impl<'d> Layouts<'d> {
             ubo,
             ssbo: [ssbo0, ssbo1, ssbo2],
         }
-    }
-
-    fn packet(&self, opcode: u8) -> (Option<&'d str>, Option<Domain<'d>>) {
-        self.packets.get(usize::from(opcode)).copied().unwrap_or_default()
     }
 }
 
@@ -246,6 +248,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         marker: Marker,
         mut carry: Carry<'d>,
     ) -> CffText<'t, 'o, 'd> {
+        text.listings.forget_places();
         let looked_up = carry.looked_up.take().filter(|(_, known)| known.fits(gpu, &options.palette));
         let (layouts, known) = looked_up.unwrap_or_else(|| {
             (Box::new(Layouts::new(gpu)), Box::new(KnownRegisters::new(gpu, options.palette)))
@@ -345,31 +348,9 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         if self.quiet {
             return;
         }
-        let mut i = 0;
-        while let Some(dword) = dwords.get(i) {
-            let Some(entry) = layout.at(i as u32, &self.carry.variants) else { break };
-            let Some(ty) = entry.ty() else { break };
-            let mut value = u64::from(dword);
-            i += 1;
-            if ty.high() >= 32
-                && let Some(high) = dwords.get(i)
-            {
-                value |= u64::from(high) << 32;
-                i += 1;
-            }
-            self.text.level(level);
-            let palette = &self.options.palette;
-            if ty.is_bitset() {
-                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
-            } else {
-                self.text.str("{ ").str(palette.name);
-                names::write(entry, palette, self.text);
-                self.text.str(palette.reset).str(" = ");
-                ty.write(value, &mut self.carry.variants, palette, self.text.buffer());
-                self.text.str(" }");
-            }
-            self.text.end();
-        }
+        let Carry { variants, .. } = &mut self.carry;
+        let known = self.layouts.others.entry(layout.name()).or_insert_with(|| KnownLayout::new(layout));
+        known.write(dwords, level, &self.options.palette, variants, self.text);
     }
 
     /// The buffer has been shown in all modes that are on.
@@ -385,9 +366,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         self.carry.shown.again(buffer.iova, offset, modes)
     }
 
-    /// Shows what belongs to the chosen draw only.
+    /// Shows what belongs to the chosen draw only: packets that begin when so many draws have been.
     fn choose(&mut self, state: &State) {
-        if let Some(draw) = self.options.draw {
+        let settled = self.streams.last_mut().is_some_and(|s| std::mem::replace(&mut s.settled, true));
+        if let Some(draw) = self.options.draw.filter(|_| !settled) {
             self.quiet = i64::from(draw) != i64::from(state.draws);
             self.text.mute(self.quiet);
         }
@@ -476,7 +458,14 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
         let level = self.level();
         let plain = !matches!(packet.header, Header::Operation { .. });
         if let Some(open) = self.streams.last_mut() {
-            *open = Open { level, op: packet.op, plain, iova: packet.place.iova, pair: Pair::default() };
+            *open = Open {
+                level,
+                op: packet.op,
+                plain,
+                iova: packet.place.iova,
+                pair: Pair::default(),
+                settled: true,
+            };
         }
         match packet.header {
             Header::Registers { reg, .. } if !self.options.summary => {
@@ -488,7 +477,10 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             Header::Padding if !self.options.summary => self.text.level(level + 1).str("nop").end(),
             Header::Padding => {}
             Header::Operation { opcode, count } => {
-                let (name, layout) = self.layouts.packet(opcode);
+                let (name, layout) = match self.layouts.packets.get_mut(usize::from(opcode)) {
+                    Some((name, layout)) => (*name, layout.as_mut()),
+                    None => (None, None),
+                };
                 let palette = &self.options.palette;
                 self.text.byte(b'\t').level(level).str("opcode: ").str(palette.packet);
                 self.text
@@ -497,8 +489,8 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
                     .str(" (")
                     .hex(u64::from(opcode), 2);
                 self.text.str(") (").dec(u64::from(count) + 1).str(" dwords)").end();
-                if let Some(layout) = layout {
-                    self.layout(layout, packet.payload, level + 2);
+                if let Some(layout) = layout.filter(|_| !self.quiet) {
+                    layout.write(packet.payload, level + 2, palette, &mut self.carry.variants, self.text);
                 }
                 self.operation(state, packet, level + 1);
             }
@@ -515,7 +507,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
             self.hex(packet.dwords, packet.place.iova, self.level() + 1);
         }
         if let Some(open) = self.streams.last_mut() {
-            (open.op, open.plain) = (Op::None, true);
+            (open.op, open.plain, open.settled) = (Op::None, true, false);
         }
     }
 
@@ -588,6 +580,9 @@ impl CffText<'_, '_, '_> {
             Event::Trouble(trouble) => {
                 if matches!(trouble.kind, TroubleKind::BadHeader { .. }) {
                     self.choose(state);
+                    if let Some(open) = self.streams.last_mut() {
+                        open.settled = false;
+                    }
                 }
                 self.aloud(|this| this.trouble(trouble));
             }

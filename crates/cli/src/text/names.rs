@@ -9,11 +9,6 @@ pub fn write_at(space: Registers<'_>, offset: u32, palette: &Palette, text: &mut
     append(space.at(offset), offset, palette, text.buffer());
 }
 
-/// Writes the name of a register.
-pub fn write(reg: Reg<'_>, palette: &Palette, text: &mut Text<'_>) {
-    append(Some(reg), reg.offset(), palette, text.buffer());
-}
-
 /// Writes the offset of a register that has no name.
 pub fn write_unknown(offset: u32, palette: &Palette, text: &mut Text<'_>) {
     append(None, offset, palette, text.buffer());

@@ -153,10 +153,15 @@ impl<'o> Text<'o> {
         let mut digits = [0; 20];
         let mut at = digits.len();
         let mut rest = value;
-        while rest != 0 {
+        while rest >= 10 {
+            let pair = PAIRS[(rest % 100) as usize];
+            rest /= 100;
+            at -= 2;
+            digits[at..at + 2].copy_from_slice(&pair);
+        }
+        if rest != 0 {
             at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
+            digits[at] = b'0' + rest as u8;
         }
         self.buffer.extend_from_slice(&digits[at..]);
         self
@@ -222,8 +227,19 @@ impl<'o> Text<'o> {
     }
 }
 
+/// The digits of the numbers below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut i = 0;
+    while i < 100 {
+        pairs[i] = [b'0' + i as u8 / 10, b'0' + i as u8 % 10];
+        i += 1;
+    }
+    pairs
+};
+
 /// The eight digits of a word, all at once: a nibble in each byte of a larger word.
-fn hex8(value: u32) -> [u8; 8] {
+pub(super) fn hex8(value: u32) -> [u8; 8] {
     let spread = u64::from(value);
     let spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
     let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;

@@ -99,8 +99,8 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
             *open = Open { op: packet.op, iova: packet.place.iova, ..Open::at(level) };
         }
         let Header::Operation { opcode, .. } = packet.header else { return };
-        if let (_, Some(layout)) = self.layouts.packet(opcode) {
-            self.tell(quiet, layout, packet.payload);
+        if let Some((_, Some(known))) = self.layouts.packets.get(usize::from(opcode)) {
+            self.tell(quiet, known.layout(), packet.payload);
         }
         match packet.op {
             // These are printed for a2xx without asking, and the modes are part of query lines.
@@ -123,7 +123,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
             && open.op != Op::RegRmw
         {
             self.text.mute(false);
-            open.pair.push_half(|| self.known.half(reg), reg, value, self.text);
+            open.pair.push_half(|| self.known.facts(reg).half, reg, value, self.text);
             self.text.mute(true);
         }
     }
@@ -228,7 +228,7 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
         for &reg in query.registers.iter().filter(|&&reg| regs.get(reg).is_some()) {
             let mut pair = Pair::default();
             for reg in [reg, reg.saturating_add(1)] {
-                if pair.push_half(|| self.known.half(reg), reg, regs.raw(reg), self.text) {
+                if pair.push_half(|| self.known.facts(reg).half, reg, regs.raw(reg), self.text) {
                     break;
                 }
             }

@@ -318,7 +318,7 @@ impl CffText<'_, '_, '_> {
         }
         let Some(open) = self.streams.last_mut() else { return };
         self.text.mute(false);
-        let complete = open.pair.push_half(|| self.known.half(reg), reg, value, self.text);
+        let complete = open.pair.push_half(|| self.known.facts(reg).half, reg, value, self.text);
         self.text.mute(self.quiet);
         if !complete {
             return;
@@ -332,7 +332,7 @@ impl CffText<'_, '_, '_> {
     pub(super) fn value(&mut self, state: &State, pair: Pair, level: usize) {
         self.text.level(level);
         self.known.write_value(pair.reg, pair.value, &mut self.carry.variants, self.text);
-        let address = self.known.address(pair.reg);
+        let address = self.known.facts(pair.reg).address;
         base(self.memory, address.join(pair, |reg| state.regs.raw(reg)), self.text);
         self.text.end();
     }
@@ -347,10 +347,11 @@ impl CffText<'_, '_, '_> {
         shown: bool,
         in_summary: bool,
     ) {
+        let facts = self.known.facts(pair.reg);
         if shown {
             self.value(state, pair, level);
         }
-        let Some(beside) = self.known.beside(pair.reg) else { return };
+        let Some(beside) = facts.beside else { return };
         let dword = pair.value & 0xffff_ffff;
         let joined = u64::from(self.carry.address_low) | dword << 32;
         match beside {

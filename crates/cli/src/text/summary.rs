@@ -50,7 +50,7 @@ impl CffText<'_, '_, '_> {
             let value = state.regs.raw(reg);
             changed |= value != state.regs.previous(reg);
             written |= state.regs.rewritten(reg);
-            if !pair.push_half(|| self.known.half(reg), reg, value, self.text) {
+            if !pair.push_half(|| self.known.facts(reg).half, reg, value, self.text) {
                 continue;
             }
             self.text.byte(if changed { b'!' } else { b' ' }).byte(if written { b'+' } else { b' ' });

@@ -9,7 +9,9 @@ mod pass;
 pub use expr::{Condition, Expr, ExprError, Mistake, Truth};
 pub use pass::{Pass, PassTracker};
 
-use crate::{Bin, Draw, Event, Exec, Flow, Once, Registers, Sink, State, StreamKind, TroubleKind};
+use crate::{
+    Bin, Draw, Event, Exec, Flow, LoadState, Once, Op, Registers, Sink, State, StreamKind, TroubleKind,
+};
 use std::ops::RangeInclusive;
 use unwedge_hw::{Gpu, Selected};
 
@@ -50,6 +52,8 @@ const MISSING_KEPT: usize = 16;
 pub trait Visitor {
     /// The next draw, in stream order.
     fn draw(&mut self, scene: &Scene<'_>);
+    /// State that is loaded for the draws that follow.
+    fn load(&mut self, _load: &LoadState<'_>) {}
 }
 
 impl<F: FnMut(&Scene<'_>)> Visitor for F {
@@ -95,7 +99,12 @@ impl<'d, V: Visitor> Draws<'d, V> {
 impl<V: Visitor> Sink for Draws<'_, V> {
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         match event {
-            Event::Packet(packet) if self.linear || packet.exec != Exec::NotTaken => self.pass.packet(packet),
+            Event::Packet(packet)
+                if matches!(packet.op, Op::SetMarker | Op::SetRenderMode)
+                    && (self.linear || packet.exec != Exec::NotTaken) =>
+            {
+                self.pass.packet(packet);
+            }
             // Draws of nothing only order what is around them.
             Event::Draw(draw) if draw.count != Some(0) => {
                 let regs = state.current_regs();
@@ -103,6 +112,7 @@ impl<V: Visitor> Sink for Draws<'_, V> {
                 let scene = Scene { regs, draw, submit: self.submit, pass, bin: state.bin };
                 self.visitor.draw(&scene);
             }
+            Event::LoadState(load) => self.visitor.load(load),
             // The CP runs these when it switches contexts, not where the stream names them.
             Event::Enter(stream) if stream.kind == StreamKind::Amble => return Flow::Skip,
             Event::Enter(stream) if self.once.as_mut().is_some_and(|once| once.repeated(state, stream)) => {

@@ -1,0 +1,306 @@
+//! `unwedge diff`: which state differs between two draws, two submits or two captures.
+//!
+//! Both sides are read at once, each by a thread of its own, submit by submit: memory is bounded by the longest submit.
+//! Never: what a difference is; that is `unwedge_pm4::compare`'s.
+
+mod show;
+mod side;
+
+use crate::args::{self, Global};
+use crate::database;
+use crate::failure::{Failure, Outcome, complain};
+use crate::json::Database;
+use crate::output::Output;
+use serde::Serialize;
+use show::Show;
+use side::{Level, Selector, Told};
+use std::io::Write;
+use std::sync::mpsc::{Receiver, sync_channel};
+use unwedge_base::{Diagnostic, Generation, Severity};
+use unwedge_hw::Db;
+use unwedge_pm4::compare::{Comparer, Pairing, Record};
+
+/// Version of the schema of the JSON lines.
+const SCHEMA: u32 = 1;
+
+/// Runs the command.
+pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
+    let mut a = Selector::parse(&args.a, None);
+    let mut b = Selector::parse(&args.b, Some(&a.file));
+    for side in [&mut a, &mut b] {
+        for (option, slot, value) in
+            [("--submit", &mut side.submit, args.submit), ("--draw", &mut side.draw, args.draw)]
+        {
+            if value.is_some() && slot.is_some() {
+                return Err(Failure::Usage(format!("{option}: {} says it already", side.file.display())));
+            }
+            *slot = slot.or(value);
+        }
+    }
+    if a.level() != b.level() {
+        let message = "one side is a draw, a submit or a file, and the other is not: select the same of both";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    if a.file == b.file && a.file.as_os_str() == "-" {
+        return Err(Failure::Usage("standard input can be one side only".to_owned()));
+    }
+    let db = database::load(global)?;
+    let mut out = Output::open(global, !args.json);
+    let (result, told) = std::thread::scope(|scope| {
+        let start = |selector: &'_ Selector| {
+            let (selector, db) = (selector.clone(), &db);
+            let (sender, receiver) = sync_channel(1);
+            (scope.spawn(move || side::read(&selector, args.once, db, global, sender)), receiver)
+        };
+        let ((read_a, from_a), (read_b, from_b)) = (start(&a), start(&b));
+        let mut compared = Compared { args, a: &a, b: &b, db: &db, differs: false, out: &mut out };
+        let result = compared.run(Side::new(from_a), Side::new(from_b));
+        let differs = compared.differs;
+        // A thread that panicked has said so; there is nothing to tell of its side.
+        let end = |handle: std::thread::ScopedJoinHandle<'_, _>| handle.join().unwrap_or(Ok(Vec::new()));
+        (result.map(|()| differs), [(&a, end(read_a)), (&b, end(read_b))])
+    });
+    let mut lost = false;
+    let mut failure = None;
+    for (selector, told) in told {
+        let name = selector.file.display().to_string();
+        match told {
+            Ok(diagnostics) => lost |= tell(&name, &diagnostics),
+            Err(e) if failure.is_none() => failure = Some(e),
+            Err(e) => complain!("{e}"),
+        }
+    }
+    if let Some(failure) = failure {
+        out.finish()?;
+        return Err(failure);
+    }
+    let differs = match result {
+        Ok(differs) => differs,
+        Err(e) => {
+            out.finish()?;
+            return Err(e);
+        }
+    };
+    if args.json {
+        line(&End { ty: "end", differs, lost }, &mut out);
+    } else {
+        let _ = writeln!(out, "{}", database::line(db.identity()));
+    }
+    out.finish()?;
+    Ok(match (lost, differs && args.exit_code) {
+        (true, _) => Outcome::Lost,
+        (false, true) => Outcome::Found,
+        (false, false) => Outcome::Complete,
+    })
+}
+
+/// Says what was lost, and what is unusual.
+fn tell(name: &str, diagnostics: &[Diagnostic]) -> bool {
+    for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
+        complain!("{name}: {note}");
+    }
+    Outcome::of(name, diagnostics) == Outcome::Lost
+}
+
+/// What a side has told so far.
+struct Side {
+    from: Receiver<Told>,
+    generation: Option<Generation>,
+    submits: u32,
+}
+
+impl Side {
+    fn new(from: Receiver<Told>) -> Side {
+        Side { from, generation: None, submits: 0 }
+    }
+
+    /// The next submit; `None` at the end.
+    fn next(&mut self) -> Option<Box<Record>> {
+        loop {
+            match self.from.recv().ok()? {
+                Told::Gpu(generation) => self.generation = Some(generation),
+                Told::Submit(record) => {
+                    self.submits = self.submits.saturating_add(1);
+                    return Some(record);
+                }
+            }
+        }
+    }
+}
+
+struct Compared<'a> {
+    args: &'a args::Diff,
+    a: &'a Selector,
+    b: &'a Selector,
+    db: &'a Db,
+    differs: bool,
+    out: &'a mut Output,
+}
+
+impl Compared<'_> {
+    fn run(&mut self, mut a: Side, mut b: Side) -> Result<(), Failure> {
+        let level = self.a.level();
+        let (mut of_a, mut of_b) = (a.next(), b.next());
+        self.head(&a, &b);
+        let mut comparer: Option<(Generation, Comparer<'_>)> = None;
+        let mut equal = 0_u32;
+        while let (Some(x), Some(y)) = (&of_a, &of_b) {
+            let (Some(generation), Some(other)) = (a.generation, b.generation) else { break };
+            if generation != other {
+                self.differs = true;
+                let message =
+                    format!("{generation} | {other}: registers of other generations are not compared");
+                self.say(&message);
+                break;
+            }
+            let gpu = self.db.gpu(generation);
+            let comparer = match &mut comparer {
+                Some((of, comparer)) if *of == generation => comparer,
+                slot => &mut slot.insert((generation, Comparer::new(gpu, self.a.file != self.b.file))).1,
+            };
+            let comparison = match level {
+                Level::Draw => comparer.compare_paired(x, y, vec![Pairing::Both(0, 0)]),
+                _ => comparer.compare(x, y),
+            };
+            let differs = show::differs(x, y, &comparison, level);
+            self.differs |= differs;
+            let show = Show { gpu, look: self.out.look };
+            if self.args.json {
+                line(&show.json(x, y, &comparison, level), self.out);
+            } else if level != Level::File {
+                show.text(x, y, &comparison, level, self.out);
+            } else if differs {
+                show.line(x, y, &comparison, self.out);
+            } else {
+                equal = equal.saturating_add(1);
+            }
+            for (side, record) in [("A", x), ("B", y)] {
+                if record.cut {
+                    complain!(
+                        "{side}, submit {}: too many draws or writes: not all are compared",
+                        record.submit
+                    );
+                }
+            }
+            if level != Level::File {
+                return Ok(());
+            }
+            (of_a, of_b) = (a.next(), b.next());
+        }
+        if level != Level::File && self.differs {
+            return Ok(());
+        }
+        self.end(a, b, (of_a.is_some(), of_b.is_some()), equal)
+    }
+
+    /// What there is besides pairs.
+    fn end(&mut self, mut a: Side, mut b: Side, left: (bool, bool), equal: u32) -> Result<(), Failure> {
+        if self.a.level() != Level::File {
+            // A side that could not be read says why itself.
+            for (selector, there) in [(self.a, left.0), (self.b, left.1)] {
+                if !there {
+                    complain!("{}: no {}", selector.file.display(), wanted(selector));
+                }
+            }
+            return Err(Failure::NotFound("nothing to compare".to_owned()));
+        }
+        if !self.args.json && equal > 0 {
+            let _ = writeln!(self.out, "{equal} submits do not differ");
+        }
+        if left.0 != left.1 || left == (true, true) {
+            while a.next().is_some() {}
+            while b.next().is_some() {}
+        }
+        if a.submits != b.submits {
+            self.differs = true;
+            self.say(&format!("submits: {} | {}", a.submits, b.submits));
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, message: &str) {
+        if self.args.json {
+            line(&Note { ty: "note", message }, self.out);
+        } else {
+            let _ = writeln!(self.out, "{message}");
+        }
+    }
+
+    fn head(&mut self, a: &Side, b: &Side) {
+        let side = |selector: &Selector, side: &Side| SideLine {
+            file: selector.file.display().to_string(),
+            submit: selector.submit,
+            draw: selector.draw,
+            generation: side.generation.map(Generation::name),
+        };
+        let (a, b) = (side(self.a, a), side(self.b, b));
+        if self.args.json {
+            let database = self.db.identity().into();
+            let header =
+                Header { ty: "header", schema: "unwedge.diff", schema_version: SCHEMA, database, a, b };
+            return line(&header, self.out);
+        }
+        for (name, side) in [("A", a), ("B", b)] {
+            let what = match (side.submit, side.draw) {
+                (Some(submit), Some(draw)) => format!(", submit {submit}, draw {draw}"),
+                (None, Some(draw)) => format!(", draw {draw}"),
+                (Some(submit), None) => format!(", submit {submit}"),
+                (None, None) => String::new(),
+            };
+            let gpu = side.generation.map(|g| format!(" ({g})")).unwrap_or_default();
+            let _ = writeln!(self.out, "{name}: {}{what}{gpu}", side.file);
+        }
+    }
+}
+
+fn wanted(selector: &Selector) -> String {
+    match (selector.submit, selector.draw) {
+        (Some(submit), Some(draw)) => format!("draw {draw} in submit {submit}"),
+        (None, Some(draw)) => format!("draw {draw}"),
+        (Some(submit), None) => format!("submit {submit}"),
+        (None, None) => "submit".to_owned(),
+    }
+}
+
+/// A failed write is remembered by `out`, and reported by its `finish`.
+fn line(record: &impl Serialize, out: &mut Output) {
+    if serde_json::to_writer(&mut *out, record).is_ok() {
+        let _ = out.write_all(b"\n");
+    }
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    #[serde(rename = "type")]
+    ty: &'static str,
+    schema: &'static str,
+    schema_version: u32,
+    database: Database<'a>,
+    a: SideLine,
+    b: SideLine,
+}
+
+#[derive(Serialize)]
+struct SideLine {
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draw: Option<u32>,
+    generation: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Note<'a> {
+    #[serde(rename = "type")]
+    ty: &'static str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct End {
+    #[serde(rename = "type")]
+    ty: &'static str,
+    differs: bool,
+    lost: bool,
+}

@@ -1,0 +1,349 @@
+//! `unwedge rd`: lists, cuts, joins and repacks captures.
+
+mod cut;
+mod frames;
+pub mod host;
+pub mod info;
+mod list;
+mod select;
+
+pub use select::Numbers;
+
+use crate::args::{self, Global, Packing, RdCommand};
+use crate::capture::{self, Player};
+use crate::database;
+use crate::failure::{Failure, Outcome, complain};
+use crate::input::Stream;
+use crate::json::Database;
+use crate::output::Output;
+use crate::packed::Packed;
+use crate::progress::Progress;
+use cut::{Choice, Cutter, Target};
+use serde::Serialize;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use unwedge_base::{Diagnostic, Severity};
+use unwedge_capture::rd::{Reader, SectionKind, WriteError, Writer};
+
+/// Version of the schema of `info --json`.
+const SCHEMA: u32 = 1;
+/// Bytes copied at once.
+const PIECE: usize = 256 << 10;
+
+/// Runs a command.
+pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
+    let result = match command {
+        RdCommand::Info(args) => info(args, global),
+        RdCommand::Cat(args) => cat(args, global),
+        RdCommand::Trim(args) => trim(args, global),
+        RdCommand::Split(args) => split(args, global),
+        RdCommand::Merge(args) => merge(args, global),
+        RdCommand::Recompress(args) => recompress(args),
+    };
+    match result {
+        // A reader that goes away has what it needs.
+        Err(Failure::Write(_, e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(Outcome::Complete),
+        result => result,
+    }
+}
+
+/// A capture whose reading is shown on a terminal.
+fn open(file: &Path) -> Result<Progress<Stream>, Failure> {
+    let stream = capture::open(file)?;
+    let what = format!("reading {}", stream.name);
+    Ok(Progress::new(stream, what))
+}
+
+/// What was lost and what is worth a word, once a capture has been read.
+fn told(capture: &Progress<Stream>, mut diagnostics: Vec<Diagnostic>) -> Outcome {
+    let stream = capture.source();
+    diagnostics.splice(0..0, stream.diagnostics());
+    for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
+        complain!("{}: {note}", stream.name);
+    }
+    Outcome::of(&stream.name, &diagnostics)
+}
+
+/// Lost, if either is.
+fn worse(a: Outcome, b: Outcome) -> Outcome {
+    if a == Outcome::Complete { b } else { a }
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    database: Database<'a>,
+    file: &'a str,
+    compression: Vec<&'static str>,
+    capture: &'a info::Capture,
+}
+
+fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
+    let db = database::load(global)?;
+    let mut out = Output::open(global, !args.json);
+    let look = out.look;
+    let mut outcome = Outcome::Complete;
+    for (i, file) in args.files.iter().enumerate() {
+        let mut source = open(file)?;
+        let (capture, diagnostics) = info::read(&mut source, &db, global.max_size);
+        let stream = source.source();
+        let compression: Vec<_> = stream.compression.iter().map(|c| c.name()).collect();
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        let _ = if args.json {
+            let (database, file) = (db.identity().into(), stream.name.as_str());
+            let schema_version = SCHEMA;
+            let summary = Summary {
+                schema: "unwedge.rd",
+                schema_version,
+                database,
+                file,
+                compression,
+                capture: &capture,
+            };
+            serde_json::to_writer(&mut out, &summary).map_err(io::Error::from).and_then(|()| writeln!(out))
+        } else {
+            let gap = if i > 0 { "\n" } else { "" };
+            let packed = match compression.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", compression.join(" of ")),
+            };
+            writeln!(out, "{gap}{}", look.bold(&stream.name))
+                .and_then(|()| writeln!(out, "  {:9} {} bytes{packed}", "size", capture.bytes()))
+                .and_then(|()| capture.text(look, &mut out))
+        };
+        outcome = worse(outcome, told(&source, diagnostics));
+    }
+    if !args.json {
+        let _ = writeln!(out, "\n{}", database::line(db.identity()));
+    }
+    out.finish()?;
+    Ok(outcome)
+}
+
+fn cat(args: &args::RdCat, global: &Global) -> Result<Outcome, Failure> {
+    let mut source = open(&args.file)?;
+    let mut out = Output::open(global, !args.json);
+    let diagnostics = list::list(&mut source, args.json, global.max_size, &mut out);
+    out.finish()?;
+    Ok(told(&source, diagnostics))
+}
+
+/// A cut capture in one file.
+struct Single {
+    packed: Packed,
+    begun: bool,
+}
+
+impl Target for Single {
+    fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
+        let new = !std::mem::replace(&mut self.begun, true);
+        Ok((&mut self.packed, new))
+    }
+}
+
+fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
+    let db = database::load(global)?;
+    let mut source = open(&args.file)?;
+    let packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
+    let choice = Choice {
+        submits: args.submits.clone(),
+        frames: args.frames.clone(),
+        frame_end: args.frame_end.clone(),
+        all_buffers: args.all_buffers,
+    };
+    let mut cutter = Cutter::new(choice, Single { packed, begun: false }, global.max_size);
+    let diagnostics = play(&mut source, &db, global, &mut cutter);
+    let name = source.source().name.clone();
+    let (target, tallies) = cutter.end();
+    let (seen, kept) = tallies.map_err(|e| failed(&name, e))?;
+    let outcome = told(&source, diagnostics);
+    drop(source);
+    if kept.submits == 0 {
+        return Err(Failure::NotFound(format!("{name}: none of its {} submits is chosen", seen.submits)));
+    }
+    target.packed.commit()?;
+    complain!(
+        "{name}: kept {} submits with {} buffers, {} bytes; read {} submits with {} buffers, {} bytes",
+        kept.submits,
+        kept.buffers,
+        kept.bytes,
+        seen.submits,
+        seen.buffers,
+        seen.bytes
+    );
+    Ok(outcome)
+}
+
+fn play<T: Target>(
+    source: &mut Progress<Stream>,
+    db: &unwedge_hw::Db,
+    global: &Global,
+    cutter: &mut Cutter<T>,
+) -> Vec<Diagnostic> {
+    let choice = capture::Choice { compositors: true, ..capture::Choice::default() };
+    let mut diagnostics = Player::new(choice, db, global.max_size).play(source, cutter);
+    diagnostics.extend(cutter.lost());
+    diagnostics
+}
+
+fn failed(name: &str, error: WriteError) -> Failure {
+    match error {
+        WriteError::Io(e) => Failure::Write("the cut capture".to_owned(), e),
+        too_long => Failure::Unusable(format!("{name}: {too_long}")),
+    }
+}
+
+/// A capture in several files, one for so many submits.
+struct Parts<'a> {
+    prefix: PathBuf,
+    packing: Packing,
+    every: u32,
+    input: &'a Path,
+    part: Option<(Packed, u32)>,
+    names: Vec<PathBuf>,
+    failure: Option<Failure>,
+}
+
+impl Parts<'_> {
+    fn begin(&mut self, first: u32) -> Result<(), Failure> {
+        if let Some((done, _)) = self.part.take() {
+            done.commit()?;
+        }
+        let mut name = self.prefix.clone().into_os_string();
+        name.push(format!("_submit{first:05}.rd{}", self.packing.extension()));
+        let path = PathBuf::from(name);
+        let packed = Packed::create(Some(&path), Some(self.packing), &[self.input])?;
+        self.names.push(path);
+        self.part = Some((packed, first));
+        Ok(())
+    }
+}
+
+impl Target for Parts<'_> {
+    fn open(&mut self, first: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
+        let begins = match (&self.part, first) {
+            (None, _) => true,
+            (Some((_, begun)), Some(first)) => first.saturating_sub(*begun) >= self.every,
+            (Some(_), None) => false,
+        };
+        if begins {
+            self.begin(first.unwrap_or(0)).map_err(|failure| {
+                self.failure = Some(failure);
+                io::Error::from(io::ErrorKind::Other)
+            })?;
+        }
+        match &mut self.part {
+            Some((packed, _)) => Ok((packed, begins)),
+            None => Err(io::ErrorKind::Other.into()),
+        }
+    }
+}
+
+fn split(args: &args::RdSplit, global: &Global) -> Result<Outcome, Failure> {
+    let db = database::load(global)?;
+    let mut source = open(&args.file)?;
+    let prefix = args.output.clone().unwrap_or_else(|| stem(&args.file));
+    let parts = Parts {
+        prefix,
+        packing: args.compress,
+        every: args.every,
+        input: &args.file,
+        part: None,
+        names: Vec::new(),
+        failure: None,
+    };
+    let choice = Choice { submits: None, frames: None, frame_end: None, all_buffers: true };
+    let mut cutter = Cutter::new(choice, parts, global.max_size);
+    let diagnostics = play(&mut source, &db, global, &mut cutter);
+    let name = source.source().name.clone();
+    let (mut parts, written) = cutter.end();
+    if let Some(failure) = parts.failure.take() {
+        return Err(failure);
+    }
+    written.map_err(|e| failed(&name, e))?;
+    if let Some((last, _)) = parts.part.take() {
+        last.commit()?;
+    }
+    let outcome = told(&source, diagnostics);
+    drop(source);
+    let mut out = Output::open(global, false);
+    for name in &parts.names {
+        let _ = writeln!(out, "{}", name.display());
+    }
+    out.finish()?;
+    Ok(outcome)
+}
+
+/// What the names of parts begin with: the name of the capture, without what tells its kind.
+fn stem(file: &Path) -> PathBuf {
+    let name = file.file_name().map_or_else(|| "capture".into(), |name| name.to_string_lossy());
+    let name = if name == "-" { "capture".into() } else { name };
+    let bare = [".gz", ".zst", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    PathBuf::from(bare.strip_suffix(".rd").unwrap_or(bare))
+}
+
+fn merge(args: &args::RdMerge, global: &Global) -> Result<Outcome, Failure> {
+    let inputs: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
+    let mut packed = Packed::create(args.to.output.as_deref(), args.to.compress, &inputs)?;
+    let mut outcome = Outcome::Complete;
+    let mut first: Option<(SectionKind, Vec<u8>)> = None;
+    for file in &args.files {
+        let mut source = open(file)?;
+        let mut reader = Reader::new(&mut source).with_limit(global.max_size);
+        let mut writer = Writer::new(&mut packed);
+        let mut identity = None;
+        let mut nameless = false;
+        while let Some(section) = reader.next() {
+            match section.kind {
+                SectionKind::GpuId | SectionKind::ChipId => {
+                    identity.get_or_insert_with(|| (section.kind, section.payload.to_vec()));
+                }
+                SectionKind::CmdStreamAddr => nameless |= identity.is_none(),
+                _ => {}
+            }
+            writer.section(section.kind, section.payload).map_err(|e| failed("merge", e))?;
+        }
+        let mut diagnostics = reader.diagnostics().to_vec();
+        if nameless {
+            let message =
+                "submits before the GPU is named: they are read as of the GPU of the capture before";
+            diagnostics.push(Diagnostic::note(None, message));
+        }
+        match (&first, &identity) {
+            (None, _) => first = identity,
+            (Some(first), Some(other)) if first != other => {
+                let message =
+                    "another GPU than the first capture's, which some tools take for all of the result";
+                diagnostics.push(Diagnostic::note(None, message));
+            }
+            _ => {}
+        }
+        outcome = worse(outcome, told(&source, diagnostics));
+    }
+    packed.commit()?;
+    Ok(outcome)
+}
+
+fn recompress(args: &args::RdRecompress) -> Result<Outcome, Failure> {
+    let mut source = open(&args.file)?;
+    let mut packed = Packed::create(args.output.as_deref(), args.to, &[&args.file])?;
+    let mut piece = vec![0; PIECE];
+    let mut diagnostics = Vec::new();
+    loop {
+        let got = match source.read(&mut piece) {
+            Ok(0) => break,
+            Ok(got) => piece.get(..got).unwrap_or_default(),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => {
+                diagnostics.push(Diagnostic::loss(None, format!("cannot be read any further: {e}")));
+                break;
+            }
+        };
+        packed.write_all(got).map_err(|e| Failure::Write("the result".to_owned(), e))?;
+    }
+    let outcome = told(&source, diagnostics);
+    drop(source);
+    packed.commit()?;
+    Ok(outcome)
+}
