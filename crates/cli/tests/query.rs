@@ -255,18 +255,20 @@ fn broken_captures_end_orderly() {
     }
 }
 
-/// Registers at each draw as the listing shows them: name → digits and text, carried from draw to draw.
-fn listed(capture: &str) -> Vec<(u32, BTreeMap<String, (u64, String)>)> {
+/// Values and their texts by name.
+type Shown = BTreeMap<String, (u64, String)>;
+
+/// Registers at each draw as the listing shows them, carried from draw to draw.
+fn listed(capture: &str) -> Vec<(u32, Shown)> {
     let output = unwedge(&["cffdump", "--show-compositor", "-s", "--unit-test", "--end", "1", capture], b"");
-    let (mut draws, mut now, mut inside) = (Vec::new(), BTreeMap::new(), false);
+    let (mut draws, mut now, mut inside) = (Vec::new(), Shown::new(), false);
     for line in stdout(&output).lines() {
         let bare = line.trim_start_matches('\t');
-        if let Some(number) = bare.strip_prefix("draw[").and_then(|rest| rest.split(']').next()) {
-            if let Ok(number) = number.parse::<u32>() {
-                draws.push((number, now.clone()));
-                inside = true;
-                continue;
-            }
+        let number = bare.strip_prefix("draw[").and_then(|rest| rest.split(']').next());
+        if let Some(number) = number.and_then(|number| number.parse::<u32>().ok()) {
+            draws.push((number, now.clone()));
+            inside = true;
+            continue;
         }
         let Some((digits, rest)) = line.get(3..).and_then(|rest| rest.split_once('\t')) else {
             // What lies behind an address is shown below its register; anything else ends the list.
