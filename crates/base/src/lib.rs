@@ -4,6 +4,7 @@
 //! Never: a vendor's file format, a register name, I/O.
 
 pub mod chip;
+pub mod decimal;
 pub mod diag;
 pub mod dwords;
 pub mod memory;

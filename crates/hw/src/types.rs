@@ -6,6 +6,7 @@
 use crate::db::{Db, Enum};
 use crate::layout::{field, kind, ty};
 use std::io::Write as _;
+use unwedge_base::decimal::push_f64;
 
 /// What the variant-selecting fields of packets have chosen so far (the mode of CP_COND_REG_EXEC decides which fields
 /// follow). Starts empty, where nothing is ruled out; decoding a value updates it. Belongs to one database.
@@ -383,6 +384,11 @@ impl<'d> Type<'d> {
             let _ = out.write_fmt(text);
             out.extend_from_slice(p.reset.as_bytes());
         };
+        let decimal = |out: &mut Vec<u8>, value: f64| {
+            out.extend_from_slice(p.number.as_bytes());
+            push_f64(out, value);
+            out.extend_from_slice(p.reset.as_bytes());
+        };
         match self.kind() {
             _ if depth > MAX_DEPTH => push_hex(out, p.number, value, p),
             kind::BITSET => return self.write_fields(value, selected, p, out, depth),
@@ -396,9 +402,9 @@ impl<'d> Type<'d> {
             kind::INT if self.is_negative(value) => number(out, true, self.magnitude(value)),
             kind::INT => number(out, (value as i64) < 0, (value as i64).unsigned_abs()),
             kind::FIXED if self.is_negative(value) => {
-                text(out, format_args!("-{:.6}", self.magnitude(value) as f64 / self.scale()));
+                decimal(out, -(self.magnitude(value) as f64 / self.scale()));
             }
-            kind::FIXED | kind::UFIXED => text(out, format_args!("{:.6}", value as f64 / self.scale())),
+            kind::FIXED | kind::UFIXED => decimal(out, value as f64 / self.scale()),
             kind::REGID => {
                 let component = char::from(*b"xyzw".get((value & 3) as usize).unwrap_or(&b'?'));
                 text(out, format_args!("r{}.{component}", value >> 2));
@@ -409,11 +415,7 @@ impl<'d> Type<'d> {
                     32 => f32::from_bits(value as u32).into(),
                     _ => half_as_printed(value as u16).into(),
                 };
-                if float.is_nan() {
-                    text(out, format_args!("{}nan", if float.is_sign_negative() { "-" } else { "" }));
-                } else {
-                    text(out, format_args!("{float:.6}"));
-                }
+                decimal(out, float);
             }
             _ => push_hex(out, p.number, value, p),
         }

@@ -177,16 +177,11 @@ impl<'o> Text<'o> {
 
     /// A 32-bit word read as a float, six decimals, at least eight characters.
     pub fn float(&mut self, bits: u32) -> &mut Self {
-        let value = f32::from_bits(bits);
         let start = self.buffer.len();
-        if value.is_nan() {
-            self.str(if value.is_sign_negative() { "-nan" } else { "nan" });
-        } else {
-            // Writing to a vector cannot fail.
-            let _ = write!(self.buffer, "{:.6}", f64::from(value));
+        unwedge_base::decimal::push_f64(&mut self.buffer, f32::from_bits(bits).into());
+        for _ in self.buffer.len() - start..8 {
+            self.buffer.insert(start, b' ');
         }
-        let missing = 8_usize.saturating_sub(self.buffer.len() - start);
-        self.buffer.splice(start..start, std::iter::repeat_n(b' ', missing));
         self
     }
 

@@ -186,8 +186,8 @@ impl Counter {
         self.add(category, 1);
         self.current = Current::default();
         if let Some(decoded) = decode(word, gpu_id) {
-            if let (Some(from), Some(to)) = (decoded.field("SRC_TYPE"), decoded.field("DST_TYPE"))
-                && decoded.name().starts_with("mov-")
+            if decoded.name().starts_with("mov-")
+                && let (Some(from), Some(to)) = (decoded.field("SRC_TYPE"), decoded.field("DST_TYPE"))
             {
                 let count = if from == to { &mut self.stats.movs } else { &mut self.stats.covs };
                 *count = count.saturating_add(1);
