@@ -251,6 +251,6 @@ fn unit_dwords(ty: StateType, generation: Generation) -> u32 {
         StateType::Ssbo0 if generation >= A6xx => 16,
         StateType::Ssbo0 => 4,
         StateType::Ssbo1 | StateType::Ssbo2 | StateType::Ubo | StateType::Unknown2 => 2,
-        StateType::MipAddr | StateType::Unknown => 1,
+        StateType::Unknown => 1,
     }
 }
