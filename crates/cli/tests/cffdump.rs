@@ -199,6 +199,9 @@ fn a_cut_capture_says_what_is_lost() {
     }
 }
 
+/// A way to compress.
+type Pack<'p> = &'p dyn Fn(&[u8]) -> Vec<u8>;
+
 #[test]
 fn compression_is_undone_on_the_way() {
     // Blocks of compressed data are up to 128 KiB: noise makes several of them.
@@ -219,7 +222,7 @@ fn compression_is_undone_on_the_way() {
         packer.write_all(bytes).unwrap();
         packer.finish().unwrap()
     };
-    let packers: [&dyn Fn(&[u8]) -> Vec<u8>; 3] = [&gzip, &zstd, &xz];
+    let packers: [Pack<'_>; 3] = [&gzip, &zstd, &xz];
     let (head, tail) = whole.split_at(whole.len() / 3);
     for pack in packers {
         assert_eq!(shown(&[], &pack(&whole)), expected);
