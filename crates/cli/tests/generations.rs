@@ -154,3 +154,14 @@ fn a_draw_is_chosen_with_all_it_loads() {
     let second = listed(&["-D1"], capture());
     assert!(!second.contains("group_id") && !second.contains("NUM_INDICES"), "{second}");
 }
+
+#[test]
+fn markers_written_by_a_bunch_are_shown_before_they_count() {
+    let reg = 0xb7c;
+    let stream = Stream::new(A5xx)
+        .op("CP_CONTEXT_REG_BUNCH", &[reg, 7, reg + 1, 8, reg, 9])
+        .set("CP_SCRATCH[4].REG", 10);
+    let listing = listed(&[], Capture::new(530).submit(0x1000, &stream));
+    let shown: Vec<&str> = listing.lines().map(str::trim).filter(|line| line.starts_with(':')).collect();
+    assert_eq!(shown, [":0,0,0,0", ":7,0,0,0", ":7,8,0,0", ":10,8,0,0"], "{listing}");
+}

@@ -168,11 +168,21 @@ struct Open {
     pair: Pair,
     /// Whether the current packet is shown has been settled: by the groups it loads, which come before it.
     settled: bool,
+    /// The scratch registers as they were before what the packet writes now, for packets that show them so.
+    scratch: Option<[u32; 4]>,
 }
 
 impl Open {
     fn at(level: usize) -> Open {
-        Open { level, op: Op::None, plain: true, iova: None, pair: Pair::default(), settled: false }
+        Open {
+            level,
+            op: Op::None,
+            plain: true,
+            iova: None,
+            pair: Pair::default(),
+            settled: false,
+            scratch: None,
+        }
     }
 }
 
@@ -457,6 +467,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     fn packet(&mut self, state: &State, packet: &Packet<'_>) {
         let level = self.level();
         let plain = !matches!(packet.header, Header::Operation { .. });
+        let scratch = self.scratch_before(state, packet.op);
         if let Some(open) = self.streams.last_mut() {
             *open = Open {
                 level,
@@ -465,6 +476,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
                 iova: packet.place.iova,
                 pair: Pair::default(),
                 settled: true,
+                scratch,
             };
         }
         match packet.header {

@@ -1,6 +1,6 @@
 //! Register values: joining the halves of 64-bit registers, their text, and what some registers point at.
 
-use super::{CffText, Shader, Text, disassemble, names};
+use super::{CffText, Open, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
 use unwedge_hw::{Gpu, Palette, Reg, Registers, Space, Variants};
 use unwedge_pm4::{Op, Stage, State};
@@ -302,6 +302,11 @@ const STAGES: [(&str, Stage); 6] = [
     ("CS", Stage::Compute),
 ];
 
+/// The scratch registers that drivers keep their markers in; `first` of all eight.
+fn scratch(state: &State, first: u32) -> [u32; 4] {
+    [4, 5, 6, 7].map(|i| state.regs.raw(first.wrapping_add(i)))
+}
+
 impl CffText<'_, '_, '_> {
     /// A register write of the current packet.
     pub(super) fn write(&mut self, state: &State, reg: u32, value: u32) {
@@ -326,6 +331,12 @@ impl CffText<'_, '_, '_> {
         let pair = open.pair;
         let whole = matches!(op, Op::ContextRegBunch | Op::ContextRegBunch2 | Op::NonContextRegBunch);
         self.register(state, pair, level, (!self.options.summary || whole) && !self.quiet, false);
+        if let Some(first) = self.known.special.scratch
+            && let Some(Open { scratch: Some(before), .. }) = self.streams.last_mut()
+            && let Some(kept) = before.get_mut(reg.wrapping_sub(first).wrapping_sub(4) as usize)
+        {
+            *kept = value;
+        }
     }
 
     /// The line of a complete register value.
@@ -374,14 +385,28 @@ impl CffText<'_, '_, '_> {
         }
     }
 
+    /// The scratch registers before a packet whose writes the tools show before they take them in.
+    pub(super) fn scratch_before(&self, state: &State, op: Op) -> Option<[u32; 4]> {
+        let late = matches!(
+            op,
+            Op::RegWrite
+                | Op::WideRegWrite
+                | Op::ContextRegBunch
+                | Op::ContextRegBunch2
+                | Op::NonContextRegBunch
+        );
+        self.known.special.scratch.filter(|_| late).map(|first| scratch(state, first))
+    }
+
     fn scratch(&mut self, state: &State, level: usize) {
         let Some(first) = self.known.special.scratch else { return };
+        let before = self.streams.last().and_then(|open| open.scratch);
         self.text.level(level).byte(b':');
-        for i in 4..8 {
-            if i > 4 {
+        for (i, value) in before.unwrap_or_else(|| scratch(state, first)).into_iter().enumerate() {
+            if i > 0 {
                 self.text.byte(b',');
             }
-            self.text.dec(u64::from(state.regs.raw(first.wrapping_add(i))));
+            self.text.dec(u64::from(value));
         }
         self.text.end();
     }
