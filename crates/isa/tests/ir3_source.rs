@@ -140,6 +140,8 @@ fn errors_stand_where_the_text_stops_to_fit() {
         ("ldg.f32 r0.x, g[r0.x+5000], 1", 22, "a number from -4096 to 4095"),
         ("mad.f32 r0.x, r0.x, c0.x, r1.x", 21, "`r`"),
         ("add.f hr0.x, r0.x, hr1.x", 21, "expected"),
+        // Only the instructions of category 0 repeat so often.
+        ("(rpt4)add.f r0.x, r1.x, r2.x", 2, "expected"),
         ("(ss", 1, "an instruction"),
         ("raw 0xg", 5, "a number of 64 bits"),
     ] {

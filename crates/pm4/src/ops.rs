@@ -105,7 +105,8 @@ impl<'w> Walker<'w> {
             Op::ThreadControl if self.has(cx, 1, sink) => self.thread_control(cx.arg(0)),
             Op::SetBin if self.has(cx, 3, sink) => {
                 let (low, high) = (cx.arg(1), cx.arg(2));
-                self.state.bin = Bin { x1: low & 0xffff, y1: low >> 16, x2: high & 0xffff, y2: high >> 16 };
+                let (x1, y1) = (low & 0xffff, low >> 16);
+                self.state.bin = Some(Bin { x1, y1, x2: high & 0xffff, y2: high >> 16 });
             }
             Op::RegTest if self.has(cx, 1, sink) => self.reg_test(cx),
             Op::DrawPredEnableGlobal | Op::DrawPredEnableLocal if self.has(cx, 1, sink) => {

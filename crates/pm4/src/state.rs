@@ -3,6 +3,8 @@
 //! Never: reading packets. What no packet wrote is unknown, not zero.
 
 use crate::GroupState;
+use unwedge_base::Generation;
+use unwedge_hw::Gpu;
 
 /// Registers per page.
 const PAGE: usize = 256;
@@ -172,6 +174,32 @@ pub struct Bin {
     pub y2: u32,
 }
 
+/// Where the bin drawn is told: by the window scissor from a5xx on, by CP_SET_BIN before.
+#[derive(Clone, Copy, Debug)]
+pub struct BinPlace {
+    /// Its corners' registers.
+    scissor: Option<[u32; 2]>,
+}
+
+impl BinPlace {
+    /// Of a GPU.
+    pub fn new(gpu: Gpu<'_>) -> BinPlace {
+        let corner = |name| gpu.reg_offset(name);
+        let scissor = [corner("GRAS_SC_WINDOW_SCISSOR_TL"), corner("GRAS_SC_WINDOW_SCISSOR_BR")];
+        let [Some(first), Some(last)] = scissor else { return BinPlace { scissor: None } };
+        BinPlace { scissor: (gpu.generation() >= Generation::A5xx).then_some([first, last]) }
+    }
+
+    /// The bin, if anything has said which.
+    pub fn bin(self, state: &State) -> Option<Bin> {
+        let Some(corners) = self.scissor else { return state.bin };
+        let regs = state.current_regs();
+        let [first, last] = corners.map(|reg| regs.get(reg));
+        let (first, last) = (first?, last?);
+        Some(Bin { x1: first & 0xffff, y1: first >> 16, x2: last & 0xffff, y2: last >> 16 })
+    }
+}
+
 /// A command thread of a7xx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -249,8 +277,8 @@ pub struct State {
     pub(crate) predicates: [Option<bool>; 32],
     /// The CP's scratch memory that CP_SCRATCH_WRITE and its relatives use.
     pub(crate) scratch: [Option<u32>; 8],
-    /// The bin set by CP_SET_BIN.
-    pub bin: Bin,
+    /// The bin set by CP_SET_BIN, once one has been.
+    pub bin: Option<Bin>,
     /// Draws, dispatches, blits and working events so far.
     pub draws: u32,
     /// Current IB level.

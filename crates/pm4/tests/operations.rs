@@ -290,5 +290,5 @@ fn bindless_state_lies_behind_a_base_register() {
 fn the_bin_of_a2xx() {
     let ring = cs(Generation::A2xx).op("SET_BIN", &[0, 32 << 16 | 16, 63 << 16 | 47]);
     let (_, state) = walk(&ring, &Memory::default(), Options::default());
-    assert_eq!(state.bin, Bin { x1: 16, y1: 32, x2: 47, y2: 63 });
+    assert_eq!(state.bin, Some(Bin { x1: 16, y1: 32, x2: 47, y2: 63 }));
 }

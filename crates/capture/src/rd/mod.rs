@@ -199,15 +199,27 @@ const FILLER: [u8; HEADER] = [0xff; HEADER];
 /// A payload is never that long: readers take its length for a negative number.
 const MAX_PAYLOAD: u32 = i32::MAX as u32;
 
-/// The bytes look like a capture: they begin with a section of a known type and a possible length.
+/// The bytes look like a capture: they begin with a section of a known type and a possible
+/// length, or with few of unknown types before it.
 pub fn sniff(bytes: &[u8]) -> bool {
+    sniff_within(bytes, BEFORE_KNOWN)
+}
+
+/// Sections of unknown types that may stand in front of one that tells a capture.
+const BEFORE_KNOWN: u32 = 4;
+
+fn sniff_within(bytes: &[u8], before_known: u32) -> bool {
     let mut rest = bytes;
     while let Some(after) = rest.strip_prefix(&FILLER) {
         rest = after;
     }
     let Some((kind, size)) = header(rest) else { return false };
     let (low, high) = match SectionKind::from_number(kind) {
-        SectionKind::None | SectionKind::Unknown(_) => return false,
+        // One that is not known tells nothing; what follows may.
+        SectionKind::None | SectionKind::Unknown(_) => {
+            let after = rest.get(HEADER..).and_then(|body| body.get(size as usize..));
+            return before_known > 0 && after.is_some_and(|after| sniff_within(after, before_known - 1));
+        }
         SectionKind::GpuId => (4, 4),
         SectionKind::ChipId => (4, 8),
         SectionKind::GpuAddr | SectionKind::CmdStreamAddr => (8, 16),
@@ -277,6 +289,13 @@ mod tests {
         }
         assert_eq!(SectionKind::from_number(17), SectionKind::WrBuffer);
         assert_eq!(SectionKind::from_number(12), SectionKind::BufferContents);
+    }
+
+    #[test]
+    fn a_section_of_an_unknown_type_may_come_first() {
+        let unknown = [&77_u32.to_le_bytes()[..], &5_u32.to_le_bytes(), b"hello"].concat();
+        assert!(sniff(&[&unknown[..], &unknown, &capture()].concat()));
+        assert!(!sniff(&unknown) && !sniff(&unknown.repeat(9)));
     }
 
     #[test]

@@ -27,7 +27,7 @@ const RAW: usize = 8;
 
 /// The window as JSON lines.
 pub fn json(case: &Case<'_>, stop: &Stop, lines: &mut Lines<'_>) {
-    let mut inner = JsonSink { gpu: case.gpu, lines, spent: false };
+    let mut inner = JsonSink::new(case.gpu, lines);
     show(case, stop, &mut inner);
 }
 

@@ -206,7 +206,7 @@ impl<'d> Consumer<'d> for Events<'_> {
         });
         // What is not there is told by the player.
         if let Ok(mut walk) = submission.open() {
-            let mut sink = JsonSink { gpu: walk.gpu, lines: &mut self.lines, spent: false };
+            let mut sink = JsonSink::new(walk.gpu, &mut self.lines);
             walk.run(&mut sink);
             if sink.spent && self.lost.is_empty() {
                 let message = TroubleKind::BudgetSpent;

@@ -10,7 +10,7 @@ use unwedge_capture::devcore::Ring;
 use unwedge_hw::{Gpu, Variants};
 use unwedge_pm4::header::Header;
 use unwedge_pm4::{
-    Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
+    BinPlace, Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
     TroubleKind, Walker, mode,
 };
 use unwedge_postmortem::Case;
@@ -35,7 +35,7 @@ pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
             dwords: stretch.dwords.len(),
         });
         let mut walker = Walker::new(gpu, &case.memory, Options { budget, ..Options::default() });
-        let mut sink = JsonSink { gpu, lines, spent: false };
+        let mut sink = JsonSink::new(gpu, lines);
         walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut sink);
         budget = walker.left();
         if sink.spent {
@@ -108,7 +108,8 @@ struct RingStart {
 /// Prints events.
 pub struct JsonSink<'s, 'o> {
     /// Names packets and registers.
-    pub gpu: Gpu<'s>,
+    gpu: Gpu<'s>,
+    bins: BinPlace,
     /// Where they go.
     pub lines: &'s mut Lines<'o>,
     /// The walk was given up.
@@ -251,7 +252,8 @@ struct DrawLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<Named<'a>>,
     modes: Vec<&'static str>,
-    bin: [u32; 4],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bin: Option<[u32; 4]>,
     registers: Vec<StateRegister<'a>>,
 }
 
@@ -331,7 +333,12 @@ pub fn trouble_text(kind: TroubleKind) -> Cow<'static, str> {
     }
 }
 
-impl JsonSink<'_, '_> {
+impl<'s, 'o> JsonSink<'s, 'o> {
+    /// Nothing printed yet.
+    pub fn new(gpu: Gpu<'s>, lines: &'s mut Lines<'o>) -> JsonSink<'s, 'o> {
+        JsonSink { gpu, bins: BinPlace::new(gpu), lines, spent: false }
+    }
+
     fn packet(&mut self, p: &Packet<'_>) {
         let gpu = self.gpu;
         let (kind, opcode, register, count) = match p.header {
@@ -416,7 +423,7 @@ impl JsonSink<'_, '_> {
             indirect: d.indirect.map(Hex::wide),
             event: d.event.map(|e| Named::new(gpu, "vgt_event_type", e)),
             modes: modes(state.modes()),
-            bin: [state.bin.x1, state.bin.y1, state.bin.x2, state.bin.y2],
+            bin: self.bins.bin(state).map(|bin| [bin.x1, bin.y1, bin.x2, bin.y2]),
             registers: regs
                 .iter_rewritten()
                 // A draw that does not end the span of writes leaves them to the one that does.

@@ -1,6 +1,6 @@
 //! `unwedge ir2`.
 
-use super::{code_in_dump, deliver, source};
+use super::{code_at, deliver, source};
 use crate::args::{Global, Ir2Command, Ir2Disasm, StageArg};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -44,10 +44,10 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     let mut foreign = false;
     let words = match args.shader_at {
         Some(at) => {
-            let (code, generation) = code_in_dump(&args.file, at, 4, global)?;
+            let (code, generation) = code_at(&args.file, at, 4, global)?;
             foreign = generation != Generation::A2xx;
             if foreign {
-                complain!("{}: the dump is of {generation}, ir2 is of a2xx", args.file.display());
+                complain!("{}: that is of {generation}, ir2 is of a2xx", args.file.display());
             }
             code
         }

@@ -1,6 +1,6 @@
 //! `unwedge ir3`.
 
-use super::{batch, code_in_dump, deliver, source};
+use super::{batch, code_at, deliver, source};
 use crate::args::{Global, Ir3Asm, Ir3Command, Ir3Disasm, Ir3Stats};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -87,7 +87,7 @@ impl Code {
             let gpu_id = gpu.ok_or_else(no_generation)?;
             return Ok(Code { bytes: Input::open(file, global.max_size)?.bytes, gpu_id });
         };
-        let (code, generation) = code_in_dump(file, at, 8, global)?;
+        let (code, generation) = code_at(file, at, 8, global)?;
         let gpu_id = gpu.unwrap_or(100 * generation.number());
         let bytes = code.iter().flat_map(|dword| dword.to_le_bytes()).collect();
         let mut code = Code { bytes, gpu_id };

@@ -6,14 +6,16 @@ pub mod ir2;
 pub mod ir3;
 
 use crate::args::Global;
+use crate::capture::{self, Opened};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::open_devcore;
 use crate::output::Output;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use unwedge_base::Generation;
+use unwedge_base::{Generation, Memory};
 use unwedge_capture::devcore::Devcore;
+use unwedge_capture::rd::{Live, Reader, Step};
+use unwedge_hw::Db;
 
 /// Bytes shown of a line, from where it is no text.
 const LONGEST_SHOWN: usize = 80;
@@ -57,31 +59,66 @@ fn not_text(name: &str, bytes: &[u8], at: usize) -> String {
     )
 }
 
-/// The code at an address of a dump, up to the end of its buffer, and the generation of the GPU. `unit`: what the address
-/// is a multiple of, in bytes, and what has to be there at least.
-fn code_in_dump(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
+/// The code at an address of a dump or a capture, up to the end of its buffer, and the generation of the GPU. Of a capture
+/// it is what the first submit has there that has anything. `unit`: what the address is a multiple of, in bytes, and what
+/// has to be there at least.
+fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>, Generation), Failure> {
     if !at.is_multiple_of(unit) {
         return Err(Failure::Usage(format!(
             "no shader starts at {at:#x}: that is no multiple of {unit} bytes"
         )));
     }
-    let input = open_devcore(file, global)?;
-    let dump = Devcore::read(&input.bytes)
-        .map_err(|_| Failure::wrong_kind(&input, crate::kind::Kind::sniff(&input.bytes)))?;
-    let generation = crate::database::generation(&dump).ok_or_else(|| {
-        Failure::NotFound(format!("{}: the dump does not tell which GPU it is of", input.name))
+    match capture::open_any(file, global.max_size)? {
+        Opened::Dump(input) => {
+            let dump = Devcore::read(&input.bytes)
+                .map_err(|_| Failure::wrong_kind(&input, crate::kind::Kind::sniff(&input.bytes)))?;
+            let generation = crate::database::generation(&dump);
+            found(&input.name, "dump", held(&dump.memory(), at, unit), generation, at)
+        }
+        Opened::Capture(mut stream) => {
+            let mut reader = Reader::new(&mut stream).with_limit(global.max_size);
+            let mut live = Live::new().with_limit(global.max_size);
+            let mut code = None;
+            while let Some(section) = reader.next() {
+                if matches!(live.take(&section), Step::Submit(_)) {
+                    code = held(live.memory(), at, unit);
+                }
+                if code.is_some() {
+                    break;
+                }
+            }
+            let (gpu_id, chip_id) = (live.gpu_id().unwrap_or(0), live.chip_id().unwrap_or_default());
+            let generation = unwedge_postmortem::generation(&Db::builtin(), gpu_id, chip_id);
+            found(&stream.name, "capture", code, generation, at)
+        }
+    }
+}
+
+/// The code, or why there is none.
+fn found(
+    name: &str,
+    kind: &str,
+    code: Option<Vec<u32>>,
+    generation: Option<Generation>,
+    at: u64,
+) -> Result<(Vec<u32>, Generation), Failure> {
+    let generation = generation
+        .ok_or_else(|| Failure::NotFound(format!("{name}: the {kind} does not tell which GPU it is of")))?;
+    let code = code.ok_or_else(|| {
+        Failure::NotFound(format!("{name}: the {kind} does not hold the memory at {at:#x}"))
     })?;
-    let memory = dump.memory();
-    let held = memory.dwords(at).filter(|code| 4 * code.len() as u64 >= unit);
-    let code = held.ok_or_else(|| {
-        Failure::NotFound(format!("{}: the dump does not hold the memory at {at:#x}", input.name))
-    })?;
+    Ok((code, generation))
+}
+
+/// The words at an address, up to the end of its buffer, if there is at least one instruction.
+fn held(memory: &Memory, at: u64, unit: u64) -> Option<Vec<u32>> {
+    let code = memory.dwords(at).filter(|code| 4 * code.len() as u64 >= unit)?;
     // Zeros at the buffer's end are not stored: those of the last instruction belong to it.
     let mut words = code.stored().to_vec();
     while words.is_empty() || !(4 * words.len() as u64).is_multiple_of(unit) && words.len() < code.len() {
         words.push(0);
     }
-    Ok((words, generation))
+    Some(words)
 }
 
 /// Appends the answer to a line, or says why there is none.

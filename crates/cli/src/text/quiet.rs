@@ -222,7 +222,10 @@ impl<'t, 'd> CffText<'t, '_, 'd> {
                 let half = |reg: u32| [regs.raw(reg) & 0xffff, regs.raw(reg) >> 16];
                 [half(first), half(last)]
             }
-            None => [[state.bin.x1, state.bin.y1], [state.bin.x2, state.bin.y2]],
+            None => {
+                let bin = state.bin.unwrap_or_default();
+                [[bin.x1, bin.y1], [bin.x2, bin.y2]]
+            }
         };
         let mut lines = 0;
         for &reg in query.registers.iter().filter(|&&reg| regs.get(reg).is_some()) {

@@ -9,6 +9,7 @@ mod pass;
 pub use expr::{Condition, Expr, ExprError, Mistake, Truth};
 pub use pass::{Pass, PassTracker};
 
+use crate::BinPlace;
 use crate::{
     Bin, Draw, Event, Exec, Flow, LoadState, Once, Op, Registers, Sink, State, StreamKind, TroubleKind,
 };
@@ -26,8 +27,8 @@ pub struct Scene<'s> {
     pub submit: u32,
     /// The pass of rendering, if it is known.
     pub pass: Option<Pass>,
-    /// The bin.
-    pub bin: Bin,
+    /// The bin, if anything has said which.
+    pub bin: Option<Bin>,
 }
 
 /// What a walk could not follow.
@@ -71,6 +72,7 @@ pub struct Draws<'d, V> {
     linear: bool,
     once: Option<Once>,
     pass: PassTracker<'d>,
+    bins: BinPlace,
     /// Who receives them.
     pub visitor: V,
 }
@@ -80,12 +82,21 @@ impl<'d, V: Visitor> Draws<'d, V> {
     /// mode.
     pub fn new(gpu: Gpu<'d>, linear: bool, once: bool, visitor: V) -> Draws<'d, V> {
         let once = once.then(Once::default);
-        Draws { submit: 0, lost: Lost::default(), linear, once, pass: PassTracker::new(gpu), visitor }
+        Draws {
+            submit: 0,
+            lost: Lost::default(),
+            linear,
+            once,
+            pass: PassTracker::new(gpu),
+            bins: BinPlace::new(gpu),
+            visitor,
+        }
     }
 
     /// The submits that follow are of another GPU, or the state starts anew.
     pub fn restart(&mut self, gpu: Gpu<'d>) {
         self.pass = PassTracker::new(gpu);
+        self.bins = BinPlace::new(gpu);
     }
 
     /// Other buffers may now lie where those were that have been walked.
@@ -109,7 +120,7 @@ impl<V: Visitor> Sink for Draws<'_, V> {
             Event::Draw(draw) if draw.count != Some(0) => {
                 let regs = state.current_regs();
                 let pass = self.pass.now(regs);
-                let scene = Scene { regs, draw, submit: self.submit, pass, bin: state.bin };
+                let scene = Scene { regs, draw, submit: self.submit, pass, bin: self.bins.bin(state) };
                 self.visitor.draw(&scene);
             }
             Event::LoadState(load) => self.visitor.load(load),

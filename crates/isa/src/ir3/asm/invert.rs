@@ -18,7 +18,8 @@ pub(super) struct Inversion {
     gpu_id: u32,
     pub grammar: Grammar,
     codes: HashMap<u32, ExprId>,
-    enums: HashMap<u32, EnumId>,
+    /// By enum, and how many of its values the field holds.
+    enums: HashMap<(u32, usize), EnumId>,
 }
 
 /// Conditions that a rule is under.
@@ -272,7 +273,7 @@ impl Inversion {
             Type::Offset => Some(Op::Offset { target, signed: true, required: false }),
             Type::Uoffset => Some(Op::Offset { target, signed: false, required: false }),
             Type::Branch { .. } | Type::AbsBranch { .. } => Some(Op::Branch(window)),
-            Type::Enum(of) => Some(Op::Enum { of: self.texts(of), target }),
+            Type::Enum(of) => Some(Op::Enum { of: self.texts(of, target.width()), target }),
             Type::Custom => None,
             Type::Bitset { root, scopes } => {
                 let leaves = self.table.roots[root as usize].leaves;
@@ -355,18 +356,22 @@ impl Inversion {
         id
     }
 
-    fn texts(&mut self, of: u32) -> EnumId {
-        if let Some(&known) = self.enums.get(&of) {
-            return known;
-        }
+    /// The texts of an enum's values that a field of `width` bits holds.
+    fn texts(&mut self, of: u32, width: u8) -> EnumId {
         let row = self.table.enums[of as usize];
         let values = &self.table.values[row.values.at as usize..(row.values.at + row.values.len) as usize];
+        let most = Window { low: 0, width }.ones();
+        let values = values.iter().filter(|value| value.value <= most);
+        let key = (of, values.clone().count());
+        if let Some(&known) = self.enums.get(&key) {
+            return known;
+        }
         let mut texts: Vec<(Box<[u8]>, u64)> =
-            values.iter().map(|value| (self.text(value.text).as_bytes().into(), value.value)).collect();
+            values.map(|value| (self.text(value.text).as_bytes().into(), value.value)).collect();
         texts.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
         let id = EnumId(self.grammar.enums.len() as u32);
         self.grammar.enums.push(Texts { texts });
-        self.enums.insert(of, id);
+        self.enums.insert(key, id);
         id
     }
 

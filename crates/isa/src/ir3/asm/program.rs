@@ -8,6 +8,7 @@ use super::fast::{self, Line as Padded};
 use super::grammar::{Grammar, Window, sign_extend};
 use super::matcher::{Matcher, Trace, is_word};
 use super::number;
+use super::recent::{Key, Recent};
 use super::solve::{self, Memory};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -35,6 +36,7 @@ pub struct Program {
 /// An assembler for one GPU. It learns instructions as they come: use one for many lines.
 pub struct Assembler {
     book: Book,
+    recent: Recent,
     reading: Reading,
     generation: u32,
 }
@@ -66,7 +68,7 @@ impl Assembler {
     /// An assembler for a GPU: 630, 730.
     pub fn new(gpu_id: u32) -> Assembler {
         let reading = Reading { line: Padded::new(), facts: Facts::new(), memory: Memory::new() };
-        Assembler { book: Book::new(gpu_id), reading, generation: gpu_id / 100 }
+        Assembler { book: Book::new(gpu_id), recent: Recent::new(), reading, generation: gpu_id / 100 }
     }
 
     /// The word of one instruction or `raw` line. Labels and directives are not part of it.
@@ -177,6 +179,10 @@ impl Assembler {
     fn encode(&mut self, statement: &str) -> Result<Encoded, (usize, Problem)> {
         let statement = statement.trim_end();
         let text = statement.as_bytes();
+        let key = Key::of(text);
+        if let Some(word) = key.as_ref().and_then(|key| self.recent.find(key)) {
+            return Ok(Encoded { word, label: None });
+        }
         let at = name_start(text);
         let name = name_at(text, at);
         if name == b"raw" {
@@ -194,6 +200,9 @@ impl Assembler {
         while let Some((grammar, forms, length)) = self.book.nth(name, nth) {
             let quick = if fits { self.reading.quick(grammar, forms, at..at + length) } else { None };
             if let Some(encoded) = quick.or_else(|| self.reading.thorough(grammar, forms, text, None)) {
+                if let (Some(key), None) = (&key, encoded.label) {
+                    self.recent.keep(key, encoded.word);
+                }
                 return Ok(encoded);
             }
             nth += 1;

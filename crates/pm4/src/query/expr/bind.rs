@@ -129,10 +129,10 @@ impl Attribute {
             Attribute::Event => draw.event,
             Attribute::Submit => Some(scene.submit),
             Attribute::Pass => scene.pass.map(|pass| pass as u32),
-            Attribute::Left => Some(scene.bin.x1),
-            Attribute::Top => Some(scene.bin.y1),
-            Attribute::Right => Some(scene.bin.x2),
-            Attribute::Bottom => Some(scene.bin.y2),
+            Attribute::Left => scene.bin.map(|bin| bin.x1),
+            Attribute::Top => scene.bin.map(|bin| bin.y1),
+            Attribute::Right => scene.bin.map(|bin| bin.x2),
+            Attribute::Bottom => scene.bin.map(|bin| bin.y2),
         };
         known.map_or(Value::Unknown, |n| Value::Int(n.into()))
     }
