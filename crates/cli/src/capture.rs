@@ -33,7 +33,11 @@ const WALK_ALL: u64 = 1 << 24;
 
 /// Opens a file, or standard input for `-`, that must be a capture.
 pub fn open(file: &Path) -> Result<Stream, Failure> {
-    let mut stream = Stream::open(file)?;
+    check(Stream::open(file)?)
+}
+
+/// The same stream, which must be a capture.
+pub fn check(mut stream: Stream) -> Result<Stream, Failure> {
     if is_capture(&mut stream)? {
         return Ok(stream);
     }
