@@ -9,6 +9,7 @@ mod table;
 use std::error::Error;
 use std::path::Path;
 use std::{env, fs};
+use table::program::OwnedPrograms;
 use table::{OwnedTable, text};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -16,15 +17,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=src/table");
     println!("cargo::rerun-if-changed=build_support");
-    for (folder, name) in [("adreno", "ir3"), ("adreno", "afuc")] {
+    for (folder, name, programs) in [("adreno", "ir3", true), ("adreno", "afuc", false)] {
         let path = data.join(folder).join("isa").join(format!("{name}.isa"));
         println!("cargo::rerun-if-changed={}", path.display());
         let shown = path.display();
         let source = fs::read_to_string(&path).map_err(|e| format!("{shown}: {e}"))?;
         let isa = text::read(&source).map_err(|e| format!("{shown}: {e}"))?;
         let table = OwnedTable::new(&isa).map_err(|e| format!("{shown}: {e}"))?;
-        let source = emit::emit(&name.to_uppercase(), &table);
-        fs::write(Path::new(&out).join(format!("{name}.rs")), source)?;
+        let out = Path::new(&out);
+        fs::write(out.join(format!("{name}.rs")), emit::emit(&name.to_uppercase(), &table))?;
+        if programs {
+            let table = table.table();
+            let root = table.root("instruction").ok_or("no instructions")?;
+            let programs = OwnedPrograms::new(&table, root).ok_or("instructions of more than 64 bits")?;
+            let texts = format!("{name}.texts");
+            fs::write(
+                out.join(format!("{name}_programs.rs")),
+                emit::programs("PROGRAMS", &texts, &programs),
+            )?;
+            fs::write(out.join(texts), programs.texts.concat())?;
+        }
     }
     Ok(())
 }

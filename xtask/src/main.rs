@@ -3,6 +3,7 @@
 mod bench_dump;
 mod import;
 mod import_isaspec;
+mod ir3_code;
 mod mutate;
 
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ const USAGE: &str = "\
 usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-isaspec DIR
        cargo xtask bench-dump FILE [--binary PATH]
+       cargo xtask ir3-code GPU COUNT [--like FILE]
        cargo xtask mutate [N] [--seed S] [--only dumps|captures] [FILE…]";
 
 fn main() -> ExitCode {
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
         Some("import-rnndb") => import::run(rest).map_err(|e| e.to_string()),
         Some("import-isaspec") => import_isaspec::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
+        Some("ir3-code") => ir3_code::run(rest),
         Some("mutate") => mutate::run(rest),
         _ => Err(USAGE.to_owned()),
     };

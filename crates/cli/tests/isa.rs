@@ -182,6 +182,16 @@ fn explain_shows_the_firmware_at_the_pc() {
 }
 
 #[test]
+fn a_source_that_is_no_text_is_told_of_by_place() {
+    let source = file("noise.asm", b"nop\n\tadd.f r0.x, \xff r1\nend\n");
+    let output = unwedge(&["ir3", "asm", "--gen", "630", &source], b"");
+    assert_eq!(output.status.code(), Some(1));
+    let message = text(output.stderr);
+    assert!(message.contains(":2:14: expected text in UTF-8"), "{message}");
+    assert!(message.contains("\n  \tadd.f r0.x, \u{fffd} r1\n  \t            ^"), "{message}");
+}
+
+#[test]
 fn a_shader_of_a_dump() {
     let words: Vec<u32> =
         [0, 0x0300_0000_0000_0000u64].iter().flat_map(|w| [*w as u32, (*w >> 32) as u32]).collect();
@@ -190,6 +200,9 @@ fn a_shader_of_a_dump() {
     assert!(listing.starts_with("nop\nend\n"), "{listing}");
     let zeros = unwedge(&["ir3", "disasm", &dump, "--shader-at", "0x100800"], b"");
     assert_eq!((zeros.status.code(), text(zeros.stdout).as_str()), (Some(0), "nop\n"));
+    // Another instruction set's listing of it is not what the shader says.
+    let foreign = unwedge(&["ir2", "disasm", &dump, "--shader-at", "0x100000"], b"");
+    assert_eq!(foreign.status.code(), Some(3), "{}", text(foreign.stderr));
     for (nowhere, status) in [("0x900000", 1), ("0x101000", 1), ("0x100004", 2), ("0x100002", 2)] {
         for command in ["disasm", "stats"] {
             let output = unwedge(&["ir3", command, &dump, "--shader-at", nowhere], b"");

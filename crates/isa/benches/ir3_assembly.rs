@@ -1,7 +1,10 @@
-//! Speed of the ir3 assembler, in instructions, over a shader like those compilers make.
+//! Speed of the ir3 assembler, in instructions: over a shader like those compilers make, and over distinct lines.
 
 use divan::counter::ItemsCount;
-use unwedge_isa::ir3::asm::Assembler;
+use std::collections::BTreeSet;
+use unwedge_isa::ir3::{self, asm::Assembler};
+use unwedge_isa::table::generate;
+use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
 
 fn main() {
     divan::main();
@@ -44,12 +47,12 @@ fn assemble(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-/// The same with other registers in every copy: of lines with operands few come again soon.
-#[divan::bench]
-fn assemble_varied(bencher: divan::Bencher<'_, '_>) {
-    let source = varied();
+/// Distinct lines: words of the table with random fields, of the categories 1 to 4 or of all, as they are printed.
+#[divan::bench(args = [(330, false), (630, false), (730, false), (330, true), (630, true), (730, true)])]
+fn distinct(bencher: divan::Bencher<'_, '_>, (gpu_id, all): (u32, bool)) {
+    let source = printed(gpu_id, all);
     let count = source.lines().count();
-    let mut assembler = Assembler::new(630);
+    let mut assembler = Assembler::new(gpu_id);
     bencher.counter(ItemsCount::new(count)).bench_local(|| {
         let (program, errors) = assembler.assemble("bench", &source);
         assert!(errors.is_empty(), "{}", errors[0]);
@@ -57,31 +60,27 @@ fn assemble_varied(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-fn varied() -> String {
-    const COMPONENTS: [char; 4] = ['x', 'y', 'z', 'w'];
-    let mut source = String::new();
-    for copy in 0..COPIES {
-        for line in BODY.lines() {
-            let mut digits = copy;
-            let mut rest = line;
-            // Every register `rN.c` gets another number and component.
-            while let Some(at) = rest.find("r").filter(|_| digits > 0) {
-                let (before, register) = rest.split_at(at + 1);
-                source.push_str(before);
-                rest = register;
-                let number = register.bytes().take_while(u8::is_ascii_digit).count();
-                let is_register = number > 0 && register[number..].starts_with('.');
-                if is_register && !before.ends_with("hr") {
-                    source.push_str(&format!("{}.{}", digits % 48, COMPONENTS[digits / 48 % 4]));
-                    digits /= 7;
-                    rest = &register[number + 2..];
-                }
+/// Lines that the assembler takes.
+fn printed(gpu_id: u32, all: bool) -> String {
+    const WORDS: usize = 300;
+    let mut assembler = Assembler::new(gpu_id);
+    let mut lines = BTreeSet::new();
+    for leaf in IR3.leaves(IR3_INSTRUCTION) {
+        let category = IR3.pattern(leaf).1 >> 61;
+        if !all && !(1..=4).contains(&category) {
+            continue;
+        }
+        for word in generate::words(IR3, leaf, 2, WORDS) {
+            let mut text = Vec::new();
+            ir3::write(word as u64, gpu_id, &mut text);
+            let text = String::from_utf8_lossy(&text);
+            let text = text.split('\t').next().unwrap_or_default();
+            if !text.starts_with("raw") && assembler.instruction(text).is_ok() {
+                lines.insert((word.wrapping_mul(0x9e37_79b9_7f4a_7c15) as u64, text.to_string()));
             }
-            source.push_str(rest);
-            source.push('\n');
         }
     }
-    source
+    lines.into_iter().map(|(_, line)| line + "\n").collect()
 }
 
 #[divan::bench]

@@ -1,5 +1,6 @@
 //! The tables that are compiled in.
 
+use crate::table::program::Programs;
 use crate::table::{Root, Table};
 
 /// ir3, the shader instruction set of Adreno 3xx to 7xx. Generations are GPU ids: 300, 420, 530, 630, 730.
@@ -7,6 +8,9 @@ pub static IR3: &Table<'static> = &ir3::IR3;
 
 /// The instructions of [`IR3`], 64 bits each.
 pub const IR3_INSTRUCTION: Root = ir3::INSTRUCTION;
+
+/// How [`IR3_INSTRUCTION`]s are written.
+pub(crate) static IR3_PROGRAMS: &Programs<'static> = &ir3_programs::PROGRAMS;
 
 /// afuc, the instruction set of the command processor of Adreno 5xx to 7xx. Generations are 5, 6 and 7.
 pub static AFUC: &Table<'static> = &afuc::AFUC;
@@ -19,6 +23,13 @@ mod ir3 {
     use crate::table::{Root, Table, expr::Binary::*, rows::{*, Node::*, Op::*, Piece::*, Type::*}};
     use std::borrow::Cow;
     include!(concat!(env!("OUT_DIR"), "/ir3.rs"));
+}
+
+#[rustfmt::skip]
+mod ir3_programs {
+    use crate::table::program::{Check::*, Head, Program, Programs, Step, Way, What::*};
+    use crate::table::rows::{Assert, Node::*, Span, Text};
+    include!(concat!(env!("OUT_DIR"), "/ir3_programs.rs"));
 }
 
 #[rustfmt::skip]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unusual_byte_groupings, reason = "the groups are the fields of the toy instruction")]
 
+use unwedge_isa::table::program::{OwnedPrograms, Written};
 use unwedge_isa::table::{CompileError, EncodeError, OwnedTable, print, text};
 
 const TOY: &str = r##"
@@ -143,4 +144,48 @@ fn a_wrong_description_is_refused() {
     ));
     assert!(matches!(compile("bitset a size=8\n  derive X uint = ({Y"), CompileError::Expr { .. }));
     assert!(matches!(compile("bitset a from=b\nbitset b from=a"), CompileError::Depth { .. }));
+}
+
+#[test]
+fn programs_write_what_the_templates_do() {
+    let owned = toy();
+    let table = owned.table();
+    let root = table.root("instruction").unwrap();
+    let owned = OwnedPrograms::new(&table, root).unwrap();
+    let programs = owned.programs();
+    for generation in [0, 1, 2, u32::MAX] {
+        for word in 0..=u16::MAX {
+            let mut text = Vec::new();
+            let written = programs.write(&table, word.into(), generation, &mut text);
+            let Some(decoded) = table.decode(root, word.into(), generation) else {
+                assert_eq!(written, Written::Unknown);
+                continue;
+            };
+            let mut expected = Vec::new();
+            let faults = print(&decoded, &mut (), &mut expected);
+            match written {
+                Written::Text { faults: found, .. } => assert_eq!((text, found), (expected, faults)),
+                // A column to align to; a field that is not there.
+                _ => assert!(["jump", "odd"].contains(&decoded.name()), "{word:#x} {written:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn words_of_one_shape_differ_in_what_the_text_tells() {
+    let owned = toy();
+    let table = owned.table();
+    let root = table.root("instruction").unwrap();
+    let owned = OwnedPrograms::new(&table, root).unwrap();
+    let shape = |word| match owned.programs().write(&table, word, 2, &mut Vec::new()) {
+        Written::Text { shape, .. } => shape,
+        written => panic!("{written:?}"),
+    };
+    // The registers' numbers; but not whether the source is one, nor the precision, nor a condition without a name.
+    let word = 0b00_01_1_0_00101_00011;
+    assert_eq!(shape(word), shape(0b00_01_1_0_00000_01111));
+    assert_ne!(shape(word), shape(0b00_01_1_1_00101_00011));
+    assert_ne!(shape(word), shape(0b00_01_0_0_00101_00011));
+    assert_ne!(shape(word), shape(0b00_11_1_0_00101_00011));
 }

@@ -186,3 +186,11 @@ fn shaders_of_real_captures() {
     }
     println!("{shaders} shaders");
 }
+
+#[test]
+fn complaints_are_counted_to_an_end() {
+    let complaints = assemble(&"bad\n".repeat(5000)).unwrap_err();
+    assert_eq!(complaints.len(), 1001);
+    assert_eq!((complaints[1000].line, complaints[999].line), (1000, 1000));
+    assert!(complaints[1000].message.contains("too many"), "{}", complaints[1000].message);
+}

@@ -69,6 +69,29 @@ raw 0xFFFFFFFFFFFFFFFE
     );
 }
 
+/// A text with a field that is nothing known does not tell the word; the listing does.
+#[test]
+fn listings_of_unknown_fields_assemble_again() {
+    use unwedge_isa::table::generate;
+    use unwedge_isa::tables::{IR3, IR3_INSTRUCTION};
+    let mut found = 0;
+    for word in IR3.leaves(IR3_INSTRUCTION).flat_map(|leaf| generate::words(IR3, leaf, 5, 40)) {
+        let word = word as u64;
+        let text = text(word);
+        if !text.contains("no match") || text.starts_with("no match") {
+            continue;
+        }
+        let listed = format!(":3:0000:0000[{:08x}x_{:08x}x] {text}", word >> 32, word as u32);
+        assert_eq!(assemble(&listed), [word], "{listed}");
+        assert_eq!(Assembler::new(630).instruction(&listed), Ok(word));
+        assert!(Assembler::new(630).instruction(&text).is_err(), "{text}");
+        found += 1;
+    }
+    assert!(found > 10, "{found}");
+    let wrong = ":2:0000:0000[40100007x_68010008x] add.f r1.w, nonsense";
+    assert!(Assembler::new(630).instruction(wrong).is_err());
+}
+
 #[test]
 fn what_is_not_printed_so_may_be_written_so() {
     for (written, printed) in [

@@ -50,14 +50,26 @@ fn kind_a4xx(block: u32, ty: u32) -> Kind {
     }
 }
 
-/// Dwords of a unit, at most.
-fn unit(ty: StateType, generation: Generation) -> usize {
-    match (ty, generation <= Generation::A3xx) {
-        (StateType::Shader, true) => 8,
-        (StateType::Shader, false) => 32,
-        (StateType::Constants, true) => 2,
-        (StateType::Constants, false) => 4,
-        _ => 16,
+impl StateType {
+    /// Dwords of a unit. Facts: what drivers write and cffdump shows for each.
+    pub(crate) fn unit(self, generation: Generation) -> u32 {
+        use Generation::{A3xx, A4xx, A5xx};
+        match self {
+            StateType::Shader if generation <= A3xx => 8,
+            StateType::Shader => 32,
+            StateType::Constants if generation <= A3xx => 2,
+            StateType::Constants => 4,
+            StateType::Sampler if generation <= A4xx => 2,
+            StateType::Sampler => 4,
+            StateType::TexConst if generation <= A3xx => 4,
+            StateType::TexConst if generation == A4xx => 8,
+            StateType::TexConst if generation == A5xx => 12,
+            StateType::TexConst => 16,
+            StateType::Ssbo0 if generation <= A5xx => 4,
+            StateType::Ssbo0 => 16,
+            StateType::Ssbo1 | StateType::Ssbo2 | StateType::Ubo | StateType::Unknown2 => 2,
+            StateType::Unknown => 1,
+        }
     }
 }
 
@@ -110,7 +122,7 @@ impl Walker<'_> {
             contents,
         };
         // What is loaded is looked at.
-        let loaded = load.units as usize * unit(ty, self.generation);
+        let loaded = load.units as usize * ty.unit(self.generation) as usize;
         let loaded = contents.map_or(0, |c| c.stored().len().min(loaded));
         if self.spend(loaded as u64, cx.packet.place, sink) {
             sink.event(&self.state, &Event::LoadState(load));

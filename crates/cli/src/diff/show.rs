@@ -26,10 +26,9 @@ pub struct Show<'d> {
 
 const STAGE_NAMES: [&str; 6] = ["VS", "HS", "DS", "GS", "FS", "CS"];
 
-const STATE_NAMES: [(StateType, &str); 11] = [
+const STATE_NAMES: [(StateType, &str); 10] = [
     (StateType::Sampler, "samplers"),
     (StateType::TexConst, "textures"),
-    (StateType::MipAddr, "mip addresses"),
     (StateType::Shader, "shader"),
     (StateType::Constants, "constants"),
     (StateType::Ssbo0, "SSBOs"),

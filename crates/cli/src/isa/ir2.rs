@@ -41,10 +41,12 @@ pub fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
 
 fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     let mut left = 0;
+    let mut foreign = false;
     let words = match args.shader_at {
         Some(at) => {
             let (code, generation) = code_in_dump(&args.file, at, 4, global)?;
-            if generation != Generation::A2xx {
+            foreign = generation != Generation::A2xx;
+            if foreign {
                 complain!("{}: the dump is of {generation}, ir2 is of a2xx", args.file.display());
             }
             code
@@ -76,9 +78,9 @@ fn disasm(args: &Ir2Disasm, global: &Global) -> Result<Outcome, Failure> {
     out.finish()?;
     if left != 0 {
         complain!("{}: {left} bytes at the end are no word", args.file.display());
-        return Ok(Outcome::Lost);
     }
-    Ok(Outcome::Complete)
+    // Of another instruction set, nothing in the listing is what it says.
+    Ok(if foreign || left != 0 { Outcome::Lost } else { Outcome::Complete })
 }
 
 /// Words between blanks.

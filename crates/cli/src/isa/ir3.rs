@@ -8,7 +8,7 @@ use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
 use unwedge_hw::Db;
-use unwedge_isa::ir3::{self, Listing, Memo, Stats, WaveLimits, asm::Assembler};
+use unwedge_isa::ir3::{self, Faithful, Listing, Stats, WaveLimits, asm::Assembler};
 
 /// Text is handed to the output in blocks of about so many bytes.
 const BLOCK: usize = 32 << 10;
@@ -23,7 +23,8 @@ pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
             batch(&args.file, global, &mut |line, reply| {
                 let word =
                     assembler.instruction(line).map_err(|e| format!("column {}: {}", e.column, e.problem))?;
-                reply.extend_from_slice(format!("{word:016x}").as_bytes());
+                let digit = |shift: u32| b"0123456789abcdef"[(word >> shift) as usize & 15];
+                reply.extend((0..16).rev().map(|at| digit(4 * at)));
                 Ok(())
             })?;
             Ok(Outcome::Complete)
@@ -39,10 +40,9 @@ fn no_generation() -> Failure {
 
 fn disasm_batch(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let gpu_id = args.r#gen.ok_or_else(no_generation)?;
-    let mut memo = Memo::default();
     batch(&args.file, global, &mut |line, reply| {
         let word = hex_word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
-        memo.append(word, reply, |reply| ir3::write(word, gpu_id, reply));
+        ir3::write(word, gpu_id, reply);
         Ok(())
     })?;
     Ok(Outcome::Complete)
@@ -59,56 +59,64 @@ fn hex_word(line: &str) -> Option<u64> {
 }
 
 fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
-    let (words, gpu_id, left) = read(&args.file, args.r#gen, args.shader_at, global)?;
+    let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
     let mut out = Output::open(global, true);
     if args.raw {
         let mut text = Vec::new();
-        ir3::disassemble(&words, &Listing { gpu_id, raw: true, level: 0 }, &mut text);
+        let listing = Listing { gpu_id: code.gpu_id, raw: true, level: 0 };
+        ir3::disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut text);
         // A failed write is remembered, and reported by `finish`.
         let _ = out.write_all(&text);
     } else {
-        faithful(&words, gpu_id, &mut out);
+        faithful(&code, &mut out);
     }
     out.finish()?;
-    if left != 0 {
-        complain!("{}: {left} bytes at the end are no word", args.file.display());
-        return Ok(Outcome::Lost);
-    }
-    Ok(Outcome::Complete)
+    Ok(code.outcome(&args.file))
 }
 
-/// The words of a shader, the GPU, and how many bytes at the end are no word.
-fn read(
-    file: &Path,
-    gpu: Option<u32>,
-    shader_at: Option<u64>,
-    global: &Global,
-) -> Result<(Vec<u64>, u32, usize), Failure> {
-    match shader_at {
-        Some(at) => {
-            let (code, generation) = code_in_dump(file, at, 8, global)?;
-            let gpu_id = gpu.unwrap_or(100 * generation.number());
-            let pairs = code.as_chunks::<2>().0;
-            let mut words: Vec<u64> =
-                pairs.iter().map(|&[low, high]| u64::from(low) | u64::from(high) << 32).collect();
-            // The buffer goes on behind the shader.
-            let listing = Listing { gpu_id, raw: false, level: 0 };
-            let length = ir3::disassemble(&words, &listing, &mut Vec::new());
-            words.truncate(length);
-            Ok((words, gpu_id, 0))
-        }
-        None => {
+/// The code of a shader.
+struct Code {
+    /// Words of eight bytes, the lowest byte first.
+    bytes: Vec<u8>,
+    gpu_id: u32,
+}
+
+impl Code {
+    fn read(file: &Path, gpu: Option<u32>, shader_at: Option<u64>, global: &Global) -> Result<Code, Failure> {
+        let Some(at) = shader_at else {
             let gpu_id = gpu.ok_or_else(no_generation)?;
-            let input = Input::open(file, global.max_size)?;
-            let (words, rest) = input.bytes.as_chunks::<8>();
-            Ok((words.iter().map(|&w| u64::from_le_bytes(w)).collect(), gpu_id, rest.len()))
+            return Ok(Code { bytes: Input::open(file, global.max_size)?.bytes, gpu_id });
+        };
+        let (code, generation) = code_in_dump(file, at, 8, global)?;
+        let gpu_id = gpu.unwrap_or(100 * generation.number());
+        let bytes = code.iter().flat_map(|dword| dword.to_le_bytes()).collect();
+        let mut code = Code { bytes, gpu_id };
+        // The buffer goes on behind the shader.
+        let listing = Listing { gpu_id, raw: false, level: 0 };
+        let length = ir3::disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut Vec::new());
+        code.bytes.truncate(8 * length);
+        Ok(code)
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word))
+    }
+
+    /// Bytes that are no word are told of.
+    fn outcome(&self, file: &Path) -> Outcome {
+        let left = self.bytes.len() % 8;
+        if left == 0 {
+            return Outcome::Complete;
         }
+        complain!("{}: {left} bytes at the end are no word", file.display());
+        Outcome::Lost
     }
 }
 
 fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
-    let (words, gpu_id, left) = read(&args.file, args.r#gen, args.shader_at, global)?;
-    let stats = Stats::of(&words, gpu_id);
+    let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
+    let gpu_id = code.gpu_id;
+    let stats = Stats::of(&code.words().collect::<Vec<_>>(), gpu_id);
     let mut text = Vec::new();
     stats.write(gpu_id, 0, &mut text);
     let mut out = Output::open(global, false);
@@ -132,31 +140,16 @@ fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
         let _ = writeln!(out, "waves: at most {single}, of double size {double}");
     }
     out.finish()?;
-    if left != 0 {
-        complain!("{}: {left} bytes at the end are no word", args.file.display());
-        return Ok(Outcome::Lost);
-    }
-    Ok(Outcome::Complete)
+    Ok(code.outcome(&args.file))
 }
 
-/// Text that assembles to the same words: where an instruction's text does not tell all its bits, the word itself with
-/// the text behind it.
-fn faithful(words: &[u64], gpu_id: u32, out: &mut Output) {
-    let mut assembler = Assembler::new(gpu_id);
-    let (mut memo, mut line, mut lines) = (Memo::default(), Vec::new(), Vec::with_capacity(2 * BLOCK));
-    for &word in words {
-        memo.append(word, &mut lines, |lines| {
-            line.clear();
-            ir3::write(word, gpu_id, &mut line);
-            let text = String::from_utf8_lossy(&line);
-            if assembler.instruction(&text).is_ok_and(|again| again == word) {
-                lines.extend_from_slice(&line);
-            } else {
-                // Writing to a Vec cannot fail.
-                let _ = write!(lines, "raw 0x{word:016X}\t; {text}");
-            }
-            lines.push(b'\n');
-        });
+/// Text that assembles to the same words.
+fn faithful(code: &Code, out: &mut Output) {
+    let mut writer = Faithful::new(code.gpu_id);
+    let mut lines = Vec::with_capacity(2 * BLOCK);
+    for word in code.words() {
+        writer.write(word, &mut lines);
+        lines.push(b'\n');
         if lines.len() >= BLOCK {
             if out.write_all(&lines).is_err() {
                 return;
@@ -177,7 +170,10 @@ fn asm(args: &Ir3Asm, global: &Global) -> Result<Outcome, Failure> {
     if !errors.is_empty() {
         return Err(Failure::Source { name, mistakes: errors.len() });
     }
-    let bytes: Vec<u8> = program.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut bytes = Vec::with_capacity(8 * program.words.len());
+    for word in &program.words {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
     deliver(&bytes, args.output.as_deref(), global)?;
     Ok(Outcome::Complete)
 }

@@ -7,6 +7,9 @@ use super::table::{Arg, Attr, Field, Form, When, alu, cf, fetch};
 use std::collections::HashMap;
 use thiserror::Error;
 
+/// Complaints about one file, after which the rest is not read.
+const MOST_COMPLAINTS: usize = 1000;
+
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {message}")]
@@ -22,13 +25,18 @@ pub struct Complaint {
 /// Assembles a shader.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in the order of its lines.
+/// Everything that is wrong with the text, in the order of its lines; of very many mistakes the first thousand.
 pub fn assemble(text: &str) -> Result<Vec<u32>, Vec<Complaint>> {
     let mut program = Program::default();
     for (index, line) in text.lines().enumerate() {
         let mut cursor = Cursor { line, at: 0, number: index + 1 };
         if let Err(complaint) = program.line(&mut cursor) {
             program.complaints.push(complaint);
+        }
+        if program.complaints.len() >= MOST_COMPLAINTS {
+            let message = "too many errors, the rest of the file was not read".to_owned();
+            program.complaints.push(Complaint { line: index + 1, column: 1, message });
+            return Err(program.complaints);
         }
     }
     program.finish()

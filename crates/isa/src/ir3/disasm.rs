@@ -2,8 +2,9 @@
 //!
 //! Never: operand syntax of its own; that is in the table's templates.
 
+use crate::table::program::Written;
 use crate::table::{Decoded, Faults, Kind, Part, Printer, print};
-use crate::tables::{IR3, IR3_INSTRUCTION};
+use crate::tables::{IR3, IR3_INSTRUCTION, IR3_PROGRAMS};
 use std::io::Write;
 
 /// Words in a row that are no instructions, or odd ones, after which a listing gives up.
@@ -31,18 +32,29 @@ pub fn decode(word: u64, gpu_id: u32) -> Option<Decoded<'static>> {
 /// `\t; `, except bits that mean nothing: hardware ignores them, and compilers set some. A word that is no instruction
 /// of this GPU is `raw 0x…`, 16 digits.
 pub fn write(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
-    match decode(word, gpu_id) {
-        Some(decoded) => {
-            let faults = print(&decoded, &mut (), out);
+    match IR3_PROGRAMS.write(IR3, word, gpu_id, out) {
+        Written::Text { faults, .. } => {
             if !faults.is_empty() {
-                faults.without_ignored().write(64, out);
+                faults.without_ignored().write(u64::BITS, out);
             }
         }
-        None => {
-            // Writing to a Vec cannot fail.
-            let _ = write!(out, "raw 0x{word:016X}");
-        }
+        Written::Odd => write_templates(word, gpu_id, out),
+        Written::Unknown => write_raw(word, out),
     }
+}
+
+/// The same, straight from the templates: any word.
+pub(super) fn write_templates(word: u64, gpu_id: u32, out: &mut Vec<u8>) {
+    match decode(word, gpu_id) {
+        Some(decoded) => print(&decoded, &mut (), out).without_ignored().write(u64::BITS, out),
+        None => write_raw(word, out),
+    }
+}
+
+pub(super) fn write_raw(word: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"raw 0x");
+    let digit = |place: u32| b"0123456789ABCDEF"[(word >> (4 * place) & 15) as usize];
+    out.extend((0..16).rev().map(digit));
 }
 
 /// Appends the listing of a shader, one instruction a line, with labels, as the tools that print whole shaders have it.

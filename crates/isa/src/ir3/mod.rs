@@ -2,9 +2,9 @@
 
 pub mod asm;
 mod disasm;
-mod memo;
+mod faithful;
 mod stats;
 
 pub use disasm::{Listing, decode, disassemble, write};
-pub use memo::Memo;
+pub use faithful::Faithful;
 pub use stats::{Stats, WaveLimits};

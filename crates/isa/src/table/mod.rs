@@ -15,6 +15,7 @@ pub mod generate;
 pub mod model;
 mod owned;
 mod print;
+pub mod program;
 mod read;
 pub(crate) mod rows;
 pub mod text;

@@ -52,7 +52,7 @@ pub(crate) fn write_part(part: &Part<'_>, start: usize, out: &mut Vec<u8>) {
 }
 
 #[inline]
-fn write_field(value: u64, width: u32, kind: Kind<'_>, out: &mut Vec<u8>) {
+pub(crate) fn write_field(value: u64, width: u32, kind: Kind<'_>, out: &mut Vec<u8>) {
     match kind {
         Kind::Uint | Kind::Custom => decimal(value, out),
         Kind::Int | Kind::Branch { .. } | Kind::AbsBranch { .. } => signed(sign_extend(value, width), out),
@@ -142,25 +142,33 @@ impl Faults<'_> {
     pub fn write(&self, width: u32, out: &mut Vec<u8>) {
         for (index, fault) in self.iter().enumerate() {
             out.extend_from_slice(if index == 0 { b"\t; " } else { b", " });
-            // Writing to a Vec cannot fail.
-            let _ = match fault {
+            let mut say =
+                |parts: &[&str]| parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+            match fault {
                 Fault::Ignored { owner, bits } => {
-                    write!(out, "dontcare bits in {owner}: ").map(|()| words(bits, width, out))
+                    say(&["dontcare bits in ", owner, ": "]);
+                    words(bits, width, out);
                 }
                 Fault::Unexpected { owner, high, low, found, expected } => {
-                    write!(out, "WARNING: unexpected bits[{low}:{high}] in {owner}: ").map(|()| {
-                        words(found, width, out);
-                        out.extend_from_slice(b" vs ");
-                        words(expected, width, out);
-                    })
+                    say(&["WARNING: unexpected bits["]);
+                    decimal(low.into(), out);
+                    out.push(b':');
+                    decimal(high.into(), out);
+                    out.extend_from_slice(b"] in ");
+                    out.extend_from_slice(owner.as_bytes());
+                    out.extend_from_slice(b": ");
+                    words(found, width, out);
+                    out.extend_from_slice(b" vs ");
+                    words(expected, width, out);
                 }
                 Fault::NoForm { owner, field, bits } => {
-                    write!(out, "no match: FIELD: '{owner}.{field}': ").map(|()| words(bits, width, out))
+                    say(&["no match: FIELD: '", owner, ".", field, "': "]);
+                    words(bits, width, out);
                 }
-                Fault::NoField(name) => write!(out, "no field '{name}'"),
-                Fault::NoDisplay(name) => write!(out, "{name}: no display template"),
-                Fault::Conflict { first, second } => write!(out, "bitset conflict: {first} vs {second}"),
-            };
+                Fault::NoField(name) => say(&["no field '", name, "'"]),
+                Fault::NoDisplay(name) => say(&[name, ": no display template"]),
+                Fault::Conflict { first, second } => say(&["bitset conflict: ", first, " vs ", second]),
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A decoded word: its fields by name, and its display as parts.
 
+use super::print::write_part;
 use super::rows::*;
 use super::types::{Kind, Leaf, Table, bits, rows};
 
@@ -117,10 +118,13 @@ impl<'t> Faults<'t> {
     /// Without bits that mean nothing.
     pub fn without_ignored(&self) -> Faults<'t> {
         let mut rest = Faults::default();
-        self.iter()
-            .filter(|fault| !matches!(fault, Fault::Ignored { .. }))
-            .for_each(|fault| rest.push(fault));
+        rest.extend(self.iter().filter(|fault| !matches!(fault, Fault::Ignored { .. })));
         rest
+    }
+
+    /// Adds some; what comes after the fourth is dropped.
+    pub(crate) fn extend(&mut self, faults: impl IntoIterator<Item = Fault<'t>>) {
+        faults.into_iter().for_each(|fault| self.push(fault));
     }
 
     /// Adds one; what comes after the fourth is dropped.
@@ -272,16 +276,7 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
                 continue;
             }
             for assert in rows(table.asserts, show.asserts) {
-                let found = u128::from(bits(self.word, assert.at, assert.high - assert.low + 1));
-                if found != assert.value {
-                    self.faults.push(Fault::Unexpected {
-                        owner: table.text(assert.owner),
-                        high: assert.high,
-                        low: assert.low,
-                        found,
-                        expected: assert.value,
-                    });
-                }
+                self.faults.extend(assert.fault(table, self.word));
             }
             if let Some(parts) = show.parts {
                 let mut pieces = rows(table.pieces, parts).iter();
@@ -355,46 +350,94 @@ impl<'t, const TEXT_ONLY: bool, S: FnMut(Part<'t>)> Walker<'t, '_, TEXT_ONLY, S>
             NONE => bits(self.word, field.low, field.width),
             code => self.evaluate(code, depth),
         };
-        let kind = match field.ty {
+        let Type::Bitset { root, scopes } = field.ty else {
+            if let Some(kind) = table.kind(field.ty, value) {
+                (self.sink)(Part::Field { name, value, width: u32::from(field.width), kind });
+            }
+            return;
+        };
+        if TEXT_ONLY {
+            let rendered = table.roots.get(root as usize).map(|root| rows(table.renders, root.rendered));
+            if let Some(text) = rendered.and_then(|texts| texts.get(value as usize)) {
+                return (self.sink)(Part::Text(table.text(*text)));
+            }
+        }
+        let found = table.find(root, scopes, field.low, self.word, self.generation);
+        (self.sink)(Part::Enter { name, value, leaf: found.map(|f| f.0) });
+        match found {
+            Some((leaf, inner)) if depth + 1 < MAX_OPEN => {
+                if let Some(row) = table.leaf_row(leaf) {
+                    self.ignored(row, field.low);
+                }
+                self.scope(inner, depth + 1);
+            }
+            _ => {
+                let owner = table.leaf_row(Leaf(scope.leaf)).map_or("", |row| table.text(row.owner));
+                let bits = u128::from(value);
+                self.faults.push(Fault::NoForm { owner, field: table.text(field.name), bits });
+            }
+        }
+        (self.sink)(Part::Leave);
+    }
+}
+
+impl Assert {
+    /// What is wrong about a word, if its bits are not as they should be.
+    #[inline]
+    pub(crate) fn fault<'t>(&self, table: &Table<'t>, word: u128) -> Option<Fault<'t>> {
+        let found = u128::from(bits(word, self.at, self.high - self.low + 1));
+        (found != self.value).then(|| Fault::Unexpected {
+            owner: table.text(self.owner),
+            high: self.high,
+            low: self.low,
+            found,
+            expected: self.value,
+        })
+    }
+}
+
+impl<'t> Table<'t> {
+    /// How a value of a type is shown; `None` for a nested bitset.
+    #[inline]
+    pub(crate) fn kind(&self, ty: Type, value: u64) -> Option<Kind<'t>> {
+        Some(match ty {
             Type::Uint => Kind::Uint,
             Type::Int => Kind::Int,
             Type::Hex => Kind::Hex,
             Type::Offset => Kind::Offset,
             Type::Uoffset => Kind::Uoffset,
             Type::Float => Kind::Float,
-            Type::Bool(text) => Kind::Bool(text.map(|t| table.text(t))),
-            Type::BoolInv(text) => Kind::BoolInv(text.map(|t| table.text(t))),
-            Type::Enum(index) => Kind::Enum { text: table.enum_text(index, value) },
+            Type::Bool(text) => Kind::Bool(text.map(|t| self.text(t))),
+            Type::BoolInv(text) => Kind::BoolInv(text.map(|t| self.text(t))),
+            Type::Enum(index) => Kind::Enum { text: self.enum_text(index, value) },
             Type::Branch { call } => Kind::Branch { call },
             Type::AbsBranch { call } => Kind::AbsBranch { call },
             Type::Custom => Kind::Custom,
-            Type::Bitset { root, scopes } => {
-                if TEXT_ONLY {
-                    let rendered =
-                        table.roots.get(root as usize).map(|root| rows(table.renders, root.rendered));
-                    if let Some(text) = rendered.and_then(|texts| texts.get(value as usize)) {
-                        return (self.sink)(Part::Text(table.text(*text)));
-                    }
-                }
-                let found = table.find(root, scopes, field.low, self.word, self.generation);
-                (self.sink)(Part::Enter { name, value, leaf: found.map(|f| f.0) });
-                match found {
-                    Some((leaf, inner)) if depth + 1 < MAX_OPEN => {
-                        if let Some(row) = table.leaf_row(leaf) {
-                            self.ignored(row, field.low);
-                        }
-                        self.scope(inner, depth + 1);
-                    }
-                    _ => {
-                        let owner = table.leaf_row(Leaf(scope.leaf)).map_or("", |row| table.text(row.owner));
-                        let bits = u128::from(value);
-                        self.faults.push(Fault::NoForm { owner, field: table.text(field.name), bits });
-                    }
-                }
-                (self.sink)(Part::Leave);
-                return;
-            }
+            Type::Bitset { .. } => return None,
+        })
+    }
+
+    /// Appends the text of a piece of a template, as the printing of whole words does.
+    pub(crate) fn write_piece(
+        &self,
+        piece: &Piece,
+        scope: &Scope,
+        word: u128,
+        generation: u32,
+        out: &mut Vec<u8>,
+    ) -> Faults<'_> {
+        let start = out.len();
+        let mut walker = Walker::<true, _> {
+            table: self,
+            word,
+            generation,
+            sink: &mut |part| write_part(&part, start, out),
+            faults: Faults::default(),
+            reported: [None; MAX_FAULTS],
+            visits: 0,
+            open: [0; MAX_OPEN],
         };
-        (self.sink)(Part::Field { name, value, width: u32::from(field.width), kind });
+        walker.piece(piece, scope, 0);
+        walker.faults
     }
 }

@@ -187,7 +187,7 @@ impl Visitor for Recorder<'_> {
         } else {
             regs.iter_rewritten().for_each(|reg| self.change(reg, regs.get(reg)));
         }
-        let unit = unit_dwords(StateType::Shader, self.generation);
+        let unit = StateType::Shader.unit(self.generation);
         let code = self.shaders.each_ref().map(|shader| {
             let (start, length) = shader.as_ref()?;
             let get = |field: &Selected<'_>| {
@@ -223,34 +223,11 @@ impl Visitor for Recorder<'_> {
             self.record.cut = true;
             return;
         }
-        let dwords = u64::from(load.units).saturating_mul(unit_dwords(load.ty, self.generation).into());
+        let dwords = u64::from(load.units).saturating_mul(load.ty.unit(self.generation).into());
         let dwords = usize::try_from(dwords).unwrap_or(usize::MAX).min(LONGEST);
         let contents = load.contents.map(|words| words.take(dwords)).filter(|words| words.len() == dwords);
         let stage = load.stage.and_then(|stage| STAGES.iter().position(|&s| s == stage));
         let slot = Slot { stage: stage.map(|s| s as u8), ty: load.ty as u8, dst: load.dst };
         self.record.loads.push((slot, contents.map(|words| hash(words.iter()))));
-    }
-}
-
-/// Dwords of a unit of loaded state. Facts: what drivers write and cffdump shows for each.
-fn unit_dwords(ty: StateType, generation: Generation) -> u32 {
-    use Generation::{A3xx, A4xx, A5xx, A6xx};
-    match ty {
-        StateType::Shader if generation <= A3xx => 8,
-        StateType::Shader => 32,
-        StateType::Constants if generation <= A3xx => 2,
-        StateType::Constants => 4,
-        StateType::Sampler if generation <= A4xx => 2,
-        StateType::Sampler => 4,
-        StateType::TexConst => match generation {
-            A4xx => 8,
-            A5xx => 12,
-            generation if generation >= A6xx => 16,
-            _ => 4,
-        },
-        StateType::Ssbo0 if generation >= A6xx => 16,
-        StateType::Ssbo0 => 4,
-        StateType::Ssbo1 | StateType::Ssbo2 | StateType::Ubo | StateType::Unknown2 => 2,
-        StateType::MipAddr | StateType::Unknown => 1,
     }
 }

@@ -10,7 +10,7 @@ use crate::table::expr::Binary;
 use crate::table::rows::{MAX_SPANS, MAX_STACK};
 
 /// Bits of the word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Window {
     pub low: u8,
     pub width: u8,
@@ -39,7 +39,7 @@ impl Window {
 }
 
 /// Index of a condition or derived value in [`Grammar::exprs`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ExprId(pub u32);
 
 /// Index of an enum in [`Grammar::enums`].
@@ -47,7 +47,7 @@ pub(super) struct ExprId(pub u32);
 pub(super) struct EnumId(pub u32);
 
 /// Where a value that was read goes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Target {
     /// Into these bits.
     Bits(Window),
@@ -61,6 +61,20 @@ impl Target {
         match self {
             Target::Bits(window) => window.width,
             Target::Derived { bits, .. } => bits,
+        }
+    }
+
+    /// The bits of a number with a sign; if they do not hold it, the magnitudes of the least and the greatest number.
+    pub fn signed(self, negative: bool, value: u64) -> Result<u64, (u64, u64)> {
+        let ones = Window { low: 0, width: self.width() }.ones();
+        let half = ones / 2;
+        // Words and halves may be written without a sign as well.
+        let most = if matches!(self.width(), 16 | 32) { ones } else { half };
+        match negative {
+            true if value > half + 1 => Err((half + 1, most)),
+            true => Ok(value.wrapping_neg() & ones),
+            false if value > most => Err((half + 1, most)),
+            false => Ok(value & ones),
         }
     }
 }
@@ -115,19 +129,12 @@ pub(super) struct Rule {
     pub unshown: u64,
     /// ASCII bytes that its text can start with, one bit each; all of them if it may be empty.
     pub starts: u128,
-    /// The same of what follows the last comma, where that is known; of whole instructions.
-    pub last_starts: u128,
 }
 
 impl Rule {
     /// Whether its text may start with this byte.
     pub fn may_start(&self, byte: u8) -> bool {
         starts_with(self.starts, byte)
-    }
-
-    /// Whether what follows the last comma may start with this byte.
-    pub fn may_start_last(&self, byte: u8) -> bool {
-        starts_with(self.last_starts, byte)
     }
 
     /// The instruction's name, for looking the rule up.
@@ -171,27 +178,8 @@ impl Op {
     }
 }
 
-fn starts_with(starts: u128, byte: u8) -> bool {
+pub(super) fn starts_with(starts: u128, byte: u8) -> bool {
     if byte < 128 { starts >> byte & 1 == 1 } else { starts == u128::MAX }
-}
-
-/// Whether what an operation reads may have a comma in it.
-fn may_hold_comma(op: &Op) -> bool {
-    match op {
-        Op::Text(text) | Op::Name(text) | Op::Flag { text, .. } => text.contains(&b','),
-        Op::Any(rules) => rules.iter().flat_map(|rule| &rule.ops).any(may_hold_comma),
-        Op::Unordered(items) => items.iter().flat_map(|item| &item.ops).any(may_hold_comma),
-        _ => false,
-    }
-}
-
-/// Bytes that can follow the last comma of a template's text; all of them if that is not plain to see.
-pub(super) fn last_starts(ops: &[Op], enums: &[Texts]) -> u128 {
-    let Some(at) = ops.iter().rposition(may_hold_comma) else { return u128::MAX };
-    match &ops[at] {
-        Op::Text(text) if text.ends_with(b", ") => starts(&ops[at + 1..], enums),
-        _ => u128::MAX,
-    }
 }
 
 /// The bit of an ASCII byte.
@@ -367,8 +355,6 @@ pub(super) fn sign_extend(value: u64, width: u8) -> i64 {
 /// Everything the matcher reads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grammar {
-    /// One per instruction, display and generation range; in the order to try.
-    pub rules: Vec<Rule>,
     pub exprs: Vec<Expr>,
     pub enums: Vec<Texts>,
 }

@@ -1,10 +1,8 @@
 //! Turns the table's display templates round: what they print is what the rules read.
 
-use super::grammar::{
-    EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, last_starts, starts,
-};
+use super::grammar::{EnumId, Expr, ExprId, Grammar, Item, Op, Rule, Step, Target, Texts, Window, starts};
 use crate::table::Table;
-use crate::table::rows::{self, Assert, Cand, FieldRow, Piece, Show, Span, Type};
+use crate::table::rows::{self, Assert, Cand, FieldRow, LeafRow, Piece, RootRow, Scope, Show, Span, Type};
 use std::collections::HashMap;
 
 /// Bits that Mesa's compiler sets and no text shows: encoding, field, value.
@@ -14,24 +12,11 @@ const UNSHOWN: [(&str, &str, u64); 4] =
 /// Bit sets in bit sets that are followed.
 const DEEPEST: usize = 8;
 
-/// The grammar of a table for one GPU.
-pub(super) fn grammar(table: &Table<'static>, gpu_id: u32) -> Grammar {
-    let mut inversion = Inversion {
-        table,
-        gpu_id,
-        grammar: Grammar::default(),
-        codes: HashMap::new(),
-        enums: HashMap::new(),
-    };
-    let rules = inversion.bitset("instruction");
-    inversion.grammar.rules = rules;
-    inversion.grammar
-}
-
-struct Inversion<'t> {
-    table: &'t Table<'static>,
+/// A table being turned round for one GPU: an instruction at a time, as they are asked for.
+pub(super) struct Inversion {
+    table: &'static Table<'static>,
     gpu_id: u32,
-    grammar: Grammar,
+    pub grammar: Grammar,
     codes: HashMap<u32, ExprId>,
     enums: HashMap<u32, EnumId>,
 }
@@ -39,46 +24,92 @@ struct Inversion<'t> {
 /// Conditions that a rule is under.
 type Conditions = Vec<(ExprId, bool)>;
 
-impl Inversion<'_> {
-    /// The rules of the root's encodings, for whole instructions.
-    fn bitset(&mut self, root: &str) -> Vec<Rule> {
-        let Some(root) = self.table.roots.iter().find(|row| self.text(row.name) == root) else {
-            return Vec::new();
+impl Inversion {
+    pub fn new(table: &'static Table<'static>, gpu_id: u32) -> Inversion {
+        Inversion { table, gpu_id, grammar: Grammar::default(), codes: HashMap::new(), enums: HashMap::new() }
+    }
+
+    /// The names of the GPU's instructions, each with the index of an encoding that has it.
+    pub fn names(&self) -> impl Iterator<Item = (&'static [u8], u32)> {
+        let leaves =
+            self.instructions().map_or(0..0, |root| root.leaves.at..root.leaves.at + root.leaves.len);
+        leaves.filter(|&leaf| self.exists(self.table.leaves[leaf as usize])).flat_map(move |leaf| {
+            let shows = self.scope(leaf).map_or(Span { at: 0, len: 0 }, |scope| scope.shows);
+            let title = self.text(self.table.leaves[leaf as usize].title);
+            let parts = part(self.table.shows, shows).iter().filter_map(|show| show.parts);
+            parts.map(move |parts| (self.name(parts, title).as_bytes(), leaf))
+        })
+    }
+
+    /// The name in a template.
+    fn name(&self, parts: Span, title: &'static str) -> &'static str {
+        let pieces = part(self.table.pieces, parts);
+        if pieces.contains(&Piece::Name) {
+            return title;
+        }
+        let word = |piece: &Piece| match *piece {
+            Piece::Literal(text) => name_in(self.text(text)),
+            _ => None,
         };
-        let mut rules = self.forms(root.leaves, root.scopes, 0, 0);
+        pieces.iter().find_map(word).unwrap_or_default()
+    }
+
+    fn instructions(&self) -> Option<&'static RootRow> {
+        self.table.roots.iter().find(|row| self.text(row.name) == "instruction")
+    }
+
+    fn scope(&self, leaf: u32) -> Option<Scope> {
+        let root = self.instructions()?;
+        self.table.scopes.get((root.scopes + (leaf - root.leaves.at)) as usize).copied()
+    }
+
+    fn exists(&self, leaf: LeafRow) -> bool {
+        (leaf.min..=leaf.max).contains(&self.gpu_id)
+    }
+
+    /// The rules of the encodings that have a name, in the order to try.
+    pub fn rules(&mut self, name: &[u8], leaves: &[u32]) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        for &leaf in leaves {
+            rules.extend(self.scope(leaf).map(|scope| self.form(leaf, scope, 0, 0)).unwrap_or_default());
+        }
         for rule in &mut rules {
             rule.ops = arranged(named(std::mem::take(&mut rule.ops)), &self.grammar.enums);
-            rule.last_starts = last_starts(&rule.ops, &self.grammar.enums);
         }
-        rules.retain(|rule| !rule.name().is_empty());
+        rules.retain(|rule| rule.name() == name);
         // Templates that say all outright are read with less effort.
         rules.sort_by_cached_key(|rule| derived(&rule.ops));
         rules
     }
 
-    /// One rule per template of the encodings that this GPU has, at bit `base` of the word.
+    /// One rule per template of an operand's encodings, at bit `base` of the word.
     fn forms(&mut self, leaves: Span, scopes: u32, base: u8, depth: usize) -> Vec<Rule> {
         let mut rules = Vec::new();
         if depth > DEEPEST {
             return rules;
         }
         for i in 0..leaves.len {
-            let leaf = self.table.leaves[(leaves.at + i) as usize];
-            if !(leaf.min..=leaf.max).contains(&self.gpu_id) {
-                continue;
-            }
             let scope = self.table.scopes[(scopes + i) as usize];
-            let first = rules.len();
-            self.templates(scope.shows, self.text(leaf.title), depth, &mut rules);
-            let unshown = self.unshown(self.text(leaf.name), scope.names);
-            for rule in &mut rules[first..] {
-                let fixed = (leaf.mask as u64).checked_shl(u32::from(base)).unwrap_or(0);
-                let value = (leaf.value as u64).checked_shl(u32::from(base)).unwrap_or(0);
-                rule.value = (rule.value & !fixed) | value;
-                rule.fixed |= fixed;
-                rule.unshown = unshown;
-                self.settle(rule);
+            if self.exists(self.table.leaves[(leaves.at + i) as usize]) {
+                rules.extend(self.form(leaves.at + i, scope, base, depth));
             }
+        }
+        rules
+    }
+
+    /// One rule per template of an encoding.
+    fn form(&mut self, leaf: u32, scope: Scope, base: u8, depth: usize) -> Vec<Rule> {
+        let leaf = self.table.leaves[leaf as usize];
+        let mut rules = Vec::new();
+        self.templates(scope.shows, self.text(leaf.title), depth, &mut rules);
+        let unshown = self.unshown(self.text(leaf.name), scope.names);
+        for rule in &mut rules {
+            let fixed = (leaf.mask as u64).checked_shl(u32::from(base)).unwrap_or(0);
+            let value = (leaf.value as u64).checked_shl(u32::from(base)).unwrap_or(0);
+            rule.value = (rule.value & !fixed) | value;
+            rule.fixed |= fixed;
+            rule.unshown = unshown;
+            self.settle(rule);
         }
         rules
     }
@@ -274,8 +305,10 @@ impl Inversion<'_> {
     fn unshown(&self, leaf: &str, names: Span) -> u64 {
         let mut bits = 0;
         for &(_, name, value) in UNSHOWN.iter().filter(|(of, ..)| *of == leaf) {
-            let rows = &self.table.names[names.at as usize..(names.at + names.len) as usize];
-            let Some(row) = rows.iter().find(|row| self.text(row.name) == name) else { continue };
+            let Some(row) = part(self.table.names, names).iter().find(|row| self.text(row.name) == name)
+            else {
+                continue;
+            };
             if row.cands.len > 0 {
                 let field = self.table.fields[self.table.cands[row.cands.at as usize].field as usize];
                 bits |= Window { low: field.low, width: field.width }.place(value);
@@ -342,6 +375,11 @@ impl Inversion<'_> {
     }
 }
 
+/// The rows of a span.
+fn part<T>(rows: &[T], Span { at, len }: Span) -> &[T] {
+    rows.get(at as usize..(at + len) as usize).unwrap_or_default()
+}
+
 /// How many values of a template are derived ones.
 fn derived(ops: &[Op]) -> usize {
     let count = |op: &Op| match op {
@@ -379,15 +417,25 @@ fn readable(ops: Vec<Op>) -> Vec<Op> {
     readable
 }
 
+/// The name that a text starts with.
+fn name_in(text: &str) -> Option<&str> {
+    let end = text.bytes().position(|b| !super::matcher::is_word(b)).unwrap_or(text.len());
+    text.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| &text[..end])
+}
+
 /// Makes the name a step of its own where a template has it as text.
 fn named(mut ops: Vec<Op>) -> Vec<Op> {
     if ops.iter().any(|op| matches!(op, Op::Name(_))) {
         return ops;
     }
-    let starts = |op: &Op| matches!(op, Op::Text(text) if text.first().is_some_and(u8::is_ascii_alphabetic));
-    let Some(at) = ops.iter().position(starts) else { return Vec::new() };
+    let name = |op: &Op| match op {
+        Op::Text(text) => std::str::from_utf8(text).ok().and_then(name_in).map(str::len),
+        _ => None,
+    };
+    let Some((at, end)) = ops.iter().enumerate().find_map(|(at, op)| Some((at, name(op)?))) else {
+        return Vec::new();
+    };
     if let Op::Text(text) = ops.remove(at) {
-        let end = text.iter().position(|&b| !super::matcher::is_word(b)).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
         if !rest.is_empty() {
             ops.insert(at, Op::Text(rest.into()));

@@ -1,33 +1,11 @@
-//! Reads one instruction by one rule of the grammar.
-//!
-//! The text fills bits of the word; what it says about bits that it does not show is collected as claims
-//! ("this expression is 1"), which [`super::solve`] settles once the text has ended.
+//! Reads one instruction by one rule of the grammar: in any spelling that is allowed, with every choice that there is,
+//! and with a note of what was expected. Texts as they are printed are read faster by [`super::fast`].
 
-use super::grammar::{ExprId, Grammar, Item, Op, Rule, Target, Texts, Window};
+use super::facts::{Facts, Fit, LabelUse, Mark, Misfit};
+use super::grammar::{Grammar, Item, Op, Rule, Target, Texts, Window};
 use super::number;
-use super::solve::only_answer;
-
-/// Claims of one instruction; no template comes near.
-const MOST_CLAIMS: usize = 32;
 /// Choices that are taken back after the text fitted but the claims contradicted each other.
 const MOST_CHOICES: usize = 24;
-
-/// An expression and what it must come out as, under a mask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Claim {
-    pub expr: ExprId,
-    pub value: u64,
-    pub mask: u64,
-}
-
-/// A label that the instruction jumps to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LabelUse {
-    pub window: Window,
-    /// Bytes of the text.
-    pub start: usize,
-    pub end: usize,
-}
 
 /// What was expected where reading failed furthest.
 #[derive(Clone, Debug, Default)]
@@ -54,16 +32,10 @@ pub(super) struct Matcher<'a> {
     grammar: &'a Grammar,
     text: &'a [u8],
     pos: usize,
-    pub word: u64,
-    pub known: u64,
-    claims: [Claim; MOST_CLAIMS],
-    claim_count: usize,
+    facts: &'a mut Facts,
     choices: [Choice; MOST_CHOICES],
     choice_count: usize,
     scripted: usize,
-    pub label: Option<LabelUse>,
-    /// Something was read that contradicts what was read before: another choice may help.
-    pub conflict: bool,
     trace: Option<&'a mut Trace>,
 }
 
@@ -73,44 +45,29 @@ struct Choice {
     of: u8,
 }
 
+/// Where to go back to.
 #[derive(Clone, Copy)]
-struct Mark {
+struct Place {
     pos: usize,
-    word: u64,
-    known: u64,
-    claim_count: usize,
+    facts: Mark,
     choice_count: usize,
-    label: Option<LabelUse>,
 }
-
-/// The text does not fit.
-pub(super) struct Misfit;
-
-type Fit = Result<(), Misfit>;
 
 impl<'a> Matcher<'a> {
     /// Reads `text`, which has no comment any more; `trace` is told what was expected.
-    pub fn new(grammar: &'a Grammar, text: &'a [u8], trace: Option<&'a mut Trace>) -> Matcher<'a> {
-        Matcher {
-            grammar,
-            text,
-            pos: 0,
-            word: 0,
-            known: 0,
-            claims: [Claim { expr: ExprId(0), value: 0, mask: 0 }; MOST_CLAIMS],
-            claim_count: 0,
-            choices: [Choice::default(); MOST_CHOICES],
-            choice_count: 0,
-            scripted: 0,
-            label: None,
-            conflict: false,
-            trace,
-        }
+    pub fn new(
+        grammar: &'a Grammar,
+        text: &'a [u8],
+        facts: &'a mut Facts,
+        trace: Option<&'a mut Trace>,
+    ) -> Matcher<'a> {
+        let choices = [Choice::default(); MOST_CHOICES];
+        Matcher { grammar, text, pos: 0, facts, choices, choice_count: 0, scripted: 0, trace }
     }
 
-    /// What the text says about bits that it does not show.
-    pub fn claims(&self) -> &[Claim] {
-        &self.claims[..self.claim_count]
+    /// What has been read.
+    pub fn facts(&self) -> &Facts {
+        self.facts
     }
 
     /// Reads the text by `rule`, following the choices made before. Whether it read all of it.
@@ -155,71 +112,48 @@ impl<'a> Matcher<'a> {
 
     fn reset(&mut self) {
         self.pos = 0;
-        self.word = 0;
-        self.known = 0;
-        self.claim_count = 0;
         self.choice_count = 0;
-        self.label = None;
-        self.conflict = false;
+        self.facts.reset();
     }
 
-    #[inline]
-    fn mark(&self) -> Mark {
-        Mark {
-            pos: self.pos,
-            word: self.word,
-            known: self.known,
-            claim_count: self.claim_count,
-            choice_count: self.choice_count,
-            label: self.label,
-        }
+    fn place(&self) -> Place {
+        Place { pos: self.pos, facts: self.facts.mark(), choice_count: self.choice_count }
     }
 
-    #[inline]
-    fn rewind(&mut self, mark: Mark) {
-        self.pos = mark.pos;
-        self.word = mark.word;
-        self.known = mark.known;
-        self.claim_count = mark.claim_count;
-        self.choice_count = mark.choice_count;
-        self.label = mark.label;
+    fn rewind(&mut self, place: Place) {
+        self.pos = place.pos;
+        self.choice_count = place.choice_count;
+        self.facts.rewind(place.facts);
     }
 
-    #[inline]
     fn miss(&mut self, what: impl FnOnce() -> String) -> Fit {
         self.note(self.pos, what);
         Err(Misfit)
     }
 
-    #[inline]
     fn note(&mut self, at: usize, what: impl FnOnce() -> String) {
         if let Some(trace) = self.trace.as_deref_mut() {
             trace.note(at, what());
         }
     }
 
-    #[inline]
     fn rest(&self) -> &'a [u8] {
         &self.text[self.pos..]
     }
 
-    #[inline]
     fn next(&self) -> u8 {
         self.text.get(self.pos).copied().unwrap_or(0)
     }
 
     /// The next byte that is no blank.
-    #[inline]
     fn upcoming(&self) -> u8 {
         self.rest().iter().copied().find(|b| !matches!(b, b' ' | b'\t')).unwrap_or(0)
     }
 
-    #[inline]
     fn previous(&self) -> u8 {
         self.pos.checked_sub(1).and_then(|at| self.text.get(at)).copied().unwrap_or(b' ')
     }
 
-    #[inline]
     fn skip_blanks(&mut self) {
         while matches!(self.next(), b' ' | b'\t') {
             self.pos += 1;
@@ -227,7 +161,6 @@ impl<'a> Matcher<'a> {
     }
 
     /// Blanks may stand before what comes next, unless they would cut a word.
-    #[inline]
     fn skip_between(&mut self, upcoming: u8) {
         if matches!(self.next(), b' ' | b'\t')
             && (matches!(upcoming, b',' | b')' | b']' | b'+' | b'<' | b'>')
@@ -238,19 +171,16 @@ impl<'a> Matcher<'a> {
     }
 
     fn rule(&mut self, rule: &Rule) -> Fit {
-        self.set(rule.fixed, rule.value)?;
+        self.facts.set(rule.fixed, rule.value)?;
         // A condition on what the template is yet to read is met or not met afterwards.
-        let known = self.known;
-        for &(expr, holds) in &rule.conditions {
-            if self.grammar.expr(expr).reads & !known == 0 {
-                self.claim(expr, u64::from(holds), CONDITION)?;
-            }
+        let known = self.facts.known;
+        let early = |expr| self.grammar.expr(expr).reads & !known == 0;
+        for &condition in rule.conditions.iter().filter(|&&(expr, _)| early(expr)) {
+            self.facts.condition(self.grammar, condition)?;
         }
         self.ops(&rule.ops)?;
-        for &(expr, holds) in &rule.conditions {
-            if self.grammar.expr(expr).reads & !known != 0 {
-                self.claim(expr, u64::from(holds), CONDITION)?;
-            }
+        for &condition in rule.conditions.iter().filter(|&&(expr, _)| !early(expr)) {
+            self.facts.condition(self.grammar, condition)?;
         }
         Ok(())
     }
@@ -259,56 +189,8 @@ impl<'a> Matcher<'a> {
         ops.iter().try_for_each(|op| self.op(op))
     }
 
-    /// Sets bits of the word; those that stand already must agree.
-    #[inline]
-    fn set(&mut self, mask: u64, value: u64) -> Fit {
-        if (self.word ^ value) & self.known & mask != 0 {
-            self.conflict = true;
-            return Err(Misfit);
-        }
-        self.word |= value & mask;
-        self.known |= mask;
-        Ok(())
-    }
-
-    fn claim(&mut self, expr: ExprId, value: u64, mask: u64) -> Fit {
-        let claim = Claim { expr, value: value & mask, mask };
-        let found = self.grammar.expr(expr);
-        if found.reads & !self.known == 0 {
-            if !claim.holds(self.grammar, self.word) {
-                self.conflict = true;
-                return Err(Misfit);
-            }
-            return Ok(());
-        }
-        let slot = self.claims.get_mut(self.claim_count).ok_or(Misfit)?;
-        *slot = claim;
-        self.claim_count += 1;
-        Ok(())
-    }
-
-    #[inline]
     fn put(&mut self, target: Target, value: u64) -> Fit {
-        match target {
-            Target::Bits(window) => self.set(window.mask(), window.place(value)),
-            Target::Derived { expr, bits } => self.derive(expr, bits, value),
-        }
-    }
-
-    /// Notes what an expression comes out as, or sets the bits that it reads where that settles them.
-    fn derive(&mut self, expr: ExprId, bits: u8, value: u64) -> Fit {
-        let mask = Window { low: 0, width: bits }.ones();
-        let claim = Claim { expr, value: value & mask, mask };
-        let unknown = self.grammar.expr(expr).reads & !self.known;
-        if mask != 1
-            && unknown != 0
-            && let Some(word) = only_answer(self.grammar, self.word, unknown, &claim)
-        {
-            self.word = word;
-            self.known |= unknown;
-            return Ok(());
-        }
-        self.claim(expr, value, mask)
+        self.facts.put(self.grammar, target, value)
     }
 
     /// Sets what the text at `start` says; that it cannot be is told of there.
@@ -361,7 +243,7 @@ impl<'a> Matcher<'a> {
                     return self.miss(|| "a float".to_string());
                 };
                 self.pos += used;
-                let bits = if window.width == 16 { number::half(value) } else { number::single(value) };
+                let bits = number::float_bits(value, window.width);
                 self.put_read(Target::Bits(*window), bits, start)
             }
             Op::Offset { target, signed, required } => self.offset(*target, *signed, *required),
@@ -375,7 +257,6 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    #[inline]
     fn text(&mut self, text: &[u8]) -> Fit {
         if let Some(&first) = text.first() {
             self.skip_between(first);
@@ -408,7 +289,6 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    #[inline]
     fn flag(&mut self, text: &[u8]) -> bool {
         let Some(&first) = text.first() else { return false };
         let start = self.pos;
@@ -428,7 +308,6 @@ impl<'a> Matcher<'a> {
         false
     }
 
-    #[inline]
     fn limit(&mut self, value: u64, width: u8) -> Fit {
         let most = Window { low: 0, width }.ones();
         if value <= most { Ok(()) } else { self.miss(|| format!("a number of at most {most}")) }
@@ -448,15 +327,13 @@ impl<'a> Matcher<'a> {
     }
 
     fn put_signed(&mut self, target: Target, negative: bool, value: u64, used: usize, start: usize) -> Fit {
-        let ones = Window { low: 0, width: target.width() }.ones();
-        let half = ones / 2;
-        // Words and halves may be written without a sign as well.
-        let most = if matches!(target.width(), 16 | 32) { ones } else { half };
-        if (negative && value > half + 1) || (!negative && value > most) {
-            return self.miss(|| format!("a number from -{} to {most}", half + 1));
+        match target.signed(negative, value) {
+            Ok(bits) => {
+                self.pos += used;
+                self.put_read(target, bits, start)
+            }
+            Err((least, most)) => self.miss(|| format!("a number from -{least} to {most}")),
         }
-        self.pos += used;
-        self.put_read(target, if negative { value.wrapping_neg() } else { value } & ones, start)
     }
 
     fn offset(&mut self, target: Target, signed: bool, required: bool) -> Fit {
@@ -494,8 +371,8 @@ impl<'a> Matcher<'a> {
             return self.miss(|| "a distance or a label".to_string());
         }
         self.pos += length;
-        self.label = Some(LabelUse { window, start, end: self.pos });
-        self.set(window.mask(), 0)
+        self.facts.label = Some(LabelUse::new(window, start, self.pos));
+        self.facts.set(window.mask(), 0)
     }
 
     fn enumerated(&mut self, texts: &Texts, target: Target) -> Fit {
@@ -528,7 +405,7 @@ impl<'a> Matcher<'a> {
     fn any(&mut self, rules: &[Rule]) -> Fit {
         let at = self.choice_count;
         let first = if at < self.scripted { usize::from(self.choices[at].taken) } else { 0 };
-        let mark = self.mark();
+        let mark = self.place();
         let next = self.upcoming();
         let traced = self.trace.is_some();
         let fits = |rule: &Rule| traced || rule.may_start(next);
@@ -585,7 +462,7 @@ impl<'a> Matcher<'a> {
                         found.is_some()
                     }
                     (ops, _) => {
-                        let mark = self.mark();
+                        let mark = self.place();
                         let fits = self.ops(ops).is_ok();
                         if !fits {
                             self.rewind(mark);
@@ -613,21 +490,6 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Conditions are true or false: any number but zero is true.
-const CONDITION: u64 = 1;
-
-impl Claim {
-    /// Whether it holds for a word.
-    pub fn holds(&self, grammar: &Grammar, word: u64) -> bool {
-        let value = grammar.expr(self.expr).eval(word);
-        if self.mask == CONDITION {
-            u64::from(value != 0) == self.value
-        } else {
-            value as u64 & self.mask == self.value
-        }
-    }
-}
-
 /// Whether a text begins so; faster than the general comparison for texts of a few bytes.
 #[inline]
 fn begins(text: &[u8], start: &[u8]) -> bool {
@@ -638,6 +500,17 @@ fn quoted(text: &[u8]) -> String {
     format!("`{}`", String::from_utf8_lossy(text).trim())
 }
 
+/// Whether a byte is one of a word: a letter, a digit or `_`.
+#[inline]
 pub(super) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    const WORD: [bool; 256] = {
+        let mut word = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            word[byte] = (byte as u8).is_ascii_alphanumeric() || byte == b'_' as usize;
+            byte += 1;
+        }
+        word
+    };
+    WORD[usize::from(byte)]
 }

@@ -59,6 +59,11 @@ pub(super) fn float(text: &[u8]) -> Option<(f64, usize)> {
     Some((signed(value), usize::from(negative) + used))
 }
 
+/// The bits of a float of 16 or 32 bits.
+pub(super) fn float_bits(value: f64, width: u8) -> u64 {
+    if width == 16 { half(value) } else { single(value) }
+}
+
 /// The bits of a 32-bit float; not-a-number is the quiet one.
 pub(super) fn single(value: f64) -> u64 {
     if value.is_nan() {
@@ -68,7 +73,7 @@ pub(super) fn single(value: f64) -> u64 {
 }
 
 /// The bits of a 16-bit float, rounded to nearest, ties to even.
-pub(super) fn half(value: f64) -> u64 {
+fn half(value: f64) -> u64 {
     let sign = u64::from(value.is_sign_negative()) << 15;
     if value.is_nan() {
         return sign | 0x7e00;

@@ -1,21 +1,22 @@
 //! Whole sources: lines, labels, directives, and every error of a file.
 
+use super::book::{Book, Forms};
 use super::directive::{self, Directive, Line};
 use super::error::{AsmError, Problem};
+use super::facts::{Facts, LabelUse};
+use super::fast::{self, Line as Padded};
 use super::grammar::{Grammar, Window, sign_extend};
-use super::matcher::{LabelUse, Matcher, Trace, is_word};
-use super::recent::{Key, Recent};
-use super::solve::{Memory, solve};
-use super::{invert, number};
-use crate::tables::IR3;
+use super::matcher::{Matcher, Trace, is_word};
+use super::number;
+use super::solve::{self, Memory};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 /// Errors of one file, after which the rest is not read.
 const MOST_ERRORS: usize = 1000;
 /// Bytes of an unknown name that errors tell.
 const LONGEST_NAME: usize = 64;
-/// What listings put before a word that is no instruction.
+/// What listings put before a word, or a field, that is nothing known.
 const NO_MATCH: &str = "no match: ";
 /// Ways of reading a text by one rule that are tried.
 const MOST_WAYS: usize = 64;
@@ -31,41 +32,18 @@ pub struct Program {
     pub directives: Vec<Directive>,
 }
 
-/// An assembler for one GPU. Making one takes some milliseconds; use it for many lines.
+/// An assembler for one GPU. It learns instructions as they come: use one for many lines.
 pub struct Assembler {
-    grammar: Grammar,
-    index: Index,
-    memory: Memory,
-    recent: Recent,
+    book: Book,
+    reading: Reading,
     generation: u32,
 }
 
-/// Rules by name, and for the first part of each name (up to a dot) how many parts names have that start so.
-#[derive(Default)]
-struct Index {
-    rules: HashMap<Box<[u8]>, Vec<u32>, BuildHasherDefault<Fnv>>,
-    parts: HashMap<Box<[u8]>, usize, BuildHasherDefault<Fnv>>,
-}
-
-/// FNV-1a: the keys are the table's own short names.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
+/// What is used again for every instruction.
+struct Reading {
+    line: Padded,
+    facts: Facts,
+    memory: Memory,
 }
 
 /// An instruction, and the label it goes to, if any.
@@ -87,9 +65,8 @@ struct Fixup<'t> {
 impl Assembler {
     /// An assembler for a GPU: 630, 730.
     pub fn new(gpu_id: u32) -> Assembler {
-        let grammar = invert::grammar(IR3, gpu_id);
-        let index = Index::new(&grammar);
-        Assembler { grammar, index, memory: Memory::new(), recent: Recent::new(), generation: gpu_id / 100 }
+        let reading = Reading { line: Padded::new(), facts: Facts::new(), memory: Memory::new() };
+        Assembler { book: Book::new(gpu_id), reading, generation: gpu_id / 100 }
     }
 
     /// The word of one instruction or `raw` line. Labels and directives are not part of it.
@@ -97,14 +74,15 @@ impl Assembler {
     /// # Errors
     /// What was expected and in which column; the file is empty and the line 1.
     pub fn instruction(&mut self, line: &str) -> Result<u64, AsmError> {
-        let code = without_comment(line);
+        let code = line.split(';').next().unwrap_or(line);
         let fail = |byte, problem| AsmError::new("", 1, byte, line, problem);
         let start = listing_prefix(code);
-        match self.encode(&code[start..]) {
+        match self.encode(&code[start..]).or_else(|error| unread(&code[..start], line).ok_or(error)) {
             Ok(Encoded { word, label: None }) => Ok(word),
             Ok(Encoded { label: Some(label), .. }) => {
-                let name = code[start + label.start..start + label.end].to_string();
-                Err(fail(start + label.start, Problem::UnknownLabel(name)))
+                let bytes = label.bytes();
+                let name = code[start..][bytes.clone()].to_string();
+                Err(fail(start + bytes.start, Problem::UnknownLabel(name)))
             }
             Err((byte, problem)) => Err(fail(start + byte, problem)),
         }
@@ -117,22 +95,25 @@ impl Assembler {
         let mut labels: HashMap<&str, (usize, usize)> = HashMap::new();
         let mut fixups: Vec<Fixup<'_>> = Vec::new();
         let (mut nops, mut syncs) = (false, false);
-        for (i, source) in text.lines().enumerate() {
+        for (i, (source, code)) in (Lines { rest: text }).enumerate() {
             let line = i + 1;
             let mut fail = |byte, problem| errors.push(AsmError::new(file, line, byte, source, problem));
-            let code = without_comment(source);
-            let mut start = listing_prefix(code);
-            if let Some(name) = label_definition(&code[start..]) {
-                let at = start + offset_in(&code[start..], name);
+            let mut start = blanks(code);
+            let mut prefix = "";
+            if code.as_bytes().get(start) == Some(&b':') {
+                start = listing_prefix(code);
+                prefix = &code[..start];
+                start += blanks(&code[start..]);
+            }
+            if let Some((name, length)) = label_definition(&code[start..]) {
                 if let Some(&(_, first)) = labels.get(name) {
-                    fail(at, Problem::DuplicateLabel { name: name.to_string(), line: first });
+                    fail(start, Problem::DuplicateLabel { name: name.to_string(), line: first });
                 } else {
                     labels.insert(name, (program.words.len(), line));
                 }
-                start = at + name.len();
-                start += code[start..].find(':').map_or(0, |colon| colon + 1);
+                start += length;
+                start += blanks(&code[start..]);
             }
-            start += blanks(&code[start..]);
             let statement = &code[start..];
             if statement.starts_with('@') {
                 match directive::read(statement.trim_end()) {
@@ -149,10 +130,11 @@ impl Assembler {
                         program.push(nop.word, line);
                     }
                 }
-                match self.encode(statement) {
+                match self.encode(statement).or_else(|error| unread(prefix, source).ok_or(error)) {
                     Ok(Encoded { word, label }) => {
-                        if let Some(LabelUse { window, start: from, end }) = label {
-                            let (label, byte) = (&statement[from..end], start + from);
+                        if let Some(of) = label {
+                            let (label, byte) = (&statement[of.bytes()], start + of.bytes().start);
+                            let window = of.window;
                             fixups.push(Fixup {
                                 index: program.words.len(),
                                 window,
@@ -195,10 +177,6 @@ impl Assembler {
     fn encode(&mut self, statement: &str) -> Result<Encoded, (usize, Problem)> {
         let statement = statement.trim_end();
         let text = statement.as_bytes();
-        let key = Key::of(text);
-        if let Some(word) = key.and_then(|key| self.recent.find(&key)) {
-            return Ok(Encoded { word, label: None });
-        }
         let at = name_start(text);
         let name = name_at(text, at);
         if name == b"raw" {
@@ -211,13 +189,14 @@ impl Assembler {
                 .map(|(word, _)| Encoded { word, label: None })
                 .ok_or_else(|| (NO_MATCH.len(), problem()));
         }
-        for group in self.index.groups(name) {
-            if let Some(encoded) = try_rules(&self.grammar, &mut self.memory, text, group, None) {
-                if let (Some(key), None) = (&key, encoded.label) {
-                    self.recent.keep(key, encoded.word);
-                }
+        let fits = self.reading.line.take(text);
+        let mut nth = 0;
+        while let Some((grammar, forms, length)) = self.book.nth(name, nth) {
+            let quick = if fits { self.reading.quick(grammar, forms, at..at + length) } else { None };
+            if let Some(encoded) = quick.or_else(|| self.reading.thorough(grammar, forms, text, None)) {
                 return Ok(encoded);
             }
+            nth += 1;
         }
         Err(self.diagnose(statement, at, name))
     }
@@ -226,9 +205,11 @@ impl Assembler {
     fn diagnose(&mut self, statement: &str, at: usize, name: &[u8]) -> (usize, Problem) {
         let mut trace = Trace::default();
         let mut found = false;
-        for group in self.index.groups(name) {
-            found = true;
-            try_rules(&self.grammar, &mut self.memory, statement.as_bytes(), group, Some(&mut trace));
+        let mut nth = 0;
+        while let Some((grammar, forms, _)) = self.book.nth(name, nth) {
+            found |= !forms.rules.is_empty();
+            self.reading.thorough(grammar, forms, statement.as_bytes(), Some(&mut trace));
+            nth += 1;
         }
         if !found && name.is_empty() {
             return (at, Problem::Expected(vec!["an instruction".to_string()]));
@@ -248,76 +229,44 @@ impl Program {
     }
 }
 
-impl Index {
-    fn new(grammar: &Grammar) -> Index {
-        let mut index = Index::default();
-        for (i, rule) in grammar.rules.iter().enumerate() {
-            let name = rule.name();
-            let parts = name.split(|&b| b == b'.').count();
-            let first = name.split(|&b| b == b'.').next().unwrap_or(name);
-            let most = index.parts.entry(first.into()).or_default();
-            *most = parts.max(*most);
-            index.rules.entry(name.into()).or_default().push(i as u32);
-        }
-        index
+impl Reading {
+    /// Reads the line as it is printed; `name` is where its name stands.
+    fn quick(&mut self, grammar: &Grammar, forms: &Forms, name: Range<usize>) -> Option<Encoded> {
+        let unshown = fast::read(&forms.plan, grammar, &self.line, name, &mut self.facts)?;
+        let word = solve::word(grammar, &mut self.memory, &self.facts, unshown)?;
+        Some(Encoded { word, label: self.facts.label })
     }
 
-    /// The rules for a word of the text, those of the longest name it starts with first.
-    fn groups<'i>(&'i self, word: &'i [u8]) -> impl Iterator<Item = &'i [u32]> {
-        let dot = |from: usize| word[from..].iter().position(|&b| b == b'.').map(|at| from + at);
-        let first = dot(0).unwrap_or(word.len());
-        let most = self.parts.get(&word[..first]).copied().unwrap_or(0);
-        (1..=most).rev().filter_map(move |parts| {
-            let mut end = first;
-            for _ in 1..parts {
-                end = if end < word.len() { dot(end + 1).unwrap_or(word.len()) } else { return None };
-            }
-            self.rules.get(&word[..end]).map(Vec::as_slice)
-        })
-    }
-}
-
-fn try_rules(
-    grammar: &Grammar,
-    memory: &mut Memory,
-    text: &[u8],
-    rules: &[u32],
-    trace: Option<&mut Trace>,
-) -> Option<Encoded> {
-    let traced = trace.is_some();
-    let mut matcher = Matcher::new(grammar, text, trace);
-    let last = text.iter().rposition(|&b| b == b',').map_or(0, |comma| {
-        text[comma + 1..].iter().copied().find(|b| !matches!(b, b' ' | b'\t')).unwrap_or(0)
-    });
-    for &rule in rules {
-        if !traced && !grammar.rules[rule as usize].may_start_last(last) {
-            continue;
-        }
-        matcher.start_over();
-        for way in 0..MOST_WAYS {
-            let read = matcher.read(&grammar.rules[rule as usize]);
-            if read.is_err() && way == 0 && !matcher.conflict {
-                break;
-            }
-            if let Ok(true) = read {
-                let (word, known) = (matcher.word, matcher.known);
-                let unshown = grammar.rules[rule as usize].unshown & !known;
-                let mut solved = |bits| solve(grammar, memory, word | bits, known | bits, matcher.claims());
-                let found = match solved(unshown) {
-                    None if unshown != 0 => solved(0),
-                    found => found,
-                };
-                if let Some(word) = found {
-                    return Some(Encoded { word, label: matcher.label });
+    /// Reads a text in any spelling, trying choices.
+    fn thorough(
+        &mut self,
+        grammar: &Grammar,
+        forms: &Forms,
+        text: &[u8],
+        trace: Option<&mut Trace>,
+    ) -> Option<Encoded> {
+        let mut matcher = Matcher::new(grammar, text, &mut self.facts, trace);
+        for rule in &forms.rules {
+            matcher.start_over();
+            for way in 0..MOST_WAYS {
+                let read = matcher.read(rule);
+                if read.is_err() && way == 0 && !matcher.facts().conflict {
+                    break;
                 }
-                matcher.contradiction();
-            }
-            if !matcher.other_choice() {
-                break;
+                if let Ok(true) = read {
+                    let facts = matcher.facts();
+                    if let Some(word) = solve::word(grammar, &mut self.memory, facts, rule.unshown) {
+                        return Some(Encoded { word, label: facts.label });
+                    }
+                    matcher.contradiction();
+                }
+                if !matcher.other_choice() {
+                    break;
+                }
             }
         }
+        None
     }
-    None
 }
 
 /// `raw 0x…`: any word.
@@ -352,12 +301,55 @@ fn name_at(text: &[u8], at: usize) -> &[u8] {
     &text[at..at + length]
 }
 
-fn without_comment(line: &str) -> &str {
-    line.split(';').next().unwrap_or(line)
+/// Lines without their ends, each with what stands before its comment.
+struct Lines<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Lines<'t> {
+    type Item = (&'t str, &'t str);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut comment = None;
+        let mut end = 0;
+        // Eight bytes at a time, as long as none of them is one that is looked for.
+        let bytes = self.rest.as_bytes();
+        let end = loop {
+            if let Some(eight) = bytes.get(end..).and_then(<[u8]>::first_chunk::<8>) {
+                let eight = u64::from_le_bytes(*eight);
+                if !has_byte(eight, b'\n') && (comment.is_some() || !has_byte(eight, b';')) {
+                    end += 8;
+                    continue;
+                }
+            }
+            match bytes.get(end) {
+                None | Some(b'\n') => break end,
+                Some(b';') if comment.is_none() => comment = Some(end),
+                Some(_) => {}
+            }
+            end += 1;
+        };
+        let (line, rest) = self.rest.split_at(end);
+        self.rest = rest.strip_prefix('\n').unwrap_or(rest);
+        let line = if rest.is_empty() { line } else { line.strip_suffix('\r').unwrap_or(line) };
+        Some((line, comment.map_or(line, |at| &line[..at])))
+    }
+}
+
+/// Whether one of eight bytes is this one.
+#[inline]
+fn has_byte(eight: u64, byte: u8) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    let zeros = eight ^ (ONES * u64::from(byte));
+    zeros.wrapping_sub(ONES) & !zeros & ONES << 7 != 0
 }
 
 fn blanks(text: &str) -> usize {
-    text.len() - text.trim_start_matches([' ', '\t']).len()
+    text.bytes().take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
 /// Length of the `:2:0004:0005[42380c01x_00040001x] ` that listings put before an instruction.
@@ -371,16 +363,112 @@ fn listing_prefix(line: &str) -> usize {
     rest.find("] ").map_or(0, |end| lead + end + 2)
 }
 
-/// The label that the text defines at its start.
-fn label_definition(text: &str) -> Option<&str> {
-    let text = text.trim_start_matches([' ', '\t']);
-    let end = text.bytes().take_while(|&b| is_word(b)).count();
-    let name = &text[..end];
-    let starts_as_name = name.starts_with(|c: char| !c.is_ascii_digit());
-    (starts_as_name && text[end..].trim_start_matches([' ', '\t']).starts_with(':')).then_some(name)
+/// The word that a listing has before a text, if the line says itself that the text does not tell all of it.
+fn unread(prefix: &str, line: &str) -> Option<Encoded> {
+    let (high, low) = prefix.split_once('[')?.1.split_once("x_")?;
+    let part = |digits: &str| (digits.len() == 8).then(|| u32::from_str_radix(digits, 16).ok()).flatten();
+    let word = u64::from(part(high)?) << 32 | u64::from(part(low.strip_suffix("x] ")?)?);
+    line.contains(NO_MATCH.trim_end()).then_some(Encoded { word, label: None })
 }
 
-/// Where a part of a text lies in it.
-fn offset_in(text: &str, part: &str) -> usize {
-    text.find(part).unwrap_or(0)
+/// The label that the text defines at its start, and the length of the definition.
+fn label_definition(text: &str) -> Option<(&str, usize)> {
+    let end = text.bytes().take_while(|&b| is_word(b)).count();
+    let colon = end + blanks(&text[end..]);
+    let is_name = end > 0 && !text.as_bytes()[0].is_ascii_digit();
+    (is_name && text.as_bytes().get(colon) == Some(&b':')).then(|| (&text[..end], colon + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3;
+    use crate::table::generate;
+    use crate::tables::{IR3, IR3_INSTRUCTION};
+
+    /// GPUs of the generations that the table tells apart.
+    const GPUS: [u32; 5] = [330, 420, 530, 630, 730];
+
+    type Found = Option<(u64, Option<LabelUse>)>;
+
+    /// What quick and thorough reading find in a text, for each name that it may start with.
+    fn both(assembler: &mut Assembler, text: &str) -> Vec<(Found, Found)> {
+        let text = text.trim_end().as_bytes();
+        let at = name_start(text);
+        let Assembler { book, reading, .. } = assembler;
+        let told = |found: Encoded| (found.word, found.label);
+        let mut found = Vec::new();
+        let fits = reading.line.take(text);
+        while let Some((grammar, forms, length)) = book.nth(name_at(text, at), found.len()) {
+            let quick = if fits { reading.quick(grammar, forms, at..at + length) } else { None };
+            found.push((quick.map(told), reading.thorough(grammar, forms, text, None).map(told)));
+        }
+        found
+    }
+
+    /// Every instruction as it is printed, with random fields: of `count` words each.
+    fn printed(gpu_id: u32, count: usize) -> impl Iterator<Item = String> {
+        let words = IR3.leaves(IR3_INSTRUCTION).flat_map(move |leaf| generate::words(IR3, leaf, 3, count));
+        words.map(move |word| {
+            let mut text = Vec::new();
+            ir3::write(word as u64, gpu_id, &mut text);
+            let text = String::from_utf8(text).unwrap();
+            text.split('\t').next().unwrap_or_default().to_string()
+        })
+    }
+
+    #[test]
+    fn quick_reading_finds_what_thorough_reading_finds() {
+        for gpu_id in GPUS {
+            let mut assembler = Assembler::new(gpu_id);
+            let (mut thoroughly, mut quickly) = (0, 0);
+            for text in printed(gpu_id, 40) {
+                for (quick, thorough) in both(&mut assembler, &text) {
+                    assert!(
+                        quick.is_none() || quick == thorough,
+                        "{gpu_id} {text}: {quick:x?} {thorough:x?}"
+                    );
+                    thoroughly += u32::from(thorough.is_some());
+                    quickly += u32::from(quick.is_some());
+                }
+            }
+            println!("{gpu_id}: {quickly} of {thoroughly} texts are read quickly");
+            assert!(
+                thoroughly > 5000 && quickly * 20 > thoroughly * 19,
+                "{gpu_id}: {quickly} of {thoroughly}"
+            );
+        }
+    }
+
+    /// The same of texts that are spelled otherwise, or are wrong.
+    #[test]
+    fn quick_reading_does_not_read_more() {
+        const PIECES: [&str; 24] = [
+            " ", "  ", "\t", ",", ", ", "(neg)", "(abs)", "(r)", "(last)", "(sy)", "(rpt2)", "(nop1) ", "h",
+            "r", "c", "0", "0x1", "9", "-", ".", ".s", "x", "<a0.x", "(1.0)",
+        ];
+        let mut seed = 7u64;
+        let mut random = move |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        for gpu_id in [330, 630, 730] {
+            let mut assembler = Assembler::new(gpu_id);
+            let mut quickly = 0;
+            for mut text in printed(gpu_id, 10) {
+                let at = random(text.len() + 1);
+                let end = if random(2) == 0 { at } else { (at + 1 + random(4)).min(text.len()) };
+                let piece = if random(4) == 0 { "" } else { PIECES[random(PIECES.len())] };
+                text.replace_range(at..end, piece);
+                for (quick, thorough) in both(&mut assembler, &text) {
+                    assert!(
+                        quick.is_none() || quick == thorough,
+                        "{gpu_id} {text}: {quick:x?} {thorough:x?}"
+                    );
+                    quickly += u32::from(quick.is_some());
+                }
+            }
+            assert!(quickly > 100, "{gpu_id}: {quickly}");
+        }
+    }
 }

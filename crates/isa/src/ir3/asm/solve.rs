@@ -4,8 +4,8 @@
 //! Answers are remembered: the same kinds of operands come again and again. A value that is spread over several fields
 //! (offsets) is taken apart bit by bit as soon as it is read.
 
+use super::facts::{Claim, Facts};
 use super::grammar::Grammar;
-use super::matcher::Claim;
 
 /// Unknown bits of a claim that are tried in all combinations.
 const MOST_TRIED: u32 = 12;
@@ -33,20 +33,28 @@ impl Memory {
     }
 }
 
+/// The word that the facts tell, with `unshown` bits set where nothing says otherwise.
+pub(super) fn word(grammar: &Grammar, memory: &mut Memory, facts: &Facts, unshown: u64) -> Option<u64> {
+    let unshown = unshown & !facts.known;
+    let mut solved = |bits| solve(grammar, memory, facts.word | bits, facts.known | bits, facts.claims());
+    match solved(unshown) {
+        None if unshown != 0 => solved(0),
+        found => found,
+    }
+}
+
 /// The word with every claim met, unknown bits zero where nothing asks for more. `None` if the claims contradict
 /// each other.
-pub(super) fn solve(
-    grammar: &Grammar,
-    memory: &mut Memory,
-    word: u64,
-    known: u64,
-    claims: &[Claim],
-) -> Option<u64> {
+fn solve(grammar: &Grammar, memory: &mut Memory, word: u64, known: u64, claims: &[Claim]) -> Option<u64> {
     let holds = |word: u64| claims.iter().all(|claim| claim.holds(grammar, word));
     if claims.is_empty() {
         return Some(word);
     }
     let reads = claims.iter().fold(0, |all, claim| all | grammar.expr(claim.expr).reads);
+    let unknown = reads & !known;
+    if unknown.count_ones() <= 1 {
+        return [word, word | unknown].into_iter().find(|&word| holds(word));
+    }
     let key = key(word & reads & known, known & reads, claims);
     let slot = &mut memory.slots[key as usize & (SLOTS - 1)];
     if slot.key == key && slot.bits & known == 0 && holds(word | slot.bits) {
@@ -54,7 +62,7 @@ pub(super) fn solve(
     }
     let mut search = Search { grammar, claims, budget: MOST_EVALUATIONS };
     let all = u32::MAX.checked_shr(32u32.saturating_sub(claims.len() as u32)).unwrap_or(0);
-    let solved = search.settle(word, reads & !known, all)?;
+    let solved = search.settle(word, unknown, all)?;
     *slot = Slot { key, bits: solved & !known };
     Some(solved)
 }
