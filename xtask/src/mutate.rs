@@ -33,9 +33,15 @@ const WORKERS: u64 = 2;
 /// Nothing takes more CPU time, for each MiB of input or part of it, and as much again for so many bytes of output.
 const SLOW: Duration = Duration::from_secs(1);
 /// See [`SLOW`].
-const OUTPUT_OF_SLOW: u64 = 256 << 20;
+const OUTPUT_OF_SLOW: u64 = 128 << 20;
+/// What walking takes of a capture however small it is: its buffers may run for many tiles.
+const WALK: Duration = Duration::from_secs(2);
+/// The same where a script looks on.
+const SCRIPTED: Duration = Duration::from_secs(10);
 /// The heap never holds more than so many bytes per byte of input, the input itself included.
 const HEAP_PER_BYTE: usize = 20;
+/// The same of captures, whose small sections have a place each in lists and trees.
+const HEAP_PER_BYTE_OF_CAPTURE: usize = 40;
 /// What inputs of any size may take: register state and buffers for output do not shrink with the input.
 const HEAP_FLOOR: usize = 4 << 20;
 /// Each dump is shown by every so many-th view, the next one by others.
@@ -276,9 +282,11 @@ impl Judge {
         let shown = once(|mut counter| {
             let input = Input::read(text, "dump".to_owned(), text.len() as u64, MAX_INPUT);
             // What cannot be used is said so: that is an answer, too.
-            drop(input.is_ok_and(|input| view::show(view, &input, &db, &mut counter).is_ok()));
+            let _ = input.is_ok_and(|input| view::show(view, &input, &db, &mut counter).is_ok());
         });
-        self.judge(shown, text.len(), view.limit(text.len() as u64), what, &format!("{view:?}"));
+        let limits =
+            Limits { walk: Duration::ZERO, per_byte: HEAP_PER_BYTE, output: view.limit(text.len() as u64) };
+        self.judge(shown, text.len(), &limits, what, &format!("{view:?}"));
     }
 
     fn capture(&mut self, capture: &Arc<[u8]>, other: &Arc<[u8]>, words: Words, what: &str) {
@@ -287,15 +295,21 @@ impl Judge {
             let out: SharedOutput = Rc::new(RefCell::new(counter));
             let _ = capture_views::show(words, capture, other, &db, MAX_INPUT, &out);
         });
-        let size = if words[0] == "diff" { capture.len() + other.len() } else { capture.len() };
-        self.judge(shown, size, capture_views::limit(words, size as u64), what, &words.join(" "));
+        let (size, walk) = match words {
+            ["diff", ..] => (capture.len() + other.len(), 2 * WALK),
+            ["cffdump", "--script", ..] => (capture.len(), SCRIPTED),
+            _ => (capture.len(), WALK),
+        };
+        let output = capture_views::limit(words, size as u64);
+        let limits = Limits { walk, per_byte: HEAP_PER_BYTE_OF_CAPTURE, output };
+        self.judge(shown, size, &limits, what, &words.join(" "));
     }
 
-    fn judge(&mut self, shown: Result<Once, ()>, size: usize, limit: u64, what: &str, view: &str) {
+    fn judge(&mut self, shown: Result<Once, ()>, size: usize, limits: &Limits, what: &str, view: &str) {
         let view = view.split('\n').next().unwrap_or_default();
         match shown {
             Ok(once) => {
-                for complaint in once.complaints(size, limit) {
+                for complaint in once.complaints(size, limits) {
                     println!("{complaint} ({what}, {view})");
                 }
                 self.worst.iter_mut().for_each(|w| w.take(&once, what, size, view));
@@ -318,6 +332,15 @@ fn cpu_time() -> (Duration, Duration) {
     (first, Duration::from_millis(10 * ticks))
 }
 
+/// What one view of an input may take, beside what all may.
+struct Limits {
+    walk: Duration,
+    /// Bytes of heap.
+    per_byte: usize,
+    /// Bytes.
+    output: u64,
+}
+
 /// One view of one input.
 struct Once {
     time: Duration,
@@ -337,16 +360,16 @@ fn once(show: impl FnOnce(Counter)) -> Result<Once, ()> {
 }
 
 impl Once {
-    fn complaints(&self, input: usize, limit: u64) -> Vec<String> {
+    fn complaints(&self, input: usize, limits: &Limits) -> Vec<String> {
         let mut out = Vec::new();
         let shares = (input >> 20).max(1) as u64 + self.output / OUTPUT_OF_SLOW;
-        if self.time >= SLOW * shares as u32 {
+        if self.time >= limits.walk + SLOW * shares as u32 {
             out.push(format!("slow: {:?} for {input} bytes, {} bytes of output", self.time, self.output));
         }
-        if self.heap > HEAP_FLOOR.max(HEAP_PER_BYTE * input) {
+        if self.heap > HEAP_FLOOR.max(limits.per_byte * input) {
             out.push(format!("memory: {} bytes for {input}", self.heap));
         }
-        if self.output > limit {
+        if self.output > limits.output {
             out.push(format!("output: {} bytes for {input}", self.output));
         }
         out

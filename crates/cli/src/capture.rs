@@ -383,6 +383,13 @@ impl Walk<'_, '_> {
         *self.state = Some(std::mem::take(&mut walker.state));
     }
 
+    /// The same as if nothing had been before it, and without a trace in what comes behind.
+    pub fn look(&mut self, sink: &mut dyn Sink) {
+        let state = self.state.take();
+        self.run(sink);
+        *self.state = state;
+    }
+
     /// Notes something that was lost or is unusual about this submit.
     pub fn tell(&mut self, severity: Severity, message: String) {
         self.told.tell(Diagnostic { severity, span: Some(self.span), message });

@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::{database, kind::Kind};
 use rows::{Rows, Style};
 use std::io::Write;
-use unwedge_base::{Diagnostic, Dwords, Severity};
+use unwedge_base::{Diagnostic, Dwords, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Selected};
@@ -180,11 +180,20 @@ impl Visitor for Ask<'_, '_> {
     }
 }
 
+/// A generation, and what it has of what is asked for.
+struct Met<'d> {
+    generation: Generation,
+    columns: Vec<Option<Selected<'d>>>,
+    /// The condition cannot be asked of it.
+    refused: bool,
+}
+
 /// Answers about captures.
 struct Asker<'a, 'o, 'd> {
     question: &'a Question<'a>,
     db: &'a DbIdentity,
     names: Vec<String>,
+    met: Vec<Met<'d>>,
     ask: Option<Ask<'o, 'd>>,
     draws: Option<Draws<'d, Ask<'o, 'd>>>,
     failure: Option<Failure>,
@@ -208,6 +217,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
             question,
             db,
             names: Vec::new(),
+            met: Vec::new(),
             ask: Some(Ask { query: None, rows: Rows::new(style, out) }),
             draws: None,
             failure: None,
@@ -221,25 +231,38 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
     /// The GPU is known: looks names up. Returns why that cannot be, for the first GPU.
     fn meet(&mut self, gpu: Gpu<'d>) -> Result<(), Failure> {
         let first = self.draws.is_none();
-        let columns: Vec<Option<Selected<'d>>> = if first {
-            let columns = self.question.columns(gpu)?;
-            self.names = columns.iter().map(|column| column.name.clone()).collect();
-            columns.into_iter().map(Some).collect()
-        } else {
-            let one = |name: &String| gpu.select(name).ok()?.into_iter().next();
-            self.names.iter().map(one).collect()
+        // GPUs may come by turns: what they have is looked up, and told, once.
+        let known = self.met.iter().find(|met| met.generation == gpu.generation());
+        let (new, refused) = (known.is_none(), known.is_some_and(|met| met.refused));
+        let columns = match known {
+            Some(met) => met.columns.clone(),
+            None if first => {
+                let columns = self.question.columns(gpu)?;
+                self.names = columns.iter().map(|column| column.name.clone()).collect();
+                columns.into_iter().map(Some).collect()
+            }
+            None => {
+                let one = |name: &String| gpu.select(name).ok()?.into_iter().next();
+                let columns: Vec<_> = self.names.iter().map(one).collect();
+                for (name, _) in self.names.iter().zip(&columns).filter(|(_, column)| column.is_none()) {
+                    self.notes.push(format!("{} has no {name}: unknown there", gpu.generation()));
+                }
+                columns
+            }
         };
-        for (name, _) in self.names.iter().zip(&columns).filter(|(_, column)| column.is_none()) {
-            self.notes.push(format!("{} has no {name}: unknown there", gpu.generation()));
-        }
-        let query = match self.question.bind(gpu, columns.clone()) {
-            Ok(query) => Some(query),
-            Err(failure) if first => return Err(failure),
-            Err(failure) => {
+        let query = match (!refused).then(|| self.question.bind(gpu, columns.clone())) {
+            None => None,
+            Some(Ok(query)) => Some(query),
+            Some(Err(failure)) if first => return Err(failure),
+            Some(Err(failure)) => {
                 self.notes.push(format!("draws of {} are left out: {failure}", gpu.generation()));
                 None
             }
         };
+        if new {
+            let (generation, columns) = (gpu.generation(), columns.clone());
+            self.met.push(Met { generation, columns, refused: query.is_none() });
+        }
         let ask = match &mut self.draws {
             Some(draws) => {
                 draws.restart(gpu);
