@@ -106,6 +106,17 @@ pub enum Identity {
     ChipId(ChipId),
 }
 
+impl Identity {
+    /// What the devices of the built-in database call it: `FD630`. That of a user knows none.
+    pub fn name(self) -> Option<String> {
+        let (gpu_id, chip_id) = match self {
+            Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
+            Identity::ChipId(chip_id) => (0, chip_id),
+        };
+        Db::builtin().device(gpu_id, chip_id).map(|device| device.name().to_owned())
+    }
+}
+
 /// Does something with captures. Calls come in the order of the capture.
 pub trait Consumer<'d> {
     /// A capture begins: nothing is written, draws count from 0.

@@ -90,6 +90,8 @@ struct GpuLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     chip_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<&'static str>,
 }
 
@@ -189,7 +191,8 @@ impl<'d> Consumer<'d> for Events<'_> {
             Identity::ChipId(id) => (None, Some(id.to_string())),
         };
         let generation = gpu.map(|gpu| gpu.generation().name());
-        self.lines.push(&GpuLine { ty: "gpu", gpu_id, chip_id, generation });
+        let name = identity.name();
+        self.lines.push(&GpuLine { ty: "gpu", gpu_id, chip_id, name, generation });
     }
 
     fn submit(&mut self, submission: Submission<'_, 'd>) {
