@@ -15,7 +15,7 @@ use std::path::Path;
 use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
 use unwedge_capture::rd::{self, Live, Reader, Section, SectionKind, Step, Submit};
 use unwedge_hw::{Db, Gpu};
-use unwedge_pm4::{Sink, State, Walker};
+use unwedge_pm4::{Reach, Sink, State, Walker};
 
 /// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
 const COMPOSITORS: [&[u8]; 4] = [b"fdperf", b"chrome", b"surfaceflinger", b"X"];
@@ -399,6 +399,14 @@ impl Walk<'_, '_> {
         let state = self.state.take();
         self.run(sink);
         *self.state = state;
+    }
+
+    /// Finds what the submit needs, as hardware walks it.
+    pub fn reach(&mut self, reach: &mut Reach) {
+        let budget = unwedge_pm4::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let dwords = u32::try_from(self.stream.len()).unwrap_or(u32::MAX);
+        let left = reach.run_within(self.gpu, self.memory, self.iova, dwords, budget);
+        *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(left));
     }
 
     /// Notes something that was lost or is unusual about this submit.

@@ -8,7 +8,7 @@ use super::select::Numbers;
 use crate::capture::{Consumer, Submission, Walk};
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::rd::{Section, SectionKind, Step, Submit, WriteError, Writer, without_zeros};
+use unwedge_capture::rd::{Section, SectionKind, Step, WriteError, Writer, without_zeros};
 use unwedge_pm4::Reach;
 
 /// Which submits are wanted, and of their buffers all or only those that they need.
@@ -255,13 +255,13 @@ impl<T: Target> Cutter<T> {
     }
 
     /// Finds what a wanted submit needs.
-    fn need(&mut self, walk: &mut Walk<'_, '_>, submit: Submit) {
+    fn need(&mut self, walk: &mut Walk<'_, '_>) {
         let (gpu, memory) = (walk.gpu, walk.memory);
         let ranges = &self.ranges;
         let reach = self.reach.get_or_insert_with(|| Reach::new(gpu.generation(), ranges.iter().copied()));
         // From what the wanted submits before have left, as the listing of the cut capture will be.
         walk.run(&mut reach.watch(gpu));
-        reach.run(gpu, memory, submit.iova, submit.dwords);
+        walk.reach(reach);
         self.logs.drain(..).for_each(|iova| reach.point(iova));
         reach.spread(memory);
         if !reach.is_complete() && !self.unknown {
@@ -355,7 +355,7 @@ impl<'d, T: Target> Consumer<'d> for Cutter<T> {
                     walk.look(&mut self.frames);
                 }
                 if wanted && !self.choice.all_buffers {
-                    self.need(&mut walk, submit);
+                    self.need(&mut walk);
                 }
             }
             // Told, and nothing is known about it.
