@@ -13,7 +13,7 @@ usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-isaspec DIR
        cargo xtask bench-dump FILE [--binary PATH]
        cargo xtask ir3-code GPU COUNT [--like FILE]
-       cargo xtask mutate [N] [--seed S] [FILE…]";
+       cargo xtask mutate [N] [--seed S] [--only dumps|captures] [FILE…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -1,19 +1,26 @@
-//! `cargo xtask mutate [N] [--seed S] [FILE…]`: N broken dumps through every command, on two processes.
+//! `cargo xtask mutate [N] [--seed S] [--only dumps|captures] [FILE…]`: N broken dumps and captures through every
+//! command, on two processes.
 //!
-//! What is broken: synthetic dumps of every generation, era and quirk, dumps that are hostile by design, and every
-//! FILE. For each the panics, the longest run, the highest peak of the heap and the longest output are found; any of
+//! What is broken: synthetic dumps and captures of every generation, era and quirk, ones that are hostile by design, and
+//! every FILE. For each the panics, the longest run, the highest peak of the heap and the longest output are found; any of
 //! them above its bound makes the campaign fail. A seed gives the same dumps every time.
 
 use peak_alloc::PeakAlloc;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use unwedge_base::Generation;
 use unwedge_cli::input::Input;
+use unwedge_cli::output::SharedOutput;
+use unwedge_cli::view::captures::{self as capture_views, Words};
 use unwedge_cli::view::{self, View};
 use unwedge_hw::Db;
+use unwedge_testkit::captures;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::hostile::{hostile, repetitive};
 use unwedge_testkit::mutate::mutate;
@@ -23,23 +30,35 @@ static HEAP: PeakAlloc = PeakAlloc;
 
 const DEFAULT: u64 = 100_000;
 const WORKERS: u64 = 2;
-/// Nothing takes more CPU time, for each MiB of input or part of it.
+/// Nothing takes more CPU time, for each MiB of input or part of it, and as much again for so many bytes of output.
 const SLOW: Duration = Duration::from_secs(1);
+/// See [`SLOW`].
+const OUTPUT_OF_SLOW: u64 = 128 << 20;
+/// What walking takes of a capture however small it is: its buffers may run for many tiles.
+const WALK: Duration = Duration::from_secs(2);
+/// The same where a script looks on.
+const SCRIPTED: Duration = Duration::from_secs(10);
 /// The heap never holds more than so many bytes per byte of input, the input itself included.
 const HEAP_PER_BYTE: usize = 20;
+/// The same of captures, whose small sections have a place each in lists and trees.
+const HEAP_PER_BYTE_OF_CAPTURE: usize = 40;
 /// What inputs of any size may take: register state and buffers for output do not shrink with the input.
 const HEAP_FLOOR: usize = 4 << 20;
-/// Each input is shown by every so many-th view, the next one by others.
+/// Each dump is shown by every so many-th view, the next one by others.
 const VIEWS_SHARE: usize = 4;
+/// The same of captures.
+const CAPTURE_VIEWS_SHARE: usize = 9;
 /// One in so many inputs is a FILE's.
 const FILES_SHARE: u64 = 16;
 /// Bytes of texts that say one thing over and over.
 const REPETITIVE: usize = 650_000;
+/// Bytes of captures that do one thing over and over that costs much.
+const EXPENSIVE: usize = 400_000;
 const MAX_INPUT: u64 = 1 << 30;
 
 /// Runs the command.
 pub fn run(args: &[String]) -> Result<(), String> {
-    let mut campaign = Campaign { count: DEFAULT, seed: 1, files: Vec::new() };
+    let mut campaign = Campaign { count: DEFAULT, seed: 1, files: Vec::new(), only: None };
     let mut worker = None;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -47,6 +66,10 @@ pub fn run(args: &[String]) -> Result<(), String> {
         match (arg.as_str(), arg.parse()) {
             ("--seed", _) => campaign.seed = number()?,
             ("--worker", _) => worker = Some(number()?),
+            ("--only", _) => {
+                let only = rest.next().and_then(|kind| Kind::ALL.into_iter().find(|k| k.name() == kind));
+                campaign.only = Some(only.ok_or("--only takes dumps or captures")?);
+            }
             (_, Ok(count)) => campaign.count = count,
             _ => campaign.files.push(arg.clone()),
         }
@@ -61,6 +84,25 @@ struct Campaign {
     count: u64,
     seed: u64,
     files: Vec<String>,
+    only: Option<Kind>,
+}
+
+/// What is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Dumps,
+    Captures,
+}
+
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Dumps, Kind::Captures];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Dumps => "dumps",
+            Kind::Captures => "captures",
+        }
+    }
 }
 
 impl Campaign {
@@ -89,7 +131,7 @@ impl Campaign {
             }
         }
         println!(
-            "{} broken dumps from seed {}, {:.0} s: {} failures",
+            "{} broken inputs from seed {}, {:.0} s: {} failures",
             self.count,
             self.seed,
             started.elapsed().as_secs_f64(),
@@ -107,39 +149,46 @@ impl Campaign {
         Command::new(program)
             .args(["mutate", "--worker", &worker.to_string()])
             .args(numbers)
+            .args(self.only.iter().flat_map(|only| ["--only", only.name()]))
             .args(&self.files)
             .stdout(Stdio::piped())
+            // What the commands say there is not looked at; a panic comes by itself.
+            .stderr(Stdio::null())
             .spawn()
             .map_err(|e| e.to_string())
     }
 
     /// Every second input, or whatever this worker's share is.
     fn work(&self, worker: u64) -> Result<(), String> {
-        let mut synthetic: Vec<Vec<u8>> = variety().into_iter().map(|(_, text)| text).collect();
-        synthetic.extend(Generation::ALL.map(|g| DevcoreBuilder::complete(g).text()));
         let files = self.files.iter().map(|f| read(f)).collect::<Result<Vec<_>, _>>()?;
-        let (db, views) = (Db::builtin(), View::all());
-        let mut worst = Worst::none();
+        let (captures, dumps) = files.into_iter().partition(|file| unwedge_capture::rd::sniff(file));
+        let mut judge = Judge { db: Rc::new(Db::builtin()), worst: Worst::none() };
         std::panic::set_hook(Box::new(|info| println!("panic: {info}")));
-        for (i, text) in repetitive(REPETITIVE).iter().enumerate().skip(worker as usize).step_by(2) {
-            views.iter().for_each(|&view| judge(text, view, &db, &format!("repetition {i}"), &mut worst));
+        let wanted = |kind: Kind| self.only.is_none_or(|only| only == kind);
+        let (mut dumps, mut captures) = (Dumps::new(dumps), Captures::new(captures));
+        if wanted(Kind::Dumps) {
+            dumps.repetitions(worker, &mut judge);
+        }
+        if wanted(Kind::Captures) {
+            captures.expenses(worker, &mut judge);
         }
         for i in (worker..self.count).step_by(WORKERS as usize) {
             let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(i);
             let share = i / WORKERS;
-            let (what, text) = match pick(&files, share / FILES_SHARE) {
-                Some(file) if share.is_multiple_of(FILES_SHARE) => ("file", mutate(file, seed)),
-                _ if share % 4 == 1 => ("hostile", hostile(seed)),
-                _ if share % 4 == 2 => ("hostile", mutate(&hostile(seed), seed)),
-                _ => ("synthetic", pick(&synthetic, share).map_or_else(Vec::new, |s| mutate(s, seed))),
+            // By turns, and each by itself as if there were no other.
+            let (kind, share) = match self.only {
+                Some(only) => (only, share),
+                None => (Kind::ALL[(share % 2) as usize], share / 2),
             };
-            let shown = views.iter().skip((i / 32) as usize % VIEWS_SHARE).step_by(VIEWS_SHARE);
-            shown.for_each(|&view| judge(&text, view, &db, &format!("seed {seed}, {what}"), &mut worst));
+            match kind {
+                Kind::Dumps => dumps.one(share, seed, &mut judge),
+                Kind::Captures => captures.one(share, seed, &mut judge),
+            }
             if share.is_multiple_of(64) {
                 println!("at {seed}");
             }
         }
-        for w in &worst {
+        for w in &judge.worst {
             println!("worst {w}");
         }
         Ok(())
@@ -154,23 +203,142 @@ fn pick(from: &[Vec<u8>], i: u64) -> Option<&Vec<u8>> {
     from.get(i.checked_rem(from.len() as u64)? as usize)
 }
 
-/// Shows one view of an input, and says what is wrong with that.
-fn judge(text: &[u8], view: View, db: &Db, what: &str, worst: &mut [Worst]) {
-    match once(text, view, db) {
-        Ok(once) => {
-            for complaint in once.complaints(text.len(), view) {
-                println!("{complaint} ({what}, {view:?})");
-            }
-            worst.iter_mut().for_each(|w| w.take(&once, what, text.len(), view));
+/// Broken dumps.
+struct Dumps {
+    synthetic: Vec<Vec<u8>>,
+    files: Vec<Vec<u8>>,
+    views: Vec<View>,
+}
+
+impl Dumps {
+    fn new(files: Vec<Vec<u8>>) -> Dumps {
+        let mut synthetic: Vec<Vec<u8>> = variety().into_iter().map(|(_, text)| text).collect();
+        synthetic.extend(Generation::ALL.map(|g| DevcoreBuilder::complete(g).text()));
+        Dumps { synthetic, files, views: View::all() }
+    }
+
+    fn repetitions(&mut self, worker: u64, judge: &mut Judge) {
+        for (i, text) in repetitive(REPETITIVE).iter().enumerate().skip(worker as usize).step_by(2) {
+            self.views.iter().for_each(|&view| judge.dump(text, view, &format!("repetition {i}")));
         }
-        Err(()) => println!("panicked ({what}, {view:?})"),
+    }
+
+    fn one(&mut self, share: u64, seed: u64, judge: &mut Judge) {
+        let (what, text) = match pick(&self.files, share / FILES_SHARE) {
+            Some(file) if share.is_multiple_of(FILES_SHARE) => ("file", mutate(file, seed)),
+            _ if share % 4 == 1 => ("hostile", hostile(seed)),
+            _ if share % 4 == 2 => ("hostile", mutate(&hostile(seed), seed)),
+            _ => ("synthetic", pick(&self.synthetic, share).map_or_else(Vec::new, |s| mutate(s, seed))),
+        };
+        let shown = self.views.iter().skip((share / 16) as usize % VIEWS_SHARE).step_by(VIEWS_SHARE);
+        shown.for_each(|&view| judge.dump(&text, view, &format!("seed {seed}, {what} dump")));
     }
 }
 
-/// CPU time of this process, which has one thread, so that other load of the machine does not count.
-fn cpu_time() -> Duration {
-    let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
+/// Broken captures.
+struct Captures {
+    synthetic: Vec<Vec<u8>>,
+    files: Vec<Vec<u8>>,
+}
+
+impl Captures {
+    fn new(files: Vec<Vec<u8>>) -> Captures {
+        Captures { synthetic: captures::variety(), files }
+    }
+
+    fn expenses(&mut self, worker: u64, judge: &mut Judge) {
+        let expensive = captures::expensive(EXPENSIVE).into_iter();
+        for (name, capture) in expensive.skip(worker as usize).step_by(WORKERS as usize) {
+            let capture = Arc::from(capture);
+            // What is compared with itself is read to its end.
+            capture_views::ALL.iter().for_each(|words| judge.capture(&capture, &capture, words, &name));
+        }
+    }
+
+    fn one(&mut self, share: u64, seed: u64, judge: &mut Judge) {
+        let (what, whole) = match pick(&self.files, share / FILES_SHARE) {
+            Some(file) if share.is_multiple_of(FILES_SHARE) => ("file", file.clone()),
+            _ if share % 4 == 1 || share % 4 == 2 => ("hostile", captures::hostile(seed)),
+            _ => ("synthetic", pick(&self.synthetic, share).cloned().unwrap_or_default()),
+        };
+        let broken = if share % 4 == 1 { whole.clone() } else { captures::mutate(&whole, seed) };
+        let (broken, whole) = (Arc::from(broken), Arc::from(whole));
+        let views = capture_views::ALL.iter();
+        for words in views.skip((share / 16) as usize % CAPTURE_VIEWS_SHARE).step_by(CAPTURE_VIEWS_SHARE) {
+            judge.capture(&broken, &whole, words, &format!("seed {seed}, {what} capture"));
+        }
+    }
+}
+
+/// Finds what is wrong with what is shown, and the worst of it.
+struct Judge {
+    db: Rc<Db>,
+    worst: Vec<Worst>,
+}
+
+impl Judge {
+    fn dump(&mut self, text: &[u8], view: View, what: &str) {
+        let db = Rc::clone(&self.db);
+        let shown = once(|mut counter| {
+            let input = Input::read(text, "dump".to_owned(), text.len() as u64, MAX_INPUT);
+            // What cannot be used is said so: that is an answer, too.
+            let _ = input.is_ok_and(|input| view::show(view, &input, &db, &mut counter).is_ok());
+        });
+        let limits =
+            Limits { walk: Duration::ZERO, per_byte: HEAP_PER_BYTE, output: view.limit(text.len() as u64) };
+        self.judge(shown, text.len(), &limits, what, &format!("{view:?}"));
+    }
+
+    fn capture(&mut self, capture: &Arc<[u8]>, other: &Arc<[u8]>, words: Words, what: &str) {
+        let db = Rc::clone(&self.db);
+        let shown = once(|counter| {
+            let out: SharedOutput = Rc::new(RefCell::new(counter));
+            let _ = capture_views::show(words, capture, other, &db, MAX_INPUT, &out);
+        });
+        let (size, walk) = match words {
+            ["diff", ..] => (capture.len() + other.len(), 2 * WALK),
+            ["cffdump", "--script", ..] => (capture.len(), SCRIPTED),
+            _ => (capture.len(), WALK),
+        };
+        let output = capture_views::limit(words, size as u64);
+        let limits = Limits { walk, per_byte: HEAP_PER_BYTE_OF_CAPTURE, output };
+        self.judge(shown, size, &limits, what, &words.join(" "));
+    }
+
+    fn judge(&mut self, shown: Result<Once, ()>, size: usize, limits: &Limits, what: &str, view: &str) {
+        let view = view.split('\n').next().unwrap_or_default();
+        match shown {
+            Ok(once) => {
+                for complaint in once.complaints(size, limits) {
+                    println!("{complaint} ({what}, {view})");
+                }
+                self.worst.iter_mut().for_each(|w| w.take(&once, what, size, view));
+            }
+            Err(()) => println!("panicked ({what}, {view})"),
+        }
+    }
+}
+
+/// CPU time of this process, so that other load of the machine does not count: to the nanosecond of the first thread,
+/// and in ticks of them all.
+fn cpu_time() -> (Duration, Duration) {
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let first = read("/proc/self/schedstat");
+    let first = Duration::from_nanos(first.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0));
+    let all = read("/proc/self/stat");
+    // Behind the name: user and system time stand 11 fields after the state.
+    let fields = all.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+    let ticks: u64 = fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    (first, Duration::from_millis(10 * ticks))
+}
+
+/// What one view of an input may take, beside what all may.
+struct Limits {
+    walk: Duration,
+    /// Bytes of heap.
+    per_byte: usize,
+    /// Bytes.
+    output: u64,
 }
 
 /// One view of one input.
@@ -180,31 +348,28 @@ struct Once {
     output: u64,
 }
 
-fn once(text: &[u8], view: View, db: &Db) -> Result<Once, ()> {
+fn once(show: impl FnOnce(Counter)) -> Result<Once, ()> {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
     let started = cpu_time();
-    let mut counter = Counter(0);
-    catch_unwind(AssertUnwindSafe(|| {
-        let input = Input::read(text, "dump".to_owned(), text.len() as u64, MAX_INPUT);
-        // What cannot be used is said so: that is an answer, too.
-        input.is_ok_and(|input| view::show(view, &input, db, &mut counter).is_ok())
-    }))
-    .map_err(drop)?;
-    let heap = HEAP.peak_usage().saturating_sub(before);
-    Ok(Once { time: cpu_time().saturating_sub(started), heap, output: counter.0 })
+    let output = Rc::new(Cell::new(0));
+    catch_unwind(AssertUnwindSafe(|| show(Counter(Rc::clone(&output))))).map_err(drop)?;
+    let ended = cpu_time();
+    let time = ended.0.saturating_sub(started.0).max(ended.1.saturating_sub(started.1));
+    Ok(Once { time, heap: HEAP.peak_usage().saturating_sub(before), output: output.get() })
 }
 
 impl Once {
-    fn complaints(&self, input: usize, view: View) -> Vec<String> {
+    fn complaints(&self, input: usize, limits: &Limits) -> Vec<String> {
         let mut out = Vec::new();
-        if self.time >= SLOW * (input >> 20).max(1) as u32 {
-            out.push(format!("slow: {:?} for {input} bytes", self.time));
+        let shares = (input >> 20).max(1) as u64 + self.output / OUTPUT_OF_SLOW;
+        if self.time >= limits.walk + SLOW * shares as u32 {
+            out.push(format!("slow: {:?} for {input} bytes, {} bytes of output", self.time, self.output));
         }
-        if self.heap > HEAP_FLOOR.max(HEAP_PER_BYTE * input) {
+        if self.heap > HEAP_FLOOR.max(limits.per_byte * input) {
             out.push(format!("memory: {} bytes for {input}", self.heap));
         }
-        if self.output > view.limit(input as u64) {
+        if self.output > limits.output {
             out.push(format!("output: {} bytes for {input}", self.output));
         }
         out
@@ -232,11 +397,11 @@ impl Worst {
         ]
     }
 
-    fn take(&mut self, once: &Once, what: &str, input: usize, view: View) {
+    fn take(&mut self, once: &Once, what: &str, input: usize, view: &str) {
         let value = (self.measure)(once, input);
         if value > self.value {
             self.value = value;
-            self.told = format!("{} ({what}, {input} bytes, {view:?})", self.kind);
+            self.told = format!("{} ({what}, {input} bytes, {view})", self.kind);
         }
     }
 
@@ -257,11 +422,11 @@ impl std::fmt::Display for Worst {
 }
 
 /// Counts bytes.
-struct Counter(u64);
+struct Counter(Rc<Cell<u64>>);
 
 impl Write for Counter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
+        self.0.set(self.0.get() + bytes.len() as u64);
         Ok(bytes.len())
     }
 

@@ -15,7 +15,7 @@ use std::path::Path;
 use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
 use unwedge_capture::rd::{self, Live, Reader, Section, SectionKind, Step, Submit};
 use unwedge_hw::{Db, Gpu};
-use unwedge_pm4::{Sink, State, Walker};
+use unwedge_pm4::{Reach, Sink, State, Walker};
 
 /// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
 const COMPOSITORS: [&[u8]; 4] = [b"fdperf", b"chrome", b"surfaceflinger", b"X"];
@@ -33,7 +33,11 @@ const WALK_ALL: u64 = 1 << 24;
 
 /// Opens a file, or standard input for `-`, that must be a capture.
 pub fn open(file: &Path) -> Result<Stream, Failure> {
-    let mut stream = Stream::open(file)?;
+    check(Stream::open(file)?)
+}
+
+/// The same stream, which must be a capture.
+pub fn check(mut stream: Stream) -> Result<Stream, Failure> {
     if is_capture(&mut stream)? {
         return Ok(stream);
     }
@@ -100,6 +104,17 @@ pub enum Identity {
     GpuId(u32),
     /// `chip_id`
     ChipId(ChipId),
+}
+
+impl Identity {
+    /// What the devices of the built-in database call it: `FD630`. That of a user knows none.
+    pub fn name(self) -> Option<String> {
+        let (gpu_id, chip_id) = match self {
+            Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
+            Identity::ChipId(chip_id) => (0, chip_id),
+        };
+        Db::builtin().device(gpu_id, chip_id).map(|device| device.name().to_owned())
+    }
 }
 
 /// Does something with captures. Calls come in the order of the capture.
@@ -377,6 +392,21 @@ impl Walk<'_, '_> {
         walker.walk(self.stream, Some(self.iova), sink);
         *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(walker.left()));
         *self.state = Some(std::mem::take(&mut walker.state));
+    }
+
+    /// The same as if nothing had been before it, and without a trace in what comes behind.
+    pub fn look(&mut self, sink: &mut dyn Sink) {
+        let state = self.state.take();
+        self.run(sink);
+        *self.state = state;
+    }
+
+    /// Finds what the submit needs, as hardware walks it.
+    pub fn reach(&mut self, reach: &mut Reach) {
+        let budget = unwedge_pm4::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let dwords = u32::try_from(self.stream.len()).unwrap_or(u32::MAX);
+        let left = reach.run_within(self.gpu, self.memory, self.iova, dwords, budget);
+        *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(left));
     }
 
     /// Notes something that was lost or is unusual about this submit.

@@ -22,7 +22,7 @@ mod json;
 mod kind;
 mod man;
 mod microcode;
-mod output;
+pub mod output;
 mod packed;
 mod pager;
 mod progress;

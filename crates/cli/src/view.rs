@@ -1,6 +1,8 @@
 //! What the commands print for an input in memory, without the process around them: for tests and campaigns over many
 //! inputs.
 
+pub mod captures;
+
 use crate::input::Input;
 use crate::output::Look;
 use crate::{crashdec, decode, explain, info, print_report};

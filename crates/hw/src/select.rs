@@ -159,6 +159,14 @@ impl<'d> Gpu<'d> {
         Err(self.unknown(text))
     }
 
+    /// The same for one register or field that may not be there. Cheaper where it is not: nothing is suggested instead.
+    pub fn select_one(self, text: &str) -> Option<Selected<'d>> {
+        self.select_register(text).or_else(|| {
+            let (register, field) = text.rsplit_once('.')?;
+            self.select_register(register)?.behind(field).ok()
+        })
+    }
+
     fn select_register(self, text: &str) -> Option<Selected<'d>> {
         match number(text) {
             Some(offset) => self.offset(text, offset).ok(),

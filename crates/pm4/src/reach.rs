@@ -81,11 +81,17 @@ impl Reach {
 
     /// Everything that a stream needs when the hardware runs it, which follows what listing tools leave out.
     pub fn run(&mut self, gpu: Gpu<'_>, memory: &Memory, iova: u64, dwords: u32) {
+        self.run_within(gpu, memory, iova, dwords, budget(memory));
+    }
+
+    /// The same, of no more than so many dwords. Returns how many of them are left.
+    pub fn run_within(&mut self, gpu: Gpu<'_>, memory: &Memory, iova: u64, dwords: u32, budget: u64) -> u64 {
         self.point(iova);
-        let Some(stream) = memory.dwords(iova) else { return };
-        let options = Options { linear: false, budget: budget(memory) };
+        let Some(stream) = memory.dwords(iova) else { return budget };
+        let options = Options { linear: false, budget };
         let mut walker = Walker::new(gpu, memory, options);
         walker.walk(stream.take(dwords as usize), Some(iova), &mut self.watch(gpu));
+        walker.left()
     }
 
     /// What needed buffers point into is needed.

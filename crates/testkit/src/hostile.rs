@@ -84,14 +84,16 @@ const OPERATIONS: [(u32, Payload); 46] = [
 /// Registers that take the address of a shader, on one generation or another: SP_VS_OBJ_START and its like.
 const SHADERS: [u32; 6] = [0x22d5, 0x22e1, 0xe5ac, 0xa81c, 0xa983, 0xa9b4];
 
-struct Maker<'r> {
-    rng: &'r mut Rng,
-    wide: bool,
-    buffers: Vec<u64>,
+/// Makes command streams that cost much.
+pub(crate) struct Maker<'r> {
+    pub(crate) rng: &'r mut Rng,
+    pub(crate) wide: bool,
+    /// Addresses that streams mention.
+    pub(crate) buffers: Vec<u64>,
 }
 
 impl Maker<'_> {
-    fn number(&mut self) -> u32 {
+    pub(crate) fn number(&mut self) -> u32 {
         let any = self.rng.next_u64() as u32;
         match self.rng.below(6) {
             0 => 0,
@@ -172,7 +174,8 @@ impl Maker<'_> {
         }
     }
 
-    fn stream(&mut self, packets: usize) -> Vec<u32> {
+    /// So many packets.
+    pub(crate) fn stream(&mut self, packets: usize) -> Vec<u32> {
         (0..packets).flat_map(|_| self.packet()).collect()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! For tests only. Everything is made in code, from nothing but its arguments: the same call gives the same bytes.
 
+pub mod captures;
 pub mod check;
 pub mod devcore;
 pub mod hostile;

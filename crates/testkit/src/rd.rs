@@ -25,11 +25,21 @@ impl CaptureBuilder {
     }
 
     /// A buffer with these contents.
-    pub fn buffer(mut self, iova: u64, words: &[u32]) -> CaptureBuilder {
+    pub fn buffer(self, iova: u64, words: &[u32]) -> CaptureBuilder {
+        let size = u32::try_from(4 * words.len()).expect("a small buffer");
+        self.claim(iova, size, words)
+    }
+
+    /// A buffer with these contents that claims to be of another size.
+    pub fn claim(self, iova: u64, size: u32, words: &[u32]) -> CaptureBuilder {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let size = u32::try_from(bytes.len()).expect("a small buffer");
+        self.name(iova, size).section(SectionKind::BufferContents, &bytes)
+    }
+
+    /// A buffer whose contents are not there.
+    pub fn name(mut self, iova: u64, size: u32) -> CaptureBuilder {
         self.writer.range(SectionKind::GpuAddr, Range { iova, size }, true).expect("a range");
-        self.section(SectionKind::BufferContents, &bytes)
+        self
     }
 
     /// A submit.

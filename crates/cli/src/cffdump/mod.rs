@@ -29,9 +29,9 @@ use unwedge_hw::{Db, Gpu, Palette, Variants};
 
 /// Longest listing of a capture: so many bytes, and so many more per byte of the capture so far. Buffers are shown for
 /// each tile they run for.
-const LENGTH: u64 = 256 << 20;
+pub const LENGTH: u64 = 256 << 20;
 /// See [`LENGTH`].
-const LENGTH_PER_BYTE: u64 = 1 << 10;
+pub const LENGTH_PER_BYTE: u64 = 1 << 10;
 
 const RULE: &str = "############################################################";
 
@@ -64,7 +64,18 @@ impl From<Ended> for Result<Outcome, Failure> {
 pub fn open_script(path: &Path, db: &Rc<Db>, colour: bool, out: SharedOutput) -> Result<Script, Ended> {
     let name = path.to_string_lossy();
     let source = std::fs::read(path).map_err(|e| Ended::Failed(format!("{name}: {e}")))?;
-    Script::load(&name, &source, Rc::clone(db), palette(colour), out)
+    load_script(&name, &source, db, colour, out)
+}
+
+/// The same, from its source.
+pub fn load_script(
+    name: &str,
+    source: &[u8],
+    db: &Rc<Db>,
+    colour: bool,
+    out: SharedOutput,
+) -> Result<Script, Ended> {
+    Script::load(name, source, Rc::clone(db), palette(colour), out)
 }
 
 fn palette(colour: bool) -> Palette {

@@ -20,7 +20,7 @@ use unwedge_hw::{Db, Gpu};
 use unwedge_pm4::TroubleKind;
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
-const LENGTH_PER_BYTE: u64 = 1 << 12;
+pub const LENGTH_PER_BYTE: u64 = 1 << 12;
 
 /// The listing. Nothing of the window system is left out.
 pub fn text(args: &args::Decode, mut stream: Stream, db: &Db, global: &Global, out: &mut Output) -> Outcome {
@@ -44,7 +44,7 @@ pub fn text(args: &args::Decode, mut stream: Stream, db: &Db, global: &Global, o
 }
 
 /// Every event as a JSON line. Returns what was lost.
-pub fn json(mut stream: Stream, db: &Db, global: &Global, out: &mut dyn Write) -> Vec<Diagnostic> {
+pub fn json(mut stream: Stream, db: &Db, max_alive: u64, out: &mut dyn Write) -> Vec<Diagnostic> {
     let mut lines = Lines::new(0, out);
     lines.push(&Header {
         ty: "header",
@@ -57,7 +57,7 @@ pub fn json(mut stream: Stream, db: &Db, global: &Global, out: &mut dyn Write) -
     let choice = Choice { compositors: true, ..Choice::default() };
     let slow = stream.live;
     let mut events = Events { lines, slow, lost: Vec::new() };
-    let mut diagnostics = Player::new(choice, db, global.max_size).play(&mut stream, &mut events);
+    let mut diagnostics = Player::new(choice, db, max_alive).play(&mut stream, &mut events);
     let Events { mut lines, lost, .. } = events;
     diagnostics.splice(0..0, stream.diagnostics());
     diagnostics.extend(lost);
@@ -89,6 +89,8 @@ struct GpuLine {
     gpu_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chip_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<&'static str>,
 }
@@ -189,7 +191,8 @@ impl<'d> Consumer<'d> for Events<'_> {
             Identity::ChipId(id) => (None, Some(id.to_string())),
         };
         let generation = gpu.map(|gpu| gpu.generation().name());
-        self.lines.push(&GpuLine { ty: "gpu", gpu_id, chip_id, generation });
+        let name = identity.name();
+        self.lines.push(&GpuLine { ty: "gpu", gpu_id, chip_id, name, generation });
     }
 
     fn submit(&mut self, submission: Submission<'_, 'd>) {

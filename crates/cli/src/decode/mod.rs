@@ -1,7 +1,7 @@
 //! `unwedge decode`: everything in a dump or a capture, as text, as JSON lines, or only the packets around a hang.
 
 mod around;
-mod captures;
+pub mod captures;
 mod sections;
 mod stream;
 
@@ -35,7 +35,7 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
             (false, None) => Ok(captures::text(args, stream, &db, global, &mut out)),
             (true, None) => {
                 let name = stream.name.clone();
-                Ok(Outcome::of(&name, &captures::json(stream, &db, global, &mut out)))
+                Ok(Outcome::of(&name, &captures::json(stream, &db, global.max_size, &mut out)))
             }
         },
     };

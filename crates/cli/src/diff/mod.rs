@@ -7,14 +7,17 @@ mod show;
 mod side;
 
 use crate::args::{self, Global};
+use crate::capture::{self, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::json::Database;
-use crate::output::Output;
+use crate::output::{Look, Output};
 use serde::Serialize;
 use show::Show;
-use side::{Level, Selector, Told};
+pub use side::Selector;
+use side::{Level, Told};
 use std::io::Write;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_hw::Db;
@@ -46,52 +49,79 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     }
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
-    let (result, told) = std::thread::scope(|scope| {
-        let start = |selector: &'_ Selector| {
-            let (selector, db) = (selector.clone(), &db);
-            let (sender, receiver) = sync_channel(1);
-            (scope.spawn(move || side::read(&selector, args.once, db, global, sender)), receiver)
-        };
-        let ((read_a, from_a), (read_b, from_b)) = (start(&a), start(&b));
-        let mut compared = Compared { args, a: &a, b: &b, db: &db, differs: false, out: &mut out };
-        let result = compared.run(Side::new(from_a), Side::new(from_b));
-        let differs = compared.differs;
-        // A thread that panicked has said so; there is nothing to tell of its side.
-        let end = |handle: std::thread::ScopedJoinHandle<'_, _>| handle.join().unwrap_or(Ok(Vec::new()));
-        (result.map(|()| differs), [(&a, end(read_a)), (&b, end(read_b))])
-    });
-    let mut lost = false;
-    let mut failure = None;
-    for (selector, told) in told {
-        let name = selector.file.display().to_string();
-        match told {
-            Ok(diagnostics) => lost |= tell(&name, &diagnostics),
-            Err(e) if failure.is_none() => failure = Some(e),
-            Err(e) => complain!("{e}"),
-        }
-    }
-    if let Some(failure) = failure {
-        out.finish()?;
-        return Err(failure);
-    }
-    let differs = match result {
-        Ok(differs) => differs,
-        Err(e) => {
-            out.finish()?;
-            return Err(e);
-        }
-    };
-    if args.json {
-        line(&End { ty: "end", differs, lost }, &mut out);
-    } else {
-        let _ = writeln!(out, "{}", database::line(db.identity()));
-    }
+    let look = out.look;
+    let open = |file: &Path| capture::open_any(file, global.max_size);
+    let between = between(args, [&a, &b], &open, &db, global.max_size, look, &mut out);
     out.finish()?;
+    let Between { differs, told } = between?;
+    let lost = told.into_iter().fold(false, |lost, (name, diagnostics)| tell(&name, &diagnostics) | lost);
     Ok(match (lost, differs && args.exit_code) {
         (true, _) => Outcome::Lost,
         (false, true) => Outcome::Found,
         (false, false) => Outcome::Complete,
     })
+}
+
+/// Two sides, compared.
+pub struct Between {
+    differs: bool,
+    /// What was lost and what is unusual, by file.
+    told: [(String, Vec<Diagnostic>); 2],
+}
+
+/// Opens a file by its name, on a thread of its own.
+pub type Open<'a> = dyn Fn(&Path) -> Result<Opened, Failure> + Sync + 'a;
+
+/// Compares two sides. A failed write is remembered by `out`, and reported by its owner.
+pub fn between(
+    args: &args::Diff,
+    [a, b]: [&Selector; 2],
+    open: &Open<'_>,
+    db: &Db,
+    max_alive: u64,
+    look: Look,
+    out: &mut dyn Write,
+) -> Result<Between, Failure> {
+    let (result, told) = std::thread::scope(|scope| {
+        let start = |selector: &Selector| {
+            let selector = selector.clone();
+            let (sender, receiver) = sync_channel(1);
+            let read = move || {
+                let opened = open(&selector.file)?;
+                side::read(opened, &selector, args.once, db, max_alive, sender)
+            };
+            (scope.spawn(read), receiver)
+        };
+        let ((read_a, from_a), (read_b, from_b)) = (start(a), start(b));
+        let mut compared = Compared { args, a, b, db, differs: false, look, out };
+        let result = compared.run(Side::new(from_a), Side::new(from_b));
+        let differs = compared.differs;
+        // Half of a comparison is none.
+        let end = |handle: std::thread::ScopedJoinHandle<'_, _>| {
+            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        (result.map(|()| differs), [(a, end(read_a)), (b, end(read_b))])
+    });
+    let name = |selector: &Selector| selector.file.display().to_string();
+    let told = match told {
+        [(a, Ok(of_a)), (b, Ok(of_b))] => [(name(a), of_a), (name(b), of_b)],
+        [(_, Err(e)), (_, Err(other))] => {
+            complain!("{other}");
+            return Err(e);
+        }
+        [(_, Err(e)), (selector, Ok(diagnostics))] | [(selector, Ok(diagnostics)), (_, Err(e))] => {
+            tell(&name(selector), &diagnostics);
+            return Err(e);
+        }
+    };
+    let differs = result?;
+    let lost = told.iter().flat_map(|(_, told)| told).any(|d| d.severity == Severity::Loss);
+    if args.json {
+        line(&End { ty: "end", differs, lost }, out);
+    } else {
+        let _ = writeln!(out, "{}", database::line(db.identity()));
+    }
+    Ok(Between { differs, told })
 }
 
 /// Says what was lost, and what is unusual.
@@ -134,7 +164,8 @@ struct Compared<'a> {
     b: &'a Selector,
     db: &'a Db,
     differs: bool,
-    out: &'a mut Output,
+    look: Look,
+    out: &'a mut dyn Write,
 }
 
 impl Compared<'_> {
@@ -164,7 +195,7 @@ impl Compared<'_> {
             };
             let differs = show::differs(x, y, &comparison, level);
             self.differs |= differs;
-            let show = Show { gpu, look: self.out.look };
+            let show = Show { gpu, look: self.look };
             if self.args.json {
                 line(&show.json(x, y, &comparison, level), self.out);
             } else if level != Level::File {
@@ -263,7 +294,7 @@ fn wanted(selector: &Selector) -> String {
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
-fn line(record: &impl Serialize, out: &mut Output) {
+fn line(record: &impl Serialize, out: &mut dyn Write) {
     if serde_json::to_writer(&mut *out, record).is_ok() {
         let _ = out.write_all(b"\n");
     }

@@ -1,7 +1,6 @@
 //! One of the two things that are compared: where it is, and its submits, one after another.
 
-use crate::args::Global;
-use crate::capture::{self, Choice, Consumer, Identity, Opened, Player, Submission};
+use crate::capture::{Choice, Consumer, Identity, Opened, Player, Submission};
 use crate::database;
 use crate::decode::stretches;
 use crate::failure::Failure;
@@ -86,17 +85,18 @@ pub enum Told {
 
 /// Reads a side and tells what is wanted of it; ends early when nobody listens any more. Returns what was lost.
 pub fn read(
+    opened: Opened,
     selector: &Selector,
     once: bool,
     db: &Db,
-    global: &Global,
+    max_alive: u64,
     out: SyncSender<Told>,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    match capture::open_any(&selector.file, global.max_size)? {
+    match opened {
         Opened::Capture(mut stream) => {
             let mut tape = Tape { selector, once, out, draws: None, generation: None, ended: false };
             let choice = Choice { compositors: true, ..Choice::default() };
-            let mut diagnostics = Player::new(choice, db, global.max_size).play(&mut stream, &mut tape);
+            let mut diagnostics = Player::new(choice, db, max_alive).play(&mut stream, &mut tape);
             diagnostics.extend(stream.diagnostics());
             Ok(diagnostics)
         }

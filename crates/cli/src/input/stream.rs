@@ -46,6 +46,11 @@ impl Stream {
         Stream::new(Box::new(file), name, live)
     }
 
+    /// Something that is there at once, under a name.
+    pub fn of(source: impl Read + 'static, name: &str) -> Result<Stream, InputError> {
+        Stream::new(Box::new(source), name.to_owned(), false)
+    }
+
     fn new(source: Box<dyn Read>, name: String, live: bool) -> Result<Stream, InputError> {
         let broken = Broken::default();
         let mut stream =

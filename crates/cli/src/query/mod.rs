@@ -9,12 +9,12 @@ use crate::args::{self, Global, PassArg};
 use crate::capture::{self, Choice, Consumer, Identity, Opened, Player, Submission};
 use crate::decode::stretches;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Input;
+use crate::input::{Input, Stream};
 use crate::output::Output;
 use crate::{database, kind::Kind};
 use rows::{Rows, Style};
 use std::io::Write;
-use unwedge_base::{Diagnostic, Dwords, Severity};
+use unwedge_base::{Diagnostic, Dwords, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Selected};
@@ -31,12 +31,8 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let palette = out.look.palette();
     let result = match opened {
         Opened::Capture(mut stream) => {
-            let style = question.style(palette, "submit");
-            let choice = Choice { exe: args.process.clone(), compositors: true, ..Choice::default() };
-            let mut asker = Asker::new(&question, style, db.identity(), stream.live, &mut out);
-            let mut diagnostics = Player::new(choice, &db, global.max_size).play(&mut stream, &mut asker);
-            diagnostics.extend(stream.diagnostics());
-            asker.finish(&stream.name, &diagnostics)
+            let answered = ask(&question, &mut stream, &db, global.max_size, palette, &mut out);
+            answered.map(|answered| answered.tell(&stream.name))
         }
         Opened::Dump(input) => dump(&question, &input, &db, palette, &mut out),
     };
@@ -45,6 +41,57 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
         complain!("{}", database::line(db.identity()));
     }
     result
+}
+
+/// Answers about a capture in rows without colours.
+pub fn capture(
+    args: &args::Query,
+    stream: &mut Stream,
+    db: &Db,
+    max_alive: u64,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let question = Question::new(args)?;
+    ask(&question, stream, db, max_alive, unwedge_hw::Palette::default(), out).map(drop)
+}
+
+/// Answers a question about a capture.
+fn ask(
+    question: &Question<'_>,
+    stream: &mut Stream,
+    db: &Db,
+    max_alive: u64,
+    palette: unwedge_hw::Palette,
+    out: &mut dyn Write,
+) -> Result<Answered, Failure> {
+    let style = question.style(palette, "submit");
+    let choice = Choice { exe: question.args.process.clone(), compositors: true, ..Choice::default() };
+    let mut asker = Asker::new(question, style, db.identity(), stream.live, out);
+    let mut diagnostics = Player::new(choice, db, max_alive).play(&mut *stream, &mut asker);
+    diagnostics.extend(stream.diagnostics());
+    asker.finish(diagnostics)
+}
+
+/// What there is to say beside the rows.
+struct Answered {
+    notes: Vec<String>,
+    diagnostics: Vec<Diagnostic>,
+    left_out: u64,
+}
+
+impl Answered {
+    /// Says it.
+    fn tell(self, name: &str) -> Outcome {
+        for note in &self.notes {
+            complain!("{name}: {note}");
+        }
+        let outcome = Outcome::of(name, &self.diagnostics);
+        for note in self.diagnostics.iter().filter(|d| d.severity == Severity::Note) {
+            complain!("{name}: {note}");
+        }
+        tell_left_out(name, self.left_out);
+        outcome
+    }
 }
 
 /// What is asked, as far as it is understood without a GPU.
@@ -133,11 +180,20 @@ impl Visitor for Ask<'_, '_> {
     }
 }
 
+/// A generation, and what it has of what is asked for.
+struct Met<'d> {
+    generation: Generation,
+    columns: Vec<Option<Selected<'d>>>,
+    /// The condition cannot be asked of it.
+    refused: bool,
+}
+
 /// Answers about captures.
 struct Asker<'a, 'o, 'd> {
     question: &'a Question<'a>,
     db: &'a DbIdentity,
     names: Vec<String>,
+    met: Vec<Met<'d>>,
     ask: Option<Ask<'o, 'd>>,
     draws: Option<Draws<'d, Ask<'o, 'd>>>,
     failure: Option<Failure>,
@@ -161,6 +217,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
             question,
             db,
             names: Vec::new(),
+            met: Vec::new(),
             ask: Some(Ask { query: None, rows: Rows::new(style, out) }),
             draws: None,
             failure: None,
@@ -174,25 +231,38 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
     /// The GPU is known: looks names up. Returns why that cannot be, for the first GPU.
     fn meet(&mut self, gpu: Gpu<'d>) -> Result<(), Failure> {
         let first = self.draws.is_none();
-        let columns: Vec<Option<Selected<'d>>> = if first {
-            let columns = self.question.columns(gpu)?;
-            self.names = columns.iter().map(|column| column.name.clone()).collect();
-            columns.into_iter().map(Some).collect()
-        } else {
-            let one = |name: &String| gpu.select(name).ok()?.into_iter().next();
-            self.names.iter().map(one).collect()
+        // GPUs may come by turns: what they have is looked up, and told, once.
+        let known = self.met.iter().find(|met| met.generation == gpu.generation());
+        let (new, refused) = (known.is_none(), known.is_some_and(|met| met.refused));
+        let columns = match known {
+            Some(met) => met.columns.clone(),
+            None if first => {
+                let columns = self.question.columns(gpu)?;
+                self.names = columns.iter().map(|column| column.name.clone()).collect();
+                columns.into_iter().map(Some).collect()
+            }
+            None => {
+                let one = |name: &String| gpu.select(name).ok()?.into_iter().next();
+                let columns: Vec<_> = self.names.iter().map(one).collect();
+                for (name, _) in self.names.iter().zip(&columns).filter(|(_, column)| column.is_none()) {
+                    self.notes.push(format!("{} has no {name}: unknown there", gpu.generation()));
+                }
+                columns
+            }
         };
-        for (name, _) in self.names.iter().zip(&columns).filter(|(_, column)| column.is_none()) {
-            self.notes.push(format!("{} has no {name}: unknown there", gpu.generation()));
-        }
-        let query = match self.question.bind(gpu, columns.clone()) {
-            Ok(query) => Some(query),
-            Err(failure) if first => return Err(failure),
-            Err(failure) => {
+        let query = match (!refused).then(|| self.question.bind(gpu, columns.clone())) {
+            None => None,
+            Some(Ok(query)) => Some(query),
+            Some(Err(failure)) if first => return Err(failure),
+            Some(Err(failure)) => {
                 self.notes.push(format!("draws of {} are left out: {failure}", gpu.generation()));
                 None
             }
         };
+        if new {
+            let (generation, columns) = (gpu.generation(), columns.clone());
+            self.met.push(Met { generation, columns, refused: query.is_none() });
+        }
         let ask = match &mut self.draws {
             Some(draws) => {
                 draws.restart(gpu);
@@ -209,25 +279,18 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
         Ok(())
     }
 
-    /// What stands below the rows. Says what was lost.
-    fn finish(self, name: &str, diagnostics: &[Diagnostic]) -> Result<Outcome, Failure> {
+    /// What stands below the rows.
+    fn finish(self, diagnostics: Vec<Diagnostic>) -> Result<Answered, Failure> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        for note in &self.notes {
-            complain!("{name}: {note}");
-        }
-        let outcome = Outcome::of(name, diagnostics);
-        for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
-            complain!("{name}: {note}");
-        }
+        let lost = diagnostics.iter().any(|d| d.severity == Severity::Loss);
         let left = |ask: &Ask<'_, '_>| ask.query.as_ref().map_or(0, |query| query.left_out);
         let left_out = self.left_out + self.draws.as_ref().map_or(0, |draws| left(&draws.visitor));
         if let Some(mut ask) = self.draws.map(|draws| draws.visitor).or(self.ask) {
-            ask.rows.end(self.db, outcome == Outcome::Lost, left_out);
+            ask.rows.end(self.db, lost, left_out);
         }
-        tell_left_out(name, left_out);
-        Ok(outcome)
+        Ok(Answered { notes: self.notes, diagnostics, left_out })
     }
 }
 

@@ -8,8 +8,8 @@ use super::select::Numbers;
 use crate::capture::{Consumer, Submission, Walk};
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::rd::{Section, SectionKind, Step, Submit, WriteError, Writer, without_zeros};
-use unwedge_pm4::{Options, Reach, Walker, budget};
+use unwedge_capture::rd::{Section, SectionKind, Step, WriteError, Writer, without_zeros};
+use unwedge_pm4::Reach;
 
 /// Which submits are wanted, and of their buffers all or only those that they need.
 #[derive(Clone, Debug)]
@@ -104,6 +104,8 @@ pub struct Cutter<T> {
     ranges: Vec<(u64, u64)>,
     named: Option<u64>,
     reach: Option<Reach>,
+    /// Buffers that sections name besides those of the set, as far as `reach` does not know them.
+    logs: Vec<u64>,
     /// What the set needs is not known: all is kept.
     unknown: bool,
     sets: u64,
@@ -131,6 +133,7 @@ impl<T: Target> Cutter<T> {
             ranges: Vec::new(),
             named: None,
             reach: None,
+            logs: Vec::new(),
             unknown: false,
             sets: 0,
             standing: Vec::new(),
@@ -182,6 +185,7 @@ impl<T: Target> Cutter<T> {
         self.ranges.clear();
         self.named = None;
         self.reach = None;
+        self.logs = self.set.iter().filter_map(logs).collect();
         self.unknown = false;
         self.held = self.set.iter().map(cost).fold(0, u64::saturating_add);
         self.sets += 1;
@@ -251,33 +255,20 @@ impl<T: Target> Cutter<T> {
     }
 
     /// Finds what a wanted submit needs.
-    fn need(&mut self, walk: &mut Walk<'_, '_>, submit: Submit) {
+    fn need(&mut self, walk: &mut Walk<'_, '_>) {
         let (gpu, memory) = (walk.gpu, walk.memory);
         let ranges = &self.ranges;
         let reach = self.reach.get_or_insert_with(|| Reach::new(gpu.generation(), ranges.iter().copied()));
         // From what the wanted submits before have left, as the listing of the cut capture will be.
         walk.run(&mut reach.watch(gpu));
-        reach.run(gpu, memory, submit.iova, submit.dwords);
-        for held in self.set.iter().filter(|held| matches!(held.part, Part::Other)) {
-            logs(held).into_iter().for_each(|iova| reach.point(iova));
-        }
+        walk.reach(reach);
+        self.logs.drain(..).for_each(|iova| reach.point(iova));
         reach.spread(memory);
         if !reach.is_complete() && !self.unknown {
             self.unknown = true;
             let message = "not all that the submit needs was found: all its buffers are kept";
             walk.tell(Severity::Note, message.to_owned());
         }
-    }
-
-    /// Looks for the end of a frame, apart from what the chosen submits leave behind.
-    fn look(&mut self, walk: &Walk<'_, '_>, submit: Submit) {
-        if !self.frames.looks() {
-            return;
-        }
-        let Some(stream) = walk.memory.dwords(submit.iova) else { return };
-        let options = Options { linear: true, budget: budget(walk.memory) };
-        let mut walker = Walker::new(walk.gpu, walk.memory, options);
-        walker.walk(stream.take(submit.dwords as usize), Some(submit.iova), &mut self.frames);
     }
 }
 
@@ -288,6 +279,9 @@ fn cost(held: &Held) -> u64 {
 
 /// The buffer that a section names besides those of its set.
 fn logs(held: &Held) -> Option<u64> {
+    if !matches!(held.part, Part::Other) {
+        return None;
+    }
     let mut payload = held.payload.clone();
     payload.resize(held.length.min(16), 0);
     let span = Default::default();
@@ -344,7 +338,9 @@ impl<'d, T: Target> Consumer<'d> for Cutter<T> {
             return;
         }
         self.held = self.held.saturating_add(cost);
-        self.set.push(Held { kind: section.kind, payload: payload.to_vec(), length, part });
+        let held = Held { kind: section.kind, payload: payload.to_vec(), length, part };
+        self.logs.extend(logs(&held));
+        self.set.push(held);
     }
 
     fn submit(&mut self, submission: Submission<'_, 'd>) {
@@ -355,9 +351,11 @@ impl<'d, T: Target> Consumer<'d> for Cutter<T> {
         }
         match submission.open() {
             Ok(mut walk) => {
-                self.look(&walk, submit);
+                if self.frames.looks() {
+                    walk.look(&mut self.frames);
+                }
                 if wanted && !self.choice.all_buffers {
-                    self.need(&mut walk, submit);
+                    self.need(&mut walk);
                 }
             }
             // Told, and nothing is known about it.

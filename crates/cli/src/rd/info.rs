@@ -188,13 +188,11 @@ impl<'d> Consumer<'d> for Counter {
             Identity::GpuId(gpu_id) => (Some(gpu_id), None),
             Identity::ChipId(chip_id) => (None, Some(chip_id)),
         };
-        let devices = Db::builtin();
-        let device = devices.device(gpu_id.unwrap_or(0), chip_id.unwrap_or_default());
         if self.capture.gpus.len() < LISTED {
             self.capture.gpus.push(GpuSummary {
                 gpu_id,
                 chip_id: chip_id.map(|id| Hex::short(id.0)),
-                name: device.map(|d| d.name().to_owned()),
+                name: identity.name(),
                 generation: gpu.map(|gpu| gpu.generation()).map(Generation::name),
             });
         }

@@ -4,7 +4,7 @@ mod cut;
 mod frames;
 pub mod host;
 pub mod info;
-mod list;
+pub mod list;
 mod select;
 
 pub use select::Numbers;
@@ -129,16 +129,38 @@ fn cat(args: &args::RdCat, global: &Global) -> Result<Outcome, Failure> {
     Ok(told(&source, diagnostics))
 }
 
-/// A cut capture in one file.
-struct Single {
-    packed: Packed,
+/// A cut capture in one place.
+struct Single<W> {
+    out: W,
     begun: bool,
 }
 
-impl Target for Single {
+impl<W: Write> Target for Single<W> {
     fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
         let new = !std::mem::replace(&mut self.begun, true);
-        Ok((&mut self.packed, new))
+        Ok((&mut self.out, new))
+    }
+}
+
+/// Cuts a capture as `trim` does. Returns what was lost of it.
+pub fn trimmed(
+    args: &args::RdTrim,
+    capture: impl Read,
+    db: &unwedge_hw::Db,
+    max_alive: u64,
+    out: &mut dyn Write,
+) -> Result<Vec<Diagnostic>, WriteError> {
+    let mut cutter = Cutter::new(choice(args), Single { out, begun: false }, max_alive);
+    let diagnostics = play(capture, db, max_alive, &mut cutter);
+    cutter.end().1.map(|_| diagnostics)
+}
+
+fn choice(args: &args::RdTrim) -> Choice {
+    Choice {
+        submits: args.submits.clone(),
+        frames: args.frames.clone(),
+        frame_end: args.frame_end.clone(),
+        all_buffers: args.all_buffers,
     }
 }
 
@@ -146,14 +168,8 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut source = open(&args.file)?;
     let packed = Packed::create(args.to.output.as_deref(), args.to.compress, &[&args.file])?;
-    let choice = Choice {
-        submits: args.submits.clone(),
-        frames: args.frames.clone(),
-        frame_end: args.frame_end.clone(),
-        all_buffers: args.all_buffers,
-    };
-    let mut cutter = Cutter::new(choice, Single { packed, begun: false }, global.max_size);
-    let diagnostics = play(&mut source, &db, global, &mut cutter);
+    let mut cutter = Cutter::new(choice(args), Single { out: packed, begun: false }, global.max_size);
+    let diagnostics = play(&mut source, &db, global.max_size, &mut cutter);
     let name = source.source().name.clone();
     let (target, tallies) = cutter.end();
     let (seen, kept) = tallies.map_err(|e| failed(&name, e))?;
@@ -162,7 +178,7 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
     if kept.submits == 0 {
         return Err(Failure::NotFound(format!("{name}: none of its {} submits is chosen", seen.submits)));
     }
-    target.packed.commit()?;
+    target.out.commit()?;
     complain!(
         "{name}: kept {} submits with {} buffers, {} bytes; read {} submits with {} buffers, {} bytes",
         kept.submits,
@@ -176,13 +192,13 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
 }
 
 fn play<T: Target>(
-    source: &mut Progress<Stream>,
+    source: impl Read,
     db: &unwedge_hw::Db,
-    global: &Global,
+    max_alive: u64,
     cutter: &mut Cutter<T>,
 ) -> Vec<Diagnostic> {
     let choice = capture::Choice { compositors: true, ..capture::Choice::default() };
-    let mut diagnostics = Player::new(choice, db, global.max_size).play(source, cutter);
+    let mut diagnostics = Player::new(choice, db, max_alive).play(source, cutter);
     diagnostics.extend(cutter.lost());
     diagnostics
 }
@@ -255,7 +271,7 @@ fn split(args: &args::RdSplit, global: &Global) -> Result<Outcome, Failure> {
     };
     let choice = Choice { submits: None, frames: None, frame_end: None, all_buffers: true };
     let mut cutter = Cutter::new(choice, parts, global.max_size);
-    let diagnostics = play(&mut source, &db, global, &mut cutter);
+    let diagnostics = play(&mut source, &db, global.max_size, &mut cutter);
     let name = source.source().name.clone();
     let (mut parts, written) = cutter.end();
     if let Some(failure) = parts.failure.take() {

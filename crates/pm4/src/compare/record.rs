@@ -98,7 +98,7 @@ impl<'d> Recorder<'d> {
     /// draw of this number.
     pub fn new(gpu: Gpu<'d>, linear: bool, only: Option<u32>) -> Recorder<'d> {
         let names = ["VS", "HS", "DS", "GS", "FS", "CS"];
-        let field = |name: String| gpu.select(&name).ok()?.pop();
+        let field = |name: String| gpu.select_one(&name);
         let shaders = names.map(|stage| {
             let start = field(format!("SP_{stage}_OBJ_START"));
             let start = start.or_else(|| field(format!("SP_{stage}_OBJ_START_REG")));

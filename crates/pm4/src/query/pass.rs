@@ -71,7 +71,7 @@ enum Tell<'d> {
 impl<'d> PassTracker<'d> {
     /// Nothing known yet.
     pub fn new(gpu: Gpu<'d>) -> PassTracker<'d> {
-        let field = |name: &str| gpu.select(name).ok()?.pop();
+        let field = |name: &str| gpu.select_one(name);
         let mode = |mode, tiles, set| Some(Tell::Mode(field(mode)?, field(tiles)?, set));
         let registers = match gpu.generation() {
             Generation::A2xx => field("RB_MODECONTROL.EDRAM_MODE").map(Tell::Edram),

@@ -53,7 +53,14 @@ pub struct Script {
     lua: Lua,
     shared: Rc<Shared>,
     generation: Cell<Generation>,
+    /// Bytes given to the script since garbage was collected.
+    handed: Cell<usize>,
 }
+
+/// What a packet costs beside its dwords, in bytes.
+const OVERHEAD: usize = 256;
+/// So many bytes may be held by garbage that Lua does not see; more where a script itself holds more.
+const UNSEEN: usize = 2 << 20;
 
 impl Script {
     /// Runs a script's own code, which leaves its functions behind. `name` is what messages call it.
@@ -72,7 +79,8 @@ impl Script {
             out,
             ended: RefCell::default(),
         });
-        let script = Script { lua: Lua::new(), shared, generation: Cell::new(Generation::A6xx) };
+        let script =
+            Script { lua: Lua::new(), shared, generation: Cell::new(Generation::A6xx), handed: Cell::new(0) };
         let prepared = library(&script.lua, &script.shared);
         script.outcome("unwedge", prepared);
         let chunk = script.lua.load(code(source)).set_name(format!("@{name}")).set_mode(ChunkMode::Text);
@@ -80,6 +88,16 @@ impl Script {
             script.outcome("", chunk.exec());
         }
         script.ended().map_or(Ok(script), Err)
+    }
+
+    /// Counts dwords given to the script, which Lua does not see: they are garbage that makes it collect none.
+    fn hand_out(&self, dwords: usize) {
+        let handed = self.handed.get().saturating_add(4 * dwords).saturating_add(OVERHEAD);
+        if handed < UNSEEN.max(self.lua.used_memory()) {
+            return self.handed.set(handed);
+        }
+        self.handed.set(0);
+        self.outcome("unwedge", self.lua.gc_collect());
     }
 
     fn ended(&self) -> Option<Ended> {
@@ -158,6 +176,7 @@ impl Watch for Script {
         if let Ok(Value::Function(function)) = self.lua.globals().get(layout.name()) {
             let shared = Rc::clone(&self.shared);
             let dwords: Vec<u32> = dwords.iter().collect();
+            self.hand_out(dwords.len());
             let size = dwords.len() as f64;
             let packet = View::payload(shared, self.generation.get(), layout.name(), dwords);
             self.outcome(layout.name(), function.call::<()>((packet, size)));

@@ -1,0 +1,166 @@
+//! What the commands that take captures print for one in memory. Never: files, the terminal, other processes.
+
+use crate::args::{Cli, Command, RdCommand};
+use crate::capture::{self, Opened};
+use crate::cffdump::{self, Listing};
+use crate::failure::Failure;
+use crate::input::Stream;
+use crate::output::{Look, Share, SharedOutput};
+use crate::{decode, diff, query, rd};
+use clap::Parser;
+use std::io::{self, Cursor};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use unwedge_hw::Db;
+
+/// A command line: `-` is the capture, `other` the one it is compared with.
+pub type Words = &'static [&'static str];
+
+/// Command lines of everything that takes captures.
+pub const ALL: [Words; 26] = [
+    &["cffdump", "-"],
+    &["cffdump", "-s", "--once", "-"],
+    &["cffdump", "--unit-test", "-a", "--show-compositor", "-"],
+    &["cffdump", "-sa", "--color", "-"],
+    &["cffdump", "--textures", "--bindless", "-v", "-"],
+    &["cffdump", "-D1", "-"],
+    &["cffdump", "-F1", "--once", "-"],
+    &["cffdump", "-q", "0x8010", "-q", "0x2080", "-"],
+    &["cffdump", "--query-delta", "--once", "-q", "0x8010", "-"],
+    &["cffdump", "--query-compare", "--query-written", "-q", "0x8010", "-"],
+    &["cffdump", "--script", WATCHER, "-"],
+    &["decode", "--json", "-"],
+    &["info", "-"],
+    &["info", "--json", "-"],
+    &["rd", "cat", "-"],
+    &["rd", "cat", "--json", "-"],
+    &["rd", "trim", "--submits", "1", "-"],
+    &["rd", "trim", "--submits", "0..2,5..", "--all-buffers", "-"],
+    &["rd", "trim", "--frames", "0..1", "--frame-end", "frame", "-"],
+    &["query", "-"],
+    &["query", "-", "--once", "--changed", "--format", "csv", "0x8010"],
+    &["query", "-", "--written", "--values", "raw", "--format", "ndjson", "0x2080", "0x8010..0x8020"],
+    &["query", "-", "--where", "draw.count > 2 && draw.index != 3", "--unknown"],
+    &["diff", "-", "other"],
+    &["diff", "--json", "--once", "-", "other"],
+    &["diff", "--draw", "1", "-", "other"],
+];
+
+/// A script that is told of everything and looks at everything.
+const WATCHER: &str = "
+    local r = nil
+    function start_cmdstream(name) io.write(name, '\\n') r = rnn.init('a630') end
+    function draw(primtype, nindx)
+      io.write(tostring(primtype), ' ', nindx, ' ', regs.val(0x8010), ' ', regs.lastval(0x2080), '\\n')
+    end
+    function A6XX_TEX_CONST(pkt, size) io.write(tostring(pkt[0].WIDTH), ' ', bos.size(pkt[4].BASE_LO), '\\n') end
+    function CP_LOAD_STATE6_FRAG(pkt, size) io.write(tostring(pkt[0].STATE_TYPE), '\\n') end
+    function start_submit() io.write('(') end
+    function end_submit() io.write(')') end
+    function finish() io.write('end\\n') end
+";
+
+/// The most bytes that a command line prints for a capture of so many.
+pub fn limit(words: Words, capture: u64) -> u64 {
+    // The last piece of work is printed to its end.
+    const OVER: u64 = 4 << 20;
+    let (fixed, per_byte) = match words {
+        ["cffdump", ..] => (cffdump::LENGTH, cffdump::LENGTH_PER_BYTE),
+        ["decode", ..] => (decode::LENGTH, decode::captures::LENGTH_PER_BYTE),
+        ["rd", "trim", ..] => (1 << 10, 2),
+        // A row for each draw there is.
+        ["query" | "diff", ..] => (16 << 20, 1 << 10),
+        _ => (1 << 20, 32),
+    };
+    per_byte.saturating_mul(capture).saturating_add(fixed).saturating_add(OVER)
+}
+
+/// Does what a command line says. The error is what the program says when it cannot use the capture.
+pub fn show(
+    words: Words,
+    capture: &Arc<[u8]>,
+    other: &Arc<[u8]>,
+    db: &Rc<Db>,
+    max_alive: u64,
+    out: &SharedOutput,
+) -> Result<(), String> {
+    run(words, capture, other, db, max_alive, out).map_err(|failure| failure.to_string())
+}
+
+fn run(
+    words: Words,
+    capture: &Arc<[u8]>,
+    other: &Arc<[u8]>,
+    db: &Rc<Db>,
+    max_alive: u64,
+    out: &SharedOutput,
+) -> Result<(), Failure> {
+    let mut writer = Share(Rc::clone(out));
+    let open = |bytes: &Arc<[u8]>| capture::check(Stream::of(Cursor::new(Arc::clone(bytes)), "capture")?);
+    if let ["cffdump", rest @ ..] = words {
+        return listing(rest, open(capture)?, db, max_alive, out);
+    }
+    let command = Cli::try_parse_from(["unwedge"].iter().chain(words));
+    let command = command.map_err(|e| Failure::Usage(e.to_string()))?.command;
+    // A failed write is for the owner of `out` to remember.
+    match command {
+        Command::Decode(_) => drop(decode::captures::json(open(capture)?, db, max_alive, &mut writer)),
+        Command::Info(args) => {
+            let mut stream = open(capture)?;
+            let (found, _) = rd::info::read(&mut stream, db, max_alive);
+            let _ = match args.json {
+                true => serde_json::to_writer(&mut writer, &found).map_err(io::Error::from),
+                false => found.text(Look { colour: false }, &mut writer),
+            };
+        }
+        Command::Query(args) => query::capture(&args, &mut open(capture)?, db, max_alive, &mut writer)?,
+        Command::Diff(args) => {
+            let [a, b] = [&args.a, &args.b].map(|file| {
+                let selector = diff::Selector::parse(file, None);
+                diff::Selector { submit: args.submit, draw: args.draw, ..selector }
+            });
+            let open = |file: &Path| {
+                let bytes = if file.as_os_str() == "-" { capture } else { other };
+                open(bytes).map(Opened::Capture)
+            };
+            let look = Look { colour: false };
+            diff::between(&args, [&a, &b], &open, db, max_alive, look, &mut writer)?;
+        }
+        Command::Rd(args) => match args.command {
+            RdCommand::Cat(args) => drop(rd::list::list(open(capture)?, args.json, max_alive, &mut writer)),
+            RdCommand::Trim(args) => {
+                let trimmed = rd::trimmed(&args, open(capture)?, db, max_alive, &mut writer);
+                trimmed.map_err(|e| Failure::Unusable(e.to_string()))?;
+            }
+            _ => return Err(Failure::Usage("not a command for one capture".to_owned())),
+        },
+        _ => return Err(Failure::Usage("not a command for captures".to_owned())),
+    }
+    Ok(())
+}
+
+/// `cffdump`, whose script, if there is one, is not in a file but among the words.
+fn listing(
+    words: &[&str],
+    mut stream: Stream,
+    db: &Rc<Db>,
+    max_alive: u64,
+    out: &SharedOutput,
+) -> Result<(), Failure> {
+    let mut arguments = cffdump::parse_args(words.iter().map(Into::into))
+        .map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+    let colour = arguments.color == Some(true);
+    let source = arguments.script.take();
+    let load = |source: std::path::PathBuf| {
+        let source = source.to_string_lossy();
+        cffdump::load_script("script", source.as_bytes(), db, colour, Rc::clone(out))
+    };
+    let script = match source.map(load).transpose() {
+        Ok(script) => script,
+        Err(ended) => return Result::from(ended).map(drop),
+    };
+    let mut listing = Listing::new(arguments, colour, db, max_alive).with_script(script);
+    listing.run("capture", &mut stream, false, &mut Share(Rc::clone(out)));
+    listing.finish().or_else(|ended| Result::from(ended).map(drop))
+}
