@@ -361,7 +361,7 @@ pub struct Diff {
     /// Exit with status 4 when something differs
     #[arg(long)]
     pub exit_code: bool,
-    /// Print one JSON object instead of text
+    /// Print JSON lines instead of text
     #[arg(long)]
     pub json: bool,
 }
@@ -451,7 +451,7 @@ pub struct Ir3Stats {
     /// Generation (3 to 7) or GPU (630: then, from a6xx on, the most waves are told too); a dump tells it
     #[arg(long, value_name = "GEN", value_parser = ir3_gpu)]
     pub r#gen: Option<u32>,
-    /// The shader at this address of a dump
+    /// The shader at this address of a dump or a capture
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub shader_at: Option<u64>,
 }
@@ -467,7 +467,7 @@ pub struct Ir3Disasm {
     /// A hexadecimal 64-bit word per line; prints one line for each, `error: …` where that is not possible
     #[arg(long)]
     pub hex: bool,
-    /// The shader at this address of a dump
+    /// The shader at this address of a dump or a capture
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
     pub shader_at: Option<u64>,
     /// List up to the shader's end as crashdec does, with labels, the words and where they are
@@ -519,7 +519,7 @@ pub struct Ir2Disasm {
     /// The input is hexadecimal 32-bit words as text
     #[arg(long)]
     pub hex: bool,
-    /// The shader at this address of a dump
+    /// The shader at this address of a dump or a capture
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hex")]
     pub shader_at: Option<u64>,
     /// Show the words beside the text
