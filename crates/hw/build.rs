@@ -1,7 +1,9 @@
-//! Compiles the register facts of `data/adreno` into the tables the library includes.
+//! Compiles the facts of `data/adreno`, `data/amd` and `data/intel` into the tables the library includes.
 
 #[path = "src/compile.rs"]
 mod compile;
+#[path = "build/intel/mod.rs"]
+mod intel;
 #[allow(dead_code, reason = "what only the reader of the tables needs")]
 #[path = "src/layout.rs"]
 mod layout;
@@ -9,41 +11,97 @@ mod layout;
 mod link;
 #[path = "src/model.rs"]
 mod model;
+#[path = "src/outline.rs"]
+mod outline;
 #[path = "src/place.rs"]
 mod place;
 #[path = "src/text.rs"]
 mod text;
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+const GFX_SPACES: &[(&str, &[&str])] = &[("gfx", &["GFX"]), ("status", &["STATUS"])];
+
+/// AMD gfx6 to gfx12.
+const AMD: compile::Family = compile::Family {
+    generations: &[
+        gfx("GFX6"),
+        gfx("GFX7"),
+        gfx("GFX8"),
+        gfx("GFX9"),
+        gfx("GFX940"),
+        gfx("GFX10"),
+        gfx("GFX103"),
+        gfx("GFX11"),
+        gfx("GFX115"),
+        gfx("GFX12"),
+    ],
+    packets: "pm4_opcode",
+};
+
+const fn gfx(variant: &'static str) -> compile::Member {
+    compile::Member { variant, spaces: GFX_SPACES, beside: &["pm4", "sdma", "faults"] }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data/adreno");
-    println!("cargo::rerun-if-changed={}", root.display());
-    for module in ["compile", "layout", "link", "model", "place", "text"] {
+    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data");
+    let out = env::var("OUT_DIR")?;
+    for module in ["compile", "intel/layout", "layout", "link", "model", "outline", "place", "text"] {
         println!("cargo::rerun-if-changed=src/{module}.rs");
     }
-    let mut paths: Vec<_> = fs::read_dir(&root)?.collect::<Result<Vec<_>, _>>()?;
-    paths.sort_by_key(|entry| entry.file_name());
+    println!("cargo::rerun-if-changed=build/intel");
+    println!("cargo::rerun-if-changed={}", data.display());
+    family("adreno", &compile::ADRENO, &data, Path::new(&out))?;
+    family("amd", &AMD, &data, Path::new(&out))?;
+    intel_tables(&data.join("intel"), Path::new(&out))
+}
+
+/// The tables of one vendor, from the files of its folder.
+fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+    let root = &data.join(vendor);
     let mut facts =
         model::Facts { version: read(&root.join("version"))?.trim().to_string(), ..Default::default() };
-    for path in paths.iter().map(|entry| entry.path()) {
-        let name = path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("regs") => facts.files.push(text::read_file(&name, &read(&path)?)?),
-            Some("devices") => facts.devices.extend(text::read_devices(&name, &read(&path)?)?),
-            _ => {}
+    for (name, path) in files(root, "regs")? {
+        facts.files.push(text::read_file(&name, &read(&path)?)?);
+    }
+    for (name, path) in files(root, "devices")? {
+        facts.devices.extend(text::read_devices(&name, &read(&path)?)?);
+    }
+    let tables = compile::compile(&facts, family);
+    for issue in &tables.issues {
+        println!("cargo::warning=data/{vendor}: {issue}");
+    }
+    fs::write(out.join(format!("{vendor}.words")), &tables.words)?;
+    fs::write(out.join(format!("{vendor}.strings")), &tables.strings)?;
+    Ok(())
+}
+
+fn intel_tables(root: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+    let mut list = Vec::new();
+    for (name, path) in files(root, "cmds")? {
+        list.push(intel::text::read_file(&name, &read(&path)?)?);
+    }
+    let tables =
+        intel::compile::compile(&list).map_err(|errors| format!("data/intel:\n{}", errors.join("\n")))?;
+    fs::write(out.join("intel.words"), &tables.words)?;
+    fs::write(out.join("intel.strings"), &tables.strings)?;
+    Ok(())
+}
+
+/// The files of a folder with this extension, by name.
+fn files(root: &Path, extension: &str) -> Result<Vec<(String, PathBuf)>, Box<dyn Error>> {
+    let mut list = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == extension) {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            list.push((name, path));
         }
     }
-    let tables = compile::compile(&facts);
-    for issue in &tables.issues {
-        println!("cargo::warning=data/adreno: {issue}");
-    }
-    let out = env::var("OUT_DIR")?;
-    fs::write(Path::new(&out).join("adreno.words"), &tables.words)?;
-    fs::write(Path::new(&out).join("adreno.strings"), &tables.strings)?;
-    Ok(())
+    list.sort();
+    Ok(list)
 }
 
 fn read(path: &Path) -> Result<String, String> {

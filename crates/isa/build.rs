@@ -1,5 +1,13 @@
 //! Compiles the instruction sets of `data/*/isa` into the tables the library includes.
 
+#[path = "build_support/amdgcn/mod.rs"]
+mod amdgcn;
+#[allow(dead_code, reason = "what only the library needs")]
+#[path = "src/amdgcn"]
+mod amdgcn_facts {
+    pub mod model;
+    pub mod regs;
+}
 #[path = "build_support/emit.rs"]
 mod emit;
 #[allow(dead_code, unused_imports, reason = "what only users of a table need")]
@@ -17,6 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=src/table");
     println!("cargo::rerun-if-changed=build_support");
+    println!("cargo::rerun-if-changed=src/amdgcn/model.rs");
+    println!("cargo::rerun-if-changed=src/amdgcn/regs.rs");
+    amdgcn::compile(&data.join("amd"), Path::new(&out))?;
     for (folder, name, programs) in [("adreno", "ir3", true), ("adreno", "afuc", false)] {
         let path = data.join(folder).join("isa").join(format!("{name}.isa"));
         println!("cargo::rerun-if-changed={}", path.display());

@@ -2,6 +2,7 @@
 
 mod bench_dump;
 mod import;
+mod import_genxml;
 mod import_isaspec;
 mod ir3_code;
 mod mutate;
@@ -11,9 +12,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-isaspec DIR
+       cargo xtask import-genxml DIR
        cargo xtask bench-dump FILE [--binary PATH]
        cargo xtask ir3-code GPU COUNT [--like FILE]
-       cargo xtask mutate [N] [--seed S] [--only dumps|captures] [FILE…]";
+       cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu] [FILE…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("import-rnndb") => import::run(rest).map_err(|e| e.to_string()),
         Some("import-isaspec") => import_isaspec::run(rest).map_err(|e| e.to_string()),
+        Some("import-genxml") => import_genxml::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
         Some("ir3-code") => ir3_code::run(rest),
         Some("mutate") => mutate::run(rest),

@@ -63,7 +63,8 @@ impl fmt::Display for Generation {
     }
 }
 
-/// A chip id as the kernel reports it: core, major, minor and patch in one byte each; newer chips set bits above 32.
+/// A chip id as the kernel reports it: core, major, minor and patch in one byte each; of newer chips the speed bin is
+/// above them, from bit 32 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ChipId(pub u64);
 
@@ -76,6 +77,11 @@ impl ChipId {
     /// Core, major, minor, patch.
     pub fn parts(self) -> [u8; 4] {
         (self.0 as u32).to_be_bytes()
+    }
+
+    /// The speed bin, of chips that have one here.
+    pub fn speed_bin(self) -> Option<u32> {
+        Some((self.0 >> 32) as u32).filter(|&bin| bin != 0)
     }
 }
 

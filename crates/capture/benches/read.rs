@@ -1,4 +1,4 @@
-//! Reading msm devcoredumps: ascii85, the whole dump, its memory. Synthetic dumps, and those of `UNWEDGE_DATA`.
+//! Reading dumps: ascii85, the whole dump, its memory. Synthetic dumps, and for msm those of `UNWEDGE_DATA`.
 
 #[path = "../tests/data/mod.rs"]
 mod data;
@@ -8,7 +8,12 @@ use divan::{Bencher, black_box};
 use unwedge_base::Generation;
 use unwedge_capture::ascii85;
 use unwedge_capture::devcore::Devcore;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::xe;
 use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::i915::{Era, ErrorStateBuilder};
+use unwedge_testkit::intel::{Device, EngineState};
+use unwedge_testkit::xe::DevcoreBuilder as XeBuilder;
 
 fn main() {
     divan::main();
@@ -50,4 +55,46 @@ fn read_and_decode_memory(bencher: Bencher<'_, '_>) {
             .map(|(_, text)| Devcore::read(text).expect("a dump").memory().buffers().len())
             .sum::<usize>()
     });
+}
+
+/// An engine with so many MiB of noise that an application had captured.
+fn noisy_engine(mebibytes: u32) -> EngineState {
+    let noise: Vec<u32> = (0..mebibytes << 18).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+    EngineState::new("rcs0").user(0x1_0000_0000, &noise)
+}
+
+/// Some 50 MB of text, as kernels from 4.10 on write it.
+fn error_state(era: Era) -> Vec<u8> {
+    let mebibytes = if era == Era::V4_4 { 10 } else { 40 };
+    ErrorStateBuilder::complete(Device::named("tgl"), era).unpacked().engine(noisy_engine(mebibytes)).text()
+}
+
+#[divan::bench(args = [Era::V4_4, Era::V6_12])]
+fn read_i915_50_mb(bencher: Bencher<'_, '_>, era: Era) {
+    let text = error_state(era);
+    bencher.counter(BytesCount::of_slice(&text)).bench(|| ErrorState::read(&text).map(|s| s.blocks.len()));
+}
+
+#[divan::bench]
+fn read_i915_50_mb_and_unpack(bencher: Bencher<'_, '_>) {
+    let text = error_state(Era::V6_12);
+    bencher.counter(BytesCount::of_slice(&text)).bench(|| {
+        let state = ErrorState::read(&text).expect("an error state");
+        let engine = state.engines.last().expect("an engine");
+        state.ppgtt(engine, usize::MAX).memory.stored()
+    });
+}
+
+#[divan::bench]
+fn unpack_zlib(bencher: Bencher<'_, '_>) {
+    let text = ErrorStateBuilder::new(Device::named("tgl")).engine(noisy_engine(8)).text();
+    let state = ErrorState::read(&text).expect("an error state");
+    let data = state.blocks.iter().find_map(|b| b.data.as_ref()).expect("memory");
+    bencher.counter(BytesCount::new(8u32 << 20)).bench(|| data.decode(usize::MAX).dwords.len());
+}
+
+#[divan::bench]
+fn read_xe_50_mb(bencher: Bencher<'_, '_>) {
+    let text = XeBuilder::new(Device::named("lnl")).engine(noisy_engine(40)).text();
+    bencher.counter(BytesCount::of_slice(&text)).bench(|| xe::Devcore::read(&text).map(|d| d.blocks.len()));
 }

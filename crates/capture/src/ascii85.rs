@@ -32,10 +32,17 @@ pub struct Decoded {
 
 /// Decodes a text. Reads it up to the first character that has no place in it (a `z` inside a group counts as one).
 pub fn decode(text: &[u8]) -> Decoded {
-    let mut dwords = Vec::with_capacity(decoded_len(text));
+    decode_up_to(text, usize::MAX)
+}
+
+/// Decodes the first so many dwords of a text, like [`decode`].
+pub fn decode_up_to(text: &[u8], most: usize) -> Decoded {
+    // A dword takes five characters at most.
+    let head = &text[..text.len().min(most.saturating_mul(5))];
+    let mut dwords = Vec::with_capacity(decoded_len(head).min(most));
     let mut overflows = 0;
     let mut rest = text;
-    loop {
+    while dwords.len() < most {
         match rest {
             [b'z', tail @ ..] => {
                 dwords.push(0);
@@ -55,7 +62,8 @@ pub fn decode(text: &[u8]) -> Decoded {
         }
     }
     let tail = rest.iter().take(4).take_while(|&&c| CLASS[c as usize] < 85).count();
-    let partial = tail > 0;
+    let partial = tail > 0 && dwords.len() < most;
+    let tail = if partial { tail } else { 0 };
     if partial {
         dwords.push(rest[..tail].iter().fold(0, |value, &c| value * 85 + u32::from(CLASS[c as usize])));
     }

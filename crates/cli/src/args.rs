@@ -1,13 +1,19 @@
 //! The argument table: parser, help, man pages and completions all come from it.
 
+mod lrc;
 mod rd;
 
+pub use lrc::*;
+mod amd;
+pub use amd::*;
 pub use rd::*;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use unwedge_pm4::query::Pass;
 
 /// `--max-size` unless it is given: 4G.
 const MAX_SIZE: u64 = 4 << 30;
@@ -22,7 +28,7 @@ const MAX_SIZE: u64 = 4 << 30;
         Reads devcoredumps of the Linux msm driver (Qualcomm Adreno a2xx to a7xx). FILE may be `-` for standard \
         input; gzip, zstd and xz are undone on the way; what a file is follows from its content, never its name.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
-        3  decoded, but something was lost or malformed (standard error says what)\n  4  something differs (diff --exit-code)\n\n\
+        3  decoded, but something was lost or malformed (standard error says what)\n  4  a check found something (lrc verify) or something differs (diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,
@@ -99,19 +105,23 @@ pub enum Command {
     /// Say what hung, where and why: a ranked verdict with its evidence
     #[command(
         after_help = "Examples:\n  unwedge explain crash.devcore\n  unwedge explain --json crash.devcore.gz | jq .hang\n  \
-        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -"
+        ssh phone cat /sys/class/devcoredump/devcd1/data | unwedge explain -\n  unwedge explain ~/radv_dumps_1234_2026.05.01_12.00.00"
     )]
     Explain(Explain),
     /// Decode everything in a dump or capture, as text or JSON
     #[command(
         after_help = "Examples:\n  unwedge decode crash.devcore\n  unwedge decode --around hang crash.devcore\n  \
         unwedge decode --json crash.devcore | jq -c 'select(.type == \"draw\")'\n  \
-        cat /sys/kernel/debug/dri/0/rd | unwedge decode --summary -"
+        cat /sys/kernel/debug/dri/0/rd | unwedge decode --summary -\n  \
+        unwedge decode /sys/class/drm/card0/device/devcoredump/data\n  \
+        sudo cat /sys/class/drm/card0/error | unwedge decode -\n  \
+        unwedge decode ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Decode(Decode),
     /// Say what is in a file, and what is not
     #[command(
-        after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore"
+        after_help = "Examples:\n  unwedge info crash.devcore.xz\n  unwedge info --json - < crash.devcore\n  \
+        unwedge info ~/radv_dumps_4711_2025.01.31_12.00.00"
     )]
     Info(Info),
     /// List, cut, join and repack command-stream captures (rd)
@@ -143,6 +153,14 @@ pub enum Command {
         Quote patterns: the shell expands `*`."
     )]
     Regs(Regs),
+    /// Intel context images (LRC): show, verify, compare; expand and encode their register tables
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge lrc verify hwctx.bin --platform tgl --engine rcs0\n  \
+        unwedge lrc show hwctx.bin\n  unwedge lrc expand --platform lnl --engine ccs0 -o expected.bin\n  \
+        unwedge lrc diff good.bin bad.bin\n  unwedge lrc encode --table gen12_rcs"
+    )]
+    Lrc(Lrc),
     /// Build the dump of a hung GPU and explain it: needs no input
     #[command(
         after_help = "Examples:\n  unwedge demo\n  unwedge demo --save demo.devcore && unwedge decode demo.devcore"
@@ -161,6 +179,13 @@ pub enum Command {
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
+    /// Disassemble and assemble shaders and kernels of AMD GPUs
+    #[command(
+        subcommand_required = true,
+        after_help = "Examples:\n  unwedge amd disasm kernel.o\n  unwedge amd disasm --gpu gfx1100 shader.bin\n  \
+        unwedge amd asm --gpu gfx1030 shader.s -o shader.o"
+    )]
+    Amd(Amd),
     /// Disassemble, assemble and run the command processor's firmware
     #[command(
         subcommand_required = true,
@@ -210,7 +235,7 @@ pub enum Command {
 /// `explain`
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// The dump; `-` for standard input
+    /// The dump, or the folder that RADV left; `-` for standard input
     pub file: PathBuf,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -223,12 +248,12 @@ pub struct Explain {
 /// `decode`
 #[derive(Args, Debug)]
 pub struct Decode {
-    /// The dump or capture; `-` for standard input
+    /// The dump or capture, or the folder of a RADV report; `-` for standard input
     pub file: PathBuf,
-    /// Print one JSON object per line instead of text
+    /// Print one JSON object per line instead of text; not with -a, -m, -s, -v, which are about text
     #[arg(long)]
     pub json: bool,
-    /// Show only the packets around a place
+    /// Show only the packets around a place; not with -a, -m, -s, -v
     #[arg(long, value_name = "PLACE", value_enum)]
     pub around: Option<Around>,
     /// Show all registers at each draw, not only those written since the last one
@@ -255,7 +280,7 @@ pub enum Around {
 /// `info`
 #[derive(Args, Debug)]
 pub struct Info {
-    /// The file; `-` for standard input
+    /// The file, or the folder of a RADV report; `-` for standard input
     pub file: PathBuf,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -271,7 +296,7 @@ pub struct Query {
     #[arg(value_name = "REG")]
     pub registers: Vec<String>,
     /// Only draws for which this holds; docs/query.md has the language
-    #[arg(long = "where", value_name = "EXPR")]
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub condition: Option<String>,
     /// Only these submits, both ends included (of a dump: rings)
     #[arg(long, value_name = "A..B", value_parser = range)]
@@ -280,8 +305,8 @@ pub struct Query {
     #[arg(long, value_name = "A..B", value_parser = range)]
     pub draw: Option<RangeInclusive<u32>>,
     /// Only draws of this pass; can be repeated
-    #[arg(long, value_enum)]
-    pub pass: Vec<PassArg>,
+    #[arg(long, value_parser = pass())]
+    pub pass: Vec<Pass>,
     /// Only submits of processes whose names begin so
     #[arg(long, value_name = "NAME")]
     pub process: Option<OsString>,
@@ -305,21 +330,10 @@ pub struct Query {
     pub values: ValuesArg,
 }
 
-/// A pass of rendering.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PassArg {
-    /// Finds out which bins each draw touches.
-    Binning,
-    /// Draws a bin into tile memory.
-    Gmem,
-    /// Draws into system memory at once.
-    Sysmem,
-    /// Stores a bin from tile memory.
-    Resolve,
-    /// Runs compute shaders.
-    Compute,
-    /// Copies and clears.
-    Blit,
+/// Reads the name of a pass.
+fn pass() -> impl TypedValueParser<Value = Pass> {
+    PossibleValuesParser::new(Pass::ALL.map(Pass::name))
+        .try_map(|name| Pass::from_name(&name).ok_or("no pass has the name"))
 }
 
 /// A format of rows.

@@ -4,6 +4,7 @@
 //! Every command that reads captures goes through here. Memory is bounded by what is alive, not by the length of the
 //! capture. Never: what is shown of a submit.
 
+use crate::amd;
 use crate::failure::Failure;
 use crate::input::{Input, Stream};
 use crate::kind::Kind;
@@ -29,7 +30,7 @@ const WALK_PER_BYTE: u64 = 16;
 /// Dwords that may be walked of any submit.
 const WALK_EACH: u64 = 1 << 12;
 /// Dwords that may be walked in all, whatever the length of the capture.
-const WALK_ALL: u64 = 1 << 24;
+const WALK_ALL: u64 = 1 << 22;
 
 /// Opens a file, or standard input for `-`, that must be a capture.
 pub fn open(file: &Path) -> Result<Stream, Failure> {
@@ -54,18 +55,40 @@ pub enum Opened {
     Dump(Input),
 }
 
+/// A file for commands that take those and what AMD GPUs leave.
+pub enum Any {
+    /// A capture or a dump.
+    Adreno(Opened),
+    /// What an AMD GPU left.
+    Amd(amd::Source),
+}
+
 /// Opens a capture or a dump; of a dump no more than `limit` bytes.
 pub fn open_any(file: &Path, limit: u64) -> Result<Opened, Failure> {
+    match open_all(file, limit)? {
+        Any::Adreno(opened) => Ok(opened),
+        Any::Amd(source) => Err(source.wrong_kind()),
+    }
+}
+
+/// Opens a capture, a dump or a folder; of the last two no more than `limit` bytes.
+pub fn open_all(file: &Path, limit: u64) -> Result<Any, Failure> {
+    if file.is_dir() {
+        return amd::Source::open_folder(file, limit).map(Any::Amd);
+    }
     let mut stream = Stream::open(file)?;
     if is_capture(&mut stream)? {
-        return Ok(Opened::Capture(stream));
+        return Ok(Any::Adreno(Opened::Capture(stream)));
     }
     let name = stream.name.clone();
     let mut input = Input::read(&mut stream, name, 0, limit)?;
     input.compression.splice(0..0, stream.compression.iter().copied());
     input.diagnostics.splice(0..0, stream.diagnostics());
     match Kind::sniff(&input.bytes) {
-        Kind::MsmDevcore | Kind::Text => Ok(Opened::Dump(input)),
+        Kind::MsmDevcore | Kind::I915ErrorState | Kind::XeDevcore | Kind::Text => {
+            Ok(Any::Adreno(Opened::Dump(input)))
+        }
+        kind if amd::reads(kind) => Ok(Any::Amd(amd::Source::of(input, kind))),
         kind => Err(Failure::wrong_kind(&input, kind)),
     }
 }

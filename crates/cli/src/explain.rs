@@ -2,11 +2,17 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::intel::Dump;
+use crate::kind::Kind;
 use crate::microcode::Microcode;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use unwedge_base::{Severity, Span};
+use unwedge_capture::devcore::Devcore;
+use unwedge_hw::Db;
 use unwedge_postmortem::{Advice, Evidence, Finding, FindingKind, HangPoint, Report, Trust};
 
 /// How the text may look.
@@ -41,6 +47,26 @@ impl Style {
             Trust::Guess => "2",
         };
         self.paint(code, trust.word())
+    }
+}
+
+/// The post-mortem of any dump.
+///
+/// # Errors
+/// When it is a file of another kind.
+pub fn report(input: &Input, db: &Db) -> Result<Report, Failure> {
+    let kind = Kind::sniff(&input.bytes);
+    let wrong = || Failure::wrong_kind(input, kind);
+    match kind {
+        Kind::MsmDevcore | Kind::Text => {
+            let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
+            Ok(unwedge_postmortem::explain_msm(&dump, db))
+        }
+        _ => match Dump::read(&input.bytes) {
+            Some(Dump::I915(state)) => Ok(unwedge_postmortem::explain_i915(&state)),
+            Some(Dump::Xe(dump)) => Ok(unwedge_postmortem::explain_xe(&dump)),
+            None => Err(wrong()),
+        },
     }
 }
 
@@ -253,6 +279,8 @@ struct Document<'r> {
 struct Hang<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ring: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ring_name: Option<&'r str>,
     place: String,
     levels: Vec<Level>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -329,6 +357,7 @@ impl<'r> Hang<'r> {
         });
         Hang {
             ring: point.ring,
+            ring_name: point.ring_name.as_deref(),
             place: point.place(),
             levels: levels.collect(),
             packet: point.packet.as_deref(),

@@ -1,12 +1,13 @@
 //! `unwedge info`: what is in a file, and what is not.
 
+use crate::amd;
 use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Compression, Input, Stream};
-use crate::json::{Database, Hex};
+use crate::json::{Heading, Hex};
 use crate::kind::Kind;
 use crate::output::{Look, Output};
-use crate::{capture, database, rd};
+use crate::{capture, database, intel, rd};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -27,9 +28,24 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     {
         return stream_of(args, stream, &db, global);
     }
+    if args.file.is_dir() {
+        let source = amd::Source::open_folder(&args.file, global.max_size)?;
+        let mut out = Output::open(global, false);
+        let look = out.look;
+        let diagnostics = amd::info(&source, &db, args.json, look, &mut out)?;
+        out.finish()?;
+        return Ok(Outcome::of(&source.name, &diagnostics));
+    }
     let input = Input::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     let look = out.look;
+    let kind = Kind::sniff(&input.bytes);
+    if amd::reads(kind) {
+        let source = amd::Source::of(input, kind);
+        let diagnostics = amd::info(&source, &db, args.json, look, &mut out)?;
+        out.finish()?;
+        return Ok(Outcome::of(&source.name, &diagnostics));
+    }
     let diagnostics = show(&input, &db, args.json, look, &mut out)?;
     out.finish()?;
     Ok(Outcome::of(&input.name, &diagnostics))
@@ -81,6 +97,8 @@ pub fn show(
         capture
     });
     diagnostics.extend(dump.iter().flat_map(|d| d.diagnostics.iter().cloned()));
+    let of_intel = intel::Dump::read(&input.bytes);
+    diagnostics.extend(of_intel.iter().flat_map(|d| d.diagnostics().iter().cloned()));
     let file = File {
         name: &input.name,
         stored: input.stored,
@@ -89,6 +107,7 @@ pub fn show(
     };
     let mut summary = Summary::of(&file, kind, &diagnostics, db);
     summary.dump = dump.as_ref().map(DumpSummary::of);
+    summary.intel = of_intel.as_ref().map(intel::info::Summary::of);
     summary.capture = capture;
     let _ = if as_json { json(&summary, out) } else { text(&summary, look, out) };
     Ok(diagnostics)
@@ -104,9 +123,8 @@ struct File<'a> {
 
 #[derive(Serialize)]
 struct Summary<'a> {
-    schema: &'static str,
-    schema_version: u32,
-    database: Database<'a>,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     #[serde(skip)]
     name: &'a str,
     #[serde(skip)]
@@ -119,6 +137,9 @@ struct Summary<'a> {
     compression: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dump: Option<DumpSummary<'a>>,
+    /// A file has one of the two.
+    #[serde(rename = "dump", skip_serializing_if = "Option::is_none")]
+    intel: Option<intel::info::Summary<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<rd::info::Capture>,
     problems: Vec<Problem>,
@@ -180,9 +201,7 @@ impl From<&Diagnostic> for Problem {
 impl<'a> Summary<'a> {
     fn of(file: &File<'a>, kind: Kind, diagnostics: &[Diagnostic], db: &'a Db) -> Summary<'a> {
         Summary {
-            schema: "unwedge.info",
-            schema_version: SCHEMA,
-            database: db.identity().into(),
+            heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
             name: file.name,
             database_line: database::line(db.identity()),
             kind: kind.id(),
@@ -191,6 +210,7 @@ impl<'a> Summary<'a> {
             bytes: file.bytes,
             compression: file.compression.iter().map(|c| c.name()).collect(),
             dump: None,
+            intel: None,
             capture: None,
             problems: diagnostics.iter().map(Problem::from).collect(),
         }
@@ -300,6 +320,11 @@ fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
     row("size", Some(&size))?;
     if let Some(capture) = &s.capture {
         capture.text(look, out)?;
+        problems(s, look, out)?;
+        return writeln!(out, "\n{}", s.database_line);
+    }
+    if let Some(dump) = &s.intel {
+        dump.text(look, out)?;
         problems(s, look, out)?;
         return writeln!(out, "\n{}", s.database_line);
     }

@@ -3,8 +3,12 @@
 //! The schema is docs/json-schema.md: addresses and register values are zero-padded hex strings, every field may be
 //! absent, enums are open.
 
+use crate::capture;
+use crate::database;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::fmt;
+use unwedge_base::{ChipId, Generation};
+use unwedge_capture::devcore::Devcore;
 use unwedge_hw::{Field, Identity, Reg, Type, Value, Variants};
 
 /// Largest whole number every JSON reader keeps exactly.
@@ -78,6 +82,35 @@ impl Serialize for Words<'_> {
     }
 }
 
+/// What the first object of an output begins with.
+#[derive(serde::Serialize)]
+pub struct Heading<'a> {
+    /// Of JSON lines: `header`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    ty: Option<&'static str>,
+    schema: &'static str,
+    schema_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<Database<'a>>,
+}
+
+impl<'a> Heading<'a> {
+    /// Of JSON lines.
+    pub fn of_lines(schema: &'static str, schema_version: u32, database: &'a Identity) -> Heading<'a> {
+        Heading { ty: Some("header"), ..Heading::of_object(schema, schema_version, database) }
+    }
+
+    /// Of a single object.
+    pub fn of_object(schema: &'static str, schema_version: u32, database: &'a Identity) -> Heading<'a> {
+        Heading { ty: None, schema, schema_version, database: Some(database.into()) }
+    }
+
+    /// Of a single object that no register database was asked for.
+    pub fn of_plain_object(schema: &'static str, schema_version: u32) -> Heading<'a> {
+        Heading { ty: None, schema, schema_version, database: None }
+    }
+}
+
 /// Which database decoded this.
 #[derive(serde::Serialize)]
 pub struct Database<'a> {
@@ -90,6 +123,69 @@ pub struct Database<'a> {
 impl<'a> From<&'a Identity> for Database<'a> {
     fn from(identity: &'a Identity) -> Database<'a> {
         Database { source: &identity.source, version: &identity.version, hash: &identity.hash }
+    }
+}
+
+/// The GPU of a dump or capture.
+#[derive(serde::Serialize)]
+pub struct Gpu {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_id: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chip_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed_bin: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<&'static str>,
+}
+
+impl Gpu {
+    /// As the dump and the device table name it.
+    pub fn of_dump(dump: &Devcore<'_>) -> Option<Gpu> {
+        let revision = dump.revision?;
+        let generation = database::generation(dump);
+        let name = database::device_name(revision);
+        Some(Gpu::new(Some(revision.gpu_id), Some(revision.chip_id), name, generation))
+    }
+
+    /// As a section of a capture and the device table name it.
+    pub fn of_capture(identity: capture::Identity, generation: Option<Generation>) -> Gpu {
+        let (gpu_id, chip_id) = match identity {
+            capture::Identity::GpuId(id) => (Some(id), None),
+            capture::Identity::ChipId(id) => (None, Some(id)),
+        };
+        Gpu::new(gpu_id, chip_id, identity.name(), generation)
+    }
+
+    fn new(
+        gpu_id: Option<u32>,
+        chip_id: Option<ChipId>,
+        name: Option<String>,
+        generation: Option<Generation>,
+    ) -> Gpu {
+        Gpu {
+            gpu_id,
+            chip_id: chip_id.map(|id| id.to_string()),
+            speed_bin: chip_id.and_then(ChipId::speed_bin),
+            name,
+            generation: generation.map(Generation::name),
+        }
+    }
+}
+
+impl fmt::Display for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.name.clone(),
+            self.generation.map(str::to_owned),
+            self.gpu_id.map(|id| format!("gpu_id {id}")),
+            self.chip_id.as_ref().map(|id| format!("chip_id {id}")),
+            self.speed_bin.map(|bin| format!("speed bin {bin}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(&parts.join(", "))
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Facts: the first lines the kernels print, the section types of rd captures, file magics.
 
+use unwedge_capture::amdgpu;
+
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -15,6 +17,10 @@ pub enum Kind {
     XeDevcore,
     /// A devcoredump of amdgpu.
     AmdgpuDevcore,
+    /// A hang report of RADV: a folder, or one text.
+    RadvReport,
+    /// Waves, rings or registers as umr prints them.
+    UmrText,
     /// An ELF file.
     Elf,
     /// Nothing.
@@ -29,21 +35,24 @@ impl Kind {
     /// By the first kilobytes.
     pub fn sniff(bytes: &[u8]) -> Kind {
         let head = &bytes[..bytes.len().min(16 << 10)];
-        let has = |needle: &[u8]| head.windows(needle.len()).any(|w| w == needle);
         if head.is_empty() {
             Kind::Empty
         } else if head.starts_with(b"\x7fELF") {
             Kind::Elf
-        } else if has(b"**** Xe Device Coredump ****") {
+        } else if unwedge_capture::xe::sniff(head) {
             Kind::XeDevcore
-        } else if has(b"AMDGPU Device Coredump") {
+        } else if amdgpu::devcore::sniff(head) {
             Kind::AmdgpuDevcore
+        } else if amdgpu::radv::sniff(head) {
+            Kind::RadvReport
         } else if unwedge_capture::rd::sniff(head) {
             Kind::RdCapture
         } else if unwedge_capture::devcore::sniff(bytes) {
             Kind::MsmDevcore
-        } else if has(b"GPU HANG: ecode") || (has(b"PCI ID: 0x") && has(b"EIR: 0x")) {
+        } else if unwedge_capture::i915::sniff(head) {
             Kind::I915ErrorState
+        } else if amdgpu::umr::sniff(head) {
+            Kind::UmrText
         } else if std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |t| !t.contains('\0')) {
             Kind::Text
         } else {
@@ -59,6 +68,8 @@ impl Kind {
             Kind::I915ErrorState => "i915-error-state",
             Kind::XeDevcore => "xe-devcoredump",
             Kind::AmdgpuDevcore => "amdgpu-devcoredump",
+            Kind::RadvReport => "radv-report",
+            Kind::UmrText => "umr-text",
             Kind::Elf => "elf",
             Kind::Empty => "empty",
             Kind::Text => "text",
@@ -74,6 +85,8 @@ impl Kind {
             Kind::I915ErrorState => "an i915 error state",
             Kind::XeDevcore => "a xe devcoredump",
             Kind::AmdgpuDevcore => "an amdgpu devcoredump",
+            Kind::RadvReport => "a hang report of RADV",
+            Kind::UmrText => "text of umr",
             Kind::Elf => "an ELF file",
             Kind::Empty => "an empty file",
             Kind::Text => "some other text",
@@ -95,7 +108,11 @@ mod tests {
             (&b"---\nkernel: 6.6.0\nmodule: msm\ntime: 1.0\n"[..], Kind::MsmDevcore),
             (xe, Kind::XeDevcore),
             (b"**** AMDGPU Device Coredump ****\nversion: 1\n", Kind::AmdgpuDevcore),
+            (b"========== RADV GPU hang report ==========\n", Kind::RadvReport),
+            (b"se0.sh0.cu1.simd0.wave2\n", Kind::UmrText),
             (i915, Kind::I915ErrorState),
+            (b"rcs0 command stream:\n  START: 0x00001000\n", Kind::I915ErrorState),
+            (b"\n**** VM state ****\n[1000].length: 0x1000\n", Kind::XeDevcore),
             (&rd, Kind::RdCapture),
             (b"\x7fELF\x02", Kind::Elf),
             (b"", Kind::Empty),

@@ -4,6 +4,7 @@
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
 mod afuc_names;
+mod amd;
 mod args;
 pub mod capture;
 pub mod cffdump;
@@ -17,9 +18,11 @@ pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
+mod intel;
 mod isa;
 mod json;
 mod kind;
+mod lrc;
 mod man;
 mod microcode;
 pub mod output;
@@ -37,6 +40,7 @@ use clap::Parser;
 use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
+
 use output::{Look, Output, Share};
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -101,7 +105,9 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Query(args) => query::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Regs(args) => regs::run(args, global),
+        Command::Lrc(args) => lrc::run(&args.command, global),
         Command::Demo(args) => demo::run(args, global),
+        Command::Amd(args) => isa::amd::run(&args.command, global),
         Command::Ir3(args) => isa::ir3::run(&args.command, global),
         Command::Ir2(args) => isa::ir2::run(&args.command, global),
         Command::Afuc(args) => isa::afuc::run(&args.command, global),
@@ -114,31 +120,46 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
     }
 }
 
-/// Opens a file and checks that it is a msm devcoredump.
-fn open_devcore(file: &Path, global: &Global) -> Result<Input, Failure> {
-    let input = Input::open(file, global.max_size)?;
-    match Kind::sniff(&input.bytes) {
-        Kind::MsmDevcore | Kind::Text => Ok(input),
-        kind => Err(Failure::wrong_kind(&input, kind)),
-    }
-}
-
 fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
-    let input = open_devcore(&args.file, global)?;
+    if args.file.is_dir() {
+        return explain_amd(&amd::Source::open_folder(&args.file, global.max_size)?, args, global);
+    }
+    let input = Input::open(&args.file, global.max_size)?;
+    let kind = Kind::sniff(&input.bytes);
+    if amd::reads(kind) {
+        return explain_amd(&amd::Source::of(input, kind), args, global);
+    }
     let db = database::load(global)?;
-    let dump =
-        Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(&input, Kind::sniff(&input.bytes)))?;
-    let mut report = unwedge_postmortem::explain_msm(&dump, &db);
+    let mut report = explain::report(&input, &db)?;
     report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
     if args.file.as_os_str() != "-" {
         explain::name_file(&mut report, &args.file.to_string_lossy());
     }
     let mut out = Output::open(global, false);
     let look = out.look;
-    let sqe = microcode::look_up(&dump, args.firmware.as_deref(), &db, global)?;
+    let sqe = match Devcore::read(&input.bytes) {
+        Ok(dump) => microcode::look_up(&dump, args.firmware.as_deref(), &db, global)?,
+        Err(_) if args.firmware.is_some() => {
+            let message = "--firmware is that of an Adreno GPU, and this is no dump of one";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Err(_) => None,
+    };
     print_report(&report, sqe.as_ref(), args.json, look, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
+}
+
+fn explain_amd(source: &amd::Source, args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
+    let mut report = amd::explain(source)?;
+    if args.file.as_os_str() != "-" {
+        explain::name_file(&mut report, &args.file.to_string_lossy());
+    }
+    let mut out = Output::open(global, false);
+    let look = out.look;
+    print_report(&report, None, args.json, look, &mut out);
+    out.finish()?;
+    Ok(Outcome::of(&source.name, &report.diagnostics))
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.

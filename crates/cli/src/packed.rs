@@ -79,6 +79,11 @@ impl Packed {
         Packed::new(name, Box::new(file), Some(draft), packing)
     }
 
+    /// A result that goes to `raw`, and is called so in messages.
+    pub fn over(name: &str, raw: Box<dyn Write>, packing: Packing) -> Result<Packed, Failure> {
+        Packed::new(name.to_owned(), raw, None, packing)
+    }
+
     fn new(
         name: String,
         raw: Box<dyn Write>,

@@ -1,13 +1,14 @@
 //! What the commands print for an input in memory, without the process around them: for tests and campaigns over many
 //! inputs.
 
+pub mod amd;
 pub mod captures;
+pub mod contexts;
 
 use crate::input::Input;
 use crate::output::Look;
-use crate::{crashdec, decode, explain, info, print_report};
+use crate::{crashdec, decode, explain, info, intel, print_report};
 use std::io::{self, Write};
-use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 
 /// What to print.
@@ -32,10 +33,25 @@ pub enum View {
         /// As JSON.
         json: bool,
     },
+    /// `decode` of an error state of i915 or a devcoredump of xe, as text or JSON.
+    Intel {
+        /// As JSON.
+        json: bool,
+    },
 }
 
 impl View {
-    /// Every view, the listing with several sets of options.
+    /// Every view of a dump of i915 or xe.
+    pub const OF_INTEL: [View; 6] = [
+        View::Explain { json: false },
+        View::Explain { json: true },
+        View::Info { json: false },
+        View::Info { json: true },
+        View::Intel { json: false },
+        View::Intel { json: true },
+    ];
+
+    /// Every view of a dump of msm, the listing with several sets of options.
     pub fn all() -> Vec<View> {
         let plain = crashdec::Options::default();
         let summary = crashdec::Options { summary: true, ..plain };
@@ -55,6 +71,8 @@ impl View {
         let (fixed, per_byte) = match self {
             View::Listing(_) => (crashdec::LENGTH, crashdec::LENGTH_PER_BYTE),
             View::Json | View::Around { .. } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Intel { json: false } => (intel::text::LENGTH, intel::text::LENGTH_PER_BYTE),
+            View::Intel { json: true } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
             View::Explain { .. } | View::Info { .. } => (1 << 20, 16),
         };
         per_byte.saturating_mul(input).saturating_add(fixed).saturating_add(OVER)
@@ -70,13 +88,20 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
             crashdec::run(&input.bytes, &options, db, out, &mut io::sink()).map_err(|e| e.to_string())?;
         }
         View::Explain { json } => {
-            let dump = Devcore::read(&input.bytes).map_err(|e| e.to_string())?;
-            let mut report = unwedge_postmortem::explain_msm(&dump, db);
+            let mut report = explain::report(input, db).map_err(failed)?;
             explain::name_file(&mut report, &input.name);
             print_report(&report, None, json, look, out);
         }
         View::Json => drop(decode::json(input, db, out).map_err(failed)?),
         View::Around { json } => drop(decode::around_hang(json, input, db, look, out).map_err(failed)?),
+        View::Intel { json } => {
+            let dump = intel::Dump::read(&input.bytes).ok_or("neither of i915 nor of xe")?;
+            let max_size = input.bytes.len().saturating_mul(64) as u64;
+            drop(match json {
+                true => decode::intel_json(&dump, input, db, max_size, out),
+                false => decode::intel_text(&dump, input, max_size, look, out),
+            });
+        }
         View::Info { json } => drop(info::show(input, db, json, look, out).map_err(failed)?),
     }
     Ok(())

@@ -1,8 +1,7 @@
 //! Broken and hostile captures through everything that takes captures: no panic, no end of the world, and output in
 //! proportion.
 
-use std::cell::{Cell, RefCell};
-use std::io::{self, Write};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,31 +9,18 @@ use unwedge_cli::output::SharedOutput;
 use unwedge_cli::view::captures::{ALL, Words, limit, show};
 use unwedge_hw::Db;
 use unwedge_testkit::captures::{expensive, hostile, mutate, variety};
+use unwedge_testkit::count::Counter;
 
 /// Above what a slow machine under load takes without optimization, below what a hang takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MAX_ALIVE: u64 = 1 << 26;
 
-/// Counts bytes.
-struct Counter(Rc<Cell<u64>>);
-
-impl Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.set(self.0.get() + bytes.len() as u64);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Bytes printed, and what the program says if it cannot use the capture.
 fn printed(words: Words, capture: &[u8], other: &[u8], db: &Rc<Db>) -> (u64, Result<(), String>) {
-    let count = Rc::new(Cell::new(0));
-    let out: SharedOutput = Rc::new(RefCell::new(Counter(Rc::clone(&count))));
+    let counter = Counter::default();
+    let out: SharedOutput = Rc::new(RefCell::new(counter.clone()));
     let result = show(words, &Arc::from(capture), &Arc::from(other), db, MAX_ALIVE, &out);
-    (count.get(), result)
+    (counter.bytes(), result)
 }
 
 /// What these command lines print for a capture, and how long that takes, is bounded.

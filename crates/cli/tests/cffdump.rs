@@ -3,13 +3,17 @@
 //! The captures and what Mesa's cffdump prints for them are taken from `UNWEDGE_DATA` (by default `../shared/data` beside
 //! the workspace): every row of `adreno/captures/index.csv` and `adreno/renders/index.csv`.
 
+mod program;
+
+use program::{command, data, text, unwedge_in};
 use std::fs;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use unwedge_capture::rd::{Range, SectionKind, Writer};
+use unwedge_testkit::pack;
 use unwedge_testkit::pm4::{indirect_buffer, pkt3, pkt4, pkt7};
 use unwedge_testkit::rd::{self, CaptureBuilder};
 
@@ -18,33 +22,7 @@ fn cffdump(args: &[&str], input: &[u8]) -> Output {
 }
 
 fn cffdump_in(folder: &Path, args: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
-        .current_dir(folder)
-        .arg("cffdump")
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let input = input.to_vec();
-    // A program that stops on its options does not read.
-    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().expect("the program ends");
-    feeder.join().expect("the input is fed");
-    output
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn data() -> PathBuf {
-    match std::env::var_os("UNWEDGE_DATA") {
-        Some(folder) => folder.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    }
+    unwedge_in(folder, &[&["cffdump"], args].concat(), input)
 }
 
 fn decompressed(path: &Path) -> Vec<u8> {
@@ -200,8 +178,6 @@ fn a_cut_capture_says_what_is_lost() {
 }
 
 /// A way to compress.
-type Pack<'p> = &'p dyn Fn(&[u8]) -> Vec<u8>;
-
 #[test]
 fn compression_is_undone_on_the_way() {
     // Blocks of compressed data are up to 128 KiB: noise makes several of them.
@@ -209,22 +185,8 @@ fn compression_is_undone_on_the_way() {
     let noise = CaptureBuilder::new(630, "noise").buffer(0x4000_0000, &noise).bytes();
     let whole = [rd::capture(630, 2), noise, rd::capture(630, 1)].concat();
     let expected = shown(&[], &whole);
-    let gzip = |bytes: &[u8]| {
-        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packer.write_all(bytes).unwrap();
-        packer.finish().unwrap()
-    };
-    let zstd =
-        |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
-    let xz = |bytes: &[u8]| {
-        let options = lzma_rust2::XzOptions::with_preset(1);
-        let mut packer = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
-        packer.write_all(bytes).unwrap();
-        packer.finish().unwrap()
-    };
-    let packers: [Pack<'_>; 3] = [&gzip, &zstd, &xz];
     let (head, tail) = whole.split_at(whole.len() / 3);
-    for pack in packers {
+    for pack in pack::ALL {
         assert_eq!(shown(&[], &pack(&whole)), expected);
         assert_eq!(shown(&[], &[pack(head), pack(tail)].concat()), expected, "several in a row");
         let mut cut = pack(&whole);
@@ -254,7 +216,7 @@ fn captures_in_a_row_are_one_capture() {
 #[test]
 fn a_submit_is_shown_before_the_next_one_comes() {
     let whole = rd::capture(630, 2);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
+    let mut child = command()
         .args(["cffdump", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -2,8 +2,10 @@
 //! each of its options.
 
 mod captures;
+mod program;
 
-use captures::{Capture, Stream, text, unwedge};
+use captures::{Capture, Stream};
+use program::{text, unwedge};
 use unwedge_base::Generation;
 use unwedge_testkit::pm4::pkt4;
 

@@ -3,8 +3,10 @@
 #![cfg(feature = "lua")]
 
 mod captures;
+mod program;
 
-use captures::{Capture, Stream, Temporary, text, unwedge};
+use captures::{Capture, Stream, Temporary};
+use program::{text, unwedge};
 use std::process::Output;
 use unwedge_base::Generation;
 use unwedge_testkit::pm4::pkt4;

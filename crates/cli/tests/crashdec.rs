@@ -3,35 +3,17 @@
 //! The dumps and what Mesa's crashdec prints for them are taken from `UNWEDGE_DATA` (by default `../shared/data` beside
 //! the workspace), every row of `adreno/devcoredump/index.csv`.
 
+mod program;
+
+use program::{data, unwedge};
 use std::fs;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::io::Read;
+use std::path::Path;
+use std::process::Output;
 use unwedge_testkit::devcore::DevcoreBuilder;
 
 fn crashdec(args: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
-        .arg("crashdec")
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let input = input.to_vec();
-    // A program that stops on its options does not read.
-    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().expect("the program ends");
-    feeder.join().expect("the input is fed");
-    output
-}
-
-fn data() -> PathBuf {
-    match std::env::var_os("UNWEDGE_DATA") {
-        Some(folder) => folder.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    }
+    unwedge(&[&["crashdec"], args].concat(), input)
 }
 
 fn decompressed(path: &Path) -> Vec<u8> {

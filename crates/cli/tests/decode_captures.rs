@@ -1,8 +1,10 @@
 //! `unwedge decode` of captures as a program: the listing of `cffdump`, JSON lines, and what is lost.
 
 mod captures;
+mod program;
 
-use captures::{Temporary, real, text, unwedge};
+use captures::{Temporary, real};
+use program::{text, unwedge};
 use serde_json::Value;
 use unwedge_capture::rd::Reader;
 use unwedge_testkit::rd::{self, CaptureBuilder};

@@ -1,8 +1,10 @@
 //! `unwedge diff` as a program: draws, submits, captures, what counts as a difference, exit status.
 
 mod captures;
+mod program;
 
-use captures::{Capture, Stream, Temporary, real, text, unwedge};
+use captures::{Capture, Stream, Temporary, real};
+use program::{text, unwedge};
 use std::process::Output;
 use unwedge_base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
@@ -205,4 +207,43 @@ fn a_capture_does_not_differ_from_itself() {
         assert!(matches!(status(&output), Some(0 | 3)), "{path}: {}", text(&output.stderr));
         assert!(text(&output.stdout).contains("submits do not differ"), "{path}");
     }
+}
+
+#[test]
+fn what_differs_differs_until_it_is_written_again() {
+    let sides = [0x31_u64, 0x30].map(|format| {
+        let first = Stream::new(A6XX).set("RB_MRT[0].BUF_INFO", format).draw(3);
+        let (idle, same) =
+            (Stream::new(A6XX).draw(3), Stream::new(A6XX).set("RB_MRT[0].BUF_INFO", 1).draw(3));
+        let submits = [first, idle.clone(), idle.clone(), same, idle];
+        submits.iter().fold(Capture::new(630), |capture, stream| capture.submit(0x1000, stream)).bytes()
+    });
+    let files = [Temporary::new("still-a.rd", &sides[0]), Temporary::new("still-b.rd", &sides[1])];
+    let output = diff(&[files[0].path(), files[1].path()]);
+    let differs = |submit: u32| format!("submit {submit}, 1 | 1 draws: RB_MRT[0].BUF_INFO");
+    assert_eq!(lines(&output), [differs(0), differs(1), differs(2), "2 submits do not differ".to_owned()]);
+    // What another capture behind it begins with is not what this one ended with.
+    let [a, b] = sides.each_ref().map(|side| [&side[..], &Capture::new(630).bytes(), &sides[0]].concat());
+    let files = [Temporary::new("still-c.rd", &a), Temporary::new("still-d.rd", &b)];
+    let told = text(&diff(&[files[0].path(), files[1].path()]).stdout);
+    assert!(told.contains("7 submits do not differ"), "{told}");
+}
+
+#[test]
+fn more_draws_than_a_small_capture_can_have_are_told() {
+    let mut called = Stream::new(A6XX);
+    for count in 1..100 {
+        called = called.set("RB_MRT[0].BUF_INFO", count % 7).draw(count as u32);
+    }
+    let dwords = called.words.len() as u32;
+    let calls = (0..200).fold(Stream::new(A6XX), |s, _| s.op("CP_INDIRECT_BUFFER", &[0x10000, 0, dwords]));
+    let last = Stream::new(A6XX).set("RB_MRT[1].BUF_INFO", 5).draw(3);
+    let capture =
+        Capture::new(630).buffer(0x10000, &called.words).submit(0x2000, &calls).submit(0x3000, &last);
+    let capture = capture.bytes();
+    let files = [Temporary::new("many-a.rd", &capture), Temporary::new("many-b.rd", &capture)];
+    let output = diff(&[files[0].path(), files[1].path()]);
+    assert_eq!(status(&output), Some(3));
+    assert!(text(&output.stderr).contains("submit 0: too many draws"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("2 submits do not differ"), "{}", text(&output.stdout));
 }

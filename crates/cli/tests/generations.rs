@@ -1,8 +1,10 @@
 //! What `unwedge cffdump` lists of packets and registers of a2xx to a5xx: each test makes its own capture.
 
 mod captures;
+mod program;
 
-use captures::{Capture, Stream, text, unwedge};
+use captures::{Capture, Stream};
+use program::{text, unwedge};
 use unwedge_base::Generation::{A3xx, A4xx, A5xx};
 
 /// The listing of a capture.

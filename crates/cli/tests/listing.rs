@@ -1,9 +1,10 @@
 //! What `unwedge cffdump` lists of packets and with options that few captures have: each test makes its own capture.
 
+mod program;
+
+use program::unwedge_in;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use unwedge_capture::rd::{Range, SectionKind, Writer};
 use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
 
@@ -47,18 +48,8 @@ fn identified(ids: &[(SectionKind, &[u8])]) -> Vec<u8> {
 
 /// What is listed of the submit: what stands between the rules.
 fn listed_in(folder: &Path, args: &[&str], capture: &[u8]) -> String {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
-        .args(["cffdump", "--unit-test", "--no-pager"])
-        .args(args)
-        .arg("-")
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    child.stdin.take().expect("a pipe").write_all(capture).expect("the program reads");
-    let output = child.wait_with_output().expect("the program ends");
+    let args = [&["cffdump", "--unit-test", "--no-pager"], args, &["-"]].concat();
+    let output = unwedge_in(folder, &args, capture);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{told}");
     String::from_utf8(output.stdout).expect("text")

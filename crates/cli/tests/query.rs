@@ -1,8 +1,10 @@
 //! `unwedge query` as a program: rows, formats, choices, mistakes, and that its values are those of the listing.
 
 mod captures;
+mod program;
 
-use captures::{Capture, Stream, real, text, unwedge};
+use captures::{Capture, Stream, real};
+use program::{text, unwedge};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
 use unwedge_base::Generation;

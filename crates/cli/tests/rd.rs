@@ -1,35 +1,19 @@
-//! `unwedge rd` as a program: what is cut, joined and repacked reads as before.
-//!
-//! Captures are made here, and taken from `UNWEDGE_DATA` (by default `../shared/data` beside the workspace): all those
-//! that an `index.csv` of its `adreno` folder names.
+//! `unwedge rd` as a program: what is cut, joined and repacked reads as before. Captures are made here, and are those of
+//! the folder of real files.
 
-use std::collections::BTreeSet;
+mod captures;
+mod program;
+
+use captures::real;
+use program::{command, text, unwedge};
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
 use unwedge_capture::rd::{Range, Reader, SectionKind, Writer};
 use unwedge_testkit::pm4::{
     CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER_PFD, CP_INDIRECT_BUFFER_PFE, indirect_buffer, pkt0, pkt3, pkt4,
     pkt7,
 };
-
-fn unwedge(args: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let input = input.to_vec();
-    // A program that has what it needs does not read on.
-    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().expect("the program ends");
-    feeder.join().expect("the input is fed");
-    output
-}
 
 /// Runs `unwedge rd` over a capture that is complete.
 fn rd(args: &[&str], input: &[u8]) -> Vec<u8> {
@@ -37,10 +21,6 @@ fn rd(args: &[&str], input: &[u8]) -> Vec<u8> {
     let output = unwedge(&args, input);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
     output.stdout
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A folder that goes away with the test.
@@ -191,28 +171,6 @@ fn listed_file(args: &[&str], input: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Captures of the data; none when there is no data.
-fn real_captures() -> Vec<String> {
-    let data = match std::env::var_os("UNWEDGE_DATA") {
-        Some(folder) => folder.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let mut paths = BTreeSet::new();
-    for folder in fs::read_dir(data.join("adreno")).into_iter().flatten().flatten() {
-        let index = fs::read_to_string(folder.path().join("index.csv")).unwrap_or_default();
-        for row in index.lines().skip(1) {
-            let name = row.split(',').next().unwrap_or_default();
-            if name.contains(".rd") {
-                paths.insert(folder.path().join(name));
-            }
-        }
-    }
-    if paths.is_empty() {
-        println!("skipped: no captures in {}", data.display());
-    }
-    paths.into_iter().map(|path| path.to_str().expect("a path in UTF-8").to_owned()).collect()
-}
-
 /// Bytes of a capture, decompressed.
 fn size(path: &str) -> u64 {
     let json: serde_json::Value =
@@ -280,11 +238,16 @@ fn a_cut_capture_reads_as_that_part_of_the_whole() {
     }
 }
 
+/// Captures of the folder of real files.
+fn real_paths() -> Vec<String> {
+    real().into_iter().map(|path| path.to_str().expect("a path in UTF-8").to_owned()).collect()
+}
+
 #[test]
 fn submits_of_real_captures_can_be_cut_out() {
     let folder = Folder::new("real");
     let cut = folder.path("cut.rd");
-    for (i, whole) in real_captures().into_iter().enumerate() {
+    for (i, whole) in real_paths().into_iter().enumerate() {
         let info = unwedge(&["rd", "info", "--json", &whole], b"");
         let json: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
         let submits = json["capture"]["submits"].as_array().expect("submits").len();
@@ -338,7 +301,7 @@ fn split_and_merged_captures_read_as_before() {
 #[test]
 fn split_and_merged_real_captures_read_as_before() {
     let folder = Folder::new("split-real");
-    for whole in real_captures().into_iter().filter(|path| size(path) <= LARGE) {
+    for whole in real_paths().into_iter().filter(|path| size(path) <= LARGE) {
         assert_splits(&folder, b"", &whole, &["none"]);
     }
 }
@@ -439,7 +402,7 @@ fn a_reader_that_goes_away_is_no_error() {
     for args in
         [&["rd", "trim", "--submits", "0..", &input][..], &["rd", "merge", &input], &["rd", "cat", &input]]
     {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
+        let mut child = command()
             .args(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,11 +1,13 @@
 //! The program as a shell sees it: exit statuses, standard input, compression, JSON, help.
 
-use std::io::Write;
+mod program;
+
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use unwedge_base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::pack::{gzip, xz, zstd};
 
 const COMPLETE: i32 = 0;
 const UNUSABLE: i32 = 1;
@@ -38,8 +40,8 @@ impl Drop for Folder {
 }
 
 fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_unwedge"));
-    command.args(args).env_remove("RNN_PATH").env_remove("NO_COLOR").env_remove("PAGER");
+    let mut command = program::command();
+    command.args(args);
     command
 }
 
@@ -48,15 +50,7 @@ fn run(args: &[&str]) -> Output {
 }
 
 fn run_with_input(args: &[&str], input: &[u8]) -> Output {
-    let mut child =
-        command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    // The program may stop reading early.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    output
+    program::unwedge(args, input)
 }
 
 fn status(output: &Output) -> i32 {
@@ -73,22 +67,6 @@ fn stderr(output: &Output) -> &str {
 
 fn dump() -> Vec<u8> {
     DevcoreBuilder::complete(Generation::A6xx).text()
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    e.write_all(bytes).unwrap();
-    e.finish().unwrap()
-}
-
-fn zstd(bytes: &[u8]) -> Vec<u8> {
-    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
-}
-
-fn xz(bytes: &[u8]) -> Vec<u8> {
-    let mut w = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
-    w.write_all(bytes).unwrap();
-    w.finish().unwrap()
 }
 
 /// Every command that reads a dump.
@@ -141,7 +119,7 @@ fn what_cannot_be_used_is_1_and_says_what_it_is() {
         (&b""[..], "an empty file"),
         (b"hello, world\n", "some other text"),
         (&noise, "some other binary file"),
-        (b"**** Xe Device Coredump ****\n", "a xe devcoredump"),
+        (b"\x7fELF\x02\x01\x01\0", "an ELF file"),
         (&gzip(b"hello, world\n"), "a gzip of some other text"),
     ] {
         let file = folder.file("x", bytes);
@@ -488,11 +466,7 @@ fn broken_dumps_end_orderly() {
 
 /// Every dump of `adreno/devcoredump/index.csv` in the folder `UNWEDGE_DATA`.
 fn real_dumps() -> Vec<String> {
-    let data = std::env::var_os("UNWEDGE_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let folder = data.join("adreno/devcoredump");
+    let folder = program::data().join("adreno/devcoredump");
     let Ok(index) = std::fs::read_to_string(folder.join("index.csv")) else {
         eprintln!("skipped: no {}", folder.join("index.csv").display());
         return Vec::new();

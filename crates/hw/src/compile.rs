@@ -20,14 +20,14 @@ pub struct Tables {
     pub issues: Vec<Issue>,
 }
 
-/// Compiles facts.
-pub fn compile(facts: &Facts) -> Tables {
+/// Compiles the facts of a vendor.
+pub fn compile(facts: &Facts, family: &Family) -> Tables {
     let mut issues = Issues::default();
     let mut store = Store::new();
     store.words.resize(header::SIZE as usize, 0);
     let mut records = Vec::new();
-    for number in 2..=7 {
-        records.extend(generation_record(facts, number, &mut store, &mut issues));
+    for member in family.generations {
+        records.extend(generation_record(facts, family, member, &mut store, &mut issues));
     }
     let generations = store.record(records);
     let mut devices = Vec::new();
@@ -86,58 +86,97 @@ fn set(record: &mut [u32], slot: u32, value: u32) {
     }
 }
 
-/// The register spaces of a generation: files and domains, first one first.
-fn spaces(number: u32) -> [(&'static str, &'static [&'static str]); generation::SPACE_COUNT as usize] {
-    const NONE: (&str, &[&str]) = ("", &[]);
-    const CONTROL: &str = "adreno_control_regs";
-    const PIPE: &str = "adreno_pipe_regs";
-    match number {
-        2 => [("a2xx", &["A2XX", "AXXX"]), NONE, NONE, NONE, NONE, NONE],
-        3 => [("a3xx", &["A3XX", "AXXX"]), NONE, NONE, NONE, NONE, NONE],
-        4 => [("a4xx", &["A4XX"]), NONE, NONE, NONE, NONE, NONE],
-        5 => [
-            ("a5xx", &["A5XX"]),
-            NONE,
-            (CONTROL, &["A5XX_CONTROL_REG"]),
-            NONE,
-            (PIPE, &["A5XX_PIPE_REG"]),
-            NONE,
-        ],
-        6 => [
-            ("a6xx", &["A6XX"]),
-            ("a6xx_gmu", &["A6XX"]),
-            (CONTROL, &["A6XX_CONTROL_REG"]),
-            NONE,
-            (PIPE, &["A6XX_PIPE_REG"]),
-            (CONTROL, &["A6XX_SQE_REG"]),
-        ],
-        _ => [
-            ("a6xx", &["A6XX"]),
-            ("a6xx_gmu", &["A6XX"]),
-            (CONTROL, &["A7XX_CONTROL_REG"]),
-            (CONTROL, &["A7XX_GEN3_CONTROL_REG"]),
-            (PIPE, &["A7XX_PIPE_REG"]),
-            (CONTROL, &["A6XX_SQE_REG"]),
-        ],
-    }
+/// How the facts of a vendor are told apart by generation.
+pub struct Family {
+    /// Its generations, in the order the tables have them.
+    pub generations: &'static [Member],
+    /// The enum that names packets by opcode.
+    pub packets: &'static str,
 }
 
-fn generation_record(facts: &Facts, number: u32, store: &mut Store, issues: &mut Issues) -> Vec<u32> {
+/// A generation.
+pub struct Member {
+    /// The value of the enum `chip` that stands for it.
+    pub variant: &'static str,
+    /// Its register spaces: the file, and the domains in it that hold the registers, first one first.
+    pub spaces: &'static [(&'static str, &'static [&'static str])],
+    /// Files that only other files' domains need, beside the file of the first space.
+    pub beside: &'static [&'static str],
+}
+
+const NONE: (&str, &[&str]) = ("", &[]);
+const CONTROL: &str = "adreno_control_regs";
+const PIPE: &str = "adreno_pipe_regs";
+const OCMEM: &[&str] = &["ocmem"];
+
+/// Adreno a2xx to a7xx.
+pub const ADRENO: Family = Family {
+    generations: &[
+        Member { variant: "A2XX", spaces: &[("a2xx", &["A2XX", "AXXX"])], beside: OCMEM },
+        Member { variant: "A3XX", spaces: &[("a3xx", &["A3XX", "AXXX"])], beside: OCMEM },
+        Member { variant: "A4XX", spaces: &[("a4xx", &["A4XX"])], beside: OCMEM },
+        Member {
+            variant: "A5XX",
+            spaces: &[
+                ("a5xx", &["A5XX"]),
+                NONE,
+                (CONTROL, &["A5XX_CONTROL_REG"]),
+                NONE,
+                (PIPE, &["A5XX_PIPE_REG"]),
+            ],
+            beside: OCMEM,
+        },
+        Member {
+            variant: "A6XX",
+            spaces: &[
+                ("a6xx", &["A6XX"]),
+                ("a6xx_gmu", &["A6XX"]),
+                (CONTROL, &["A6XX_CONTROL_REG"]),
+                NONE,
+                (PIPE, &["A6XX_PIPE_REG"]),
+                (CONTROL, &["A6XX_SQE_REG"]),
+            ],
+            beside: OCMEM,
+        },
+        Member {
+            variant: "A7XX",
+            spaces: &[
+                ("a6xx", &["A6XX"]),
+                ("a6xx_gmu", &["A6XX"]),
+                (CONTROL, &["A7XX_CONTROL_REG"]),
+                (CONTROL, &["A7XX_GEN3_CONTROL_REG"]),
+                (PIPE, &["A7XX_PIPE_REG"]),
+                (CONTROL, &["A6XX_SQE_REG"]),
+            ],
+            beside: OCMEM,
+        },
+    ],
+    packets: "adreno_pm4_type3_packets",
+};
+
+fn generation_record(
+    facts: &Facts,
+    family: &Family,
+    member: &Member,
+    store: &mut Store,
+    issues: &mut Issues,
+) -> Vec<u32> {
     let mut record = vec![0; generation::SIZE as usize];
-    let spaces = spaces(number);
-    for (slot, (file, domains)) in spaces.into_iter().enumerate() {
+    for (slot, (file, domains)) in member.spaces.iter().take(generation::SPACE_COUNT as usize).enumerate() {
         if file.is_empty() {
             continue;
         }
         let linked = Linked::new(facts, &[file], issues);
-        let mut gpu = GpuCompiler::new(&linked, number, store, issues);
+        let mut gpu = GpuCompiler::new(&linked, member.variant, store, issues);
         let domains: Vec<_> = domains.iter().filter_map(|name| linked.domain(name)).collect();
         let table = if domains.is_empty() { 0 } else { place::table(&mut gpu, &domains) };
         set(&mut record, generation::SPACES + slot as u32, table);
     }
-    let [(main, registers), ..] = spaces;
-    let linked = Linked::new(facts, &[main, "ocmem"], issues);
-    let mut gpu = GpuCompiler::new(&linked, number, store, issues);
+    let (main, registers) = member.spaces.first().copied().unwrap_or(NONE);
+    let mut roots = vec![main];
+    roots.extend(member.beside);
+    let linked = Linked::new(facts, &roots, issues);
+    let mut gpu = GpuCompiler::new(&linked, member.variant, store, issues);
 
     let mut domains = Vec::new();
     for domain in linked.domains.iter().filter(|d| !registers.contains(&d.name)) {
@@ -152,7 +191,7 @@ fn generation_record(facts: &Facts, number: u32, store: &mut Store, issues: &mut
         let at = gpu.enumeration(id, &Scope::default(), &[]);
         enums.extend(linked.enums.get(id).map(|def| (def.name, at)));
     }
-    let packets = gpu.packets();
+    let packets = gpu.packets(family.packets);
     let (domains, domain_count) = store.directory(domains);
     let (enums, enum_count) = store.directory(enums);
     for (slot, value) in [
@@ -288,11 +327,10 @@ const MAX_TYPE_DEPTH: usize = 8;
 const MAX_DENSE: u64 = 4096;
 
 impl<'a, 'm> GpuCompiler<'a, 'm> {
-    fn new(linked: &'a Linked<'m>, number: u32, store: &'a mut Store, issues: &'a mut Issues) -> Self {
-        let variant = format!("A{number}XX");
+    fn new(linked: &'a Linked<'m>, variant: &str, store: &'a mut Store, issues: &'a mut Issues) -> Self {
         let chip = linked.enum_id("chip").and_then(|id| {
             let values = &linked.enums.get(id)?.values;
-            Some((id, values.iter().position(|v| v.name.eq_ignore_ascii_case(&variant))?))
+            Some((id, values.iter().position(|v| v.name.eq_ignore_ascii_case(variant))?))
         });
         GpuCompiler {
             linked,
@@ -356,9 +394,9 @@ impl<'a, 'm> GpuCompiler<'a, 'm> {
         None
     }
 
-    fn packets(&mut self) -> u32 {
+    fn packets(&mut self, names: &str) -> u32 {
         let names: Vec<u32> = (0..256)
-            .map(|opcode| match self.index_name("adreno_pm4_type3_packets", opcode) {
+            .map(|opcode| match self.index_name(names, opcode) {
                 Some(name) => self.store.string(name),
                 None => 0,
             })

@@ -3,18 +3,22 @@
 //! Nothing is parsed or allocated to look something up. Every read is checked: a wrong reference reads as 0, never
 //! panics.
 
-use crate::compile::{Tables, compile};
+use crate::amd::{Amd, Gfx};
+use crate::compile::{ADRENO, Tables, compile};
 use crate::layout::{self, condition, entry, enumeration, generation, header, table, value};
 use crate::model::Issue;
 use crate::rnndb::{Fetch, ImportError, import};
 use crate::types::{Type, Variants};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::OnceLock;
 use unwedge_base::Generation;
 
 static BUILTIN_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/adreno.words"));
 static BUILTIN_STRINGS: &str = include_str!(concat!(env!("OUT_DIR"), "/adreno.strings"));
+static AMD_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/amd.words"));
+static AMD_STRINGS: &str = include_str!(concat!(env!("OUT_DIR"), "/amd.strings"));
 
 /// A register database: the built-in one, or one made from rnndb XML at run time.
 pub struct Db {
@@ -53,7 +57,12 @@ impl fmt::Debug for Db {
 }
 
 impl Db {
-    /// The compiled-in tables. Costs nothing: no parsing, no allocation.
+    /// The compiled-in tables of AMD GPUs, for [`Db::amd_gpu`]. Costs nothing either.
+    pub fn amd() -> Db {
+        Db::new(Cow::Borrowed(AMD_WORDS), Cow::Borrowed(AMD_STRINGS), None)
+    }
+
+    /// The compiled-in tables of Adreno GPUs. Costs nothing: no parsing, no allocation.
     pub fn builtin() -> Db {
         Db::new(Cow::Borrowed(BUILTIN_WORDS), Cow::Borrowed(BUILTIN_STRINGS), None)
     }
@@ -64,7 +73,7 @@ impl Db {
     pub fn from_rnndb(source: &str, fetch: &mut Fetch<'_>) -> Result<(Db, Vec<Issue>), ImportError> {
         let (mut facts, mut issues) = import(fetch)?;
         facts.devices = Db::builtin().devices().map(|device| device.row()).collect();
-        let Tables { words, strings, issues: more } = compile(&facts);
+        let Tables { words, strings, issues: more } = compile(&facts, &ADRENO);
         issues.extend(more);
         Ok((Db::new(Cow::Owned(words), Cow::Owned(strings), Some(source.to_string())), issues))
     }
@@ -92,9 +101,17 @@ impl Db {
 
     /// The view of one GPU generation.
     pub fn gpu(&self, generation: Generation) -> Gpu<'_> {
-        let index = generation.number().saturating_sub(2);
-        let at = self.word(header::GENERATIONS) + index * generation::SIZE;
-        Gpu { db: self, at, generation }
+        Gpu { view: self.view(generation.number().saturating_sub(2)), generation }
+    }
+
+    /// The view of one generation of a database made by [`Db::amd`].
+    pub fn amd_gpu(&self, gfx: Gfx) -> Amd<'_> {
+        Amd::new(self.view(gfx as u32), gfx)
+    }
+
+    /// The view of a generation by its place in the family.
+    fn view(&self, index: u32) -> View<'_> {
+        View { db: self, at: self.word(header::GENERATIONS) + index * generation::SIZE }
     }
 
     #[inline]
@@ -141,12 +158,26 @@ fn partition(count: u32, before: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-/// The database as one GPU generation sees it.
+/// The database as one generation sees it, whichever vendor's: what [`Gpu`] and [`Amd`] have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct Gpu<'d> {
+pub struct View<'d> {
     db: &'d Db,
     at: u32,
+}
+
+/// The database as one Adreno generation sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Gpu<'d> {
+    view: View<'d>,
     generation: Generation,
+}
+
+impl<'d> Deref for Gpu<'d> {
+    type Target = View<'d>;
+
+    fn deref(&self) -> &View<'d> {
+        &self.view
+    }
 }
 
 /// An address space of registers.
@@ -178,10 +209,6 @@ impl Space {
 }
 
 impl<'d> Gpu<'d> {
-    pub(crate) fn db(self) -> &'d Db {
-        self.db
-    }
-
     /// Which generation this is a view of.
     pub fn generation(self) -> Generation {
         self.generation
@@ -189,21 +216,32 @@ impl<'d> Gpu<'d> {
 
     /// One of its register spaces.
     pub fn space(self, space: Space) -> Registers<'d> {
-        let at = self.db.word(self.at + generation::SPACES + space as u32);
+        self.view.registers(space as u32)
+    }
+}
+
+impl<'d> View<'d> {
+    pub(crate) fn db(self) -> &'d Db {
+        self.db
+    }
+
+    /// A register space by its place in the record.
+    pub(crate) fn registers(self, space: u32) -> Registers<'d> {
+        let at = self.db.word(self.at + generation::SPACES + space);
         Registers { table: TableRef { db: self.db, at } }
     }
 
-    /// The register whose dword is at this offset of the GPU space.
+    /// The register whose dword is at this offset of the GPU's own space.
     pub fn reg(self, offset: u32) -> Option<Reg<'d>> {
-        self.space(Space::Gpu).at(offset)
+        self.registers(0).at(offset)
     }
 
-    /// Offset of a register of the GPU space by its full name, `RB_MRT[1].CONTROL` or `RB_MRT[0x1].CONTROL`.
+    /// Offset of a register of the GPU's own space by its full name, `RB_MRT[1].CONTROL` or `RB_MRT[0x1].CONTROL`.
     pub fn reg_offset(self, name: &str) -> Option<u32> {
-        self.space(Space::Gpu).offset_of(name)
+        self.registers(0).offset_of(name)
     }
 
-    /// Name of a type 3 or 7 packet, `CP_NOP`.
+    /// Name of a packet by its opcode, `CP_NOP` or (AMD) `NOP`.
     pub fn packet_name(self, opcode: u8) -> Option<&'d str> {
         let names = self.db.word(self.at + generation::PACKETS);
         match self.db.word(names + u32::from(opcode)) {

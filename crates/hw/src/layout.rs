@@ -15,7 +15,7 @@ pub mod header {
     pub const STRINGS: u32 = 1;
     /// Number of strings.
     pub const STRING_COUNT: u32 = 2;
-    /// One generation record for each of a2xx … a7xx.
+    /// One generation record for each generation of the family.
     pub const GENERATIONS: u32 = 3;
     /// Device records.
     pub const DEVICES: u32 = 4;
@@ -37,7 +37,7 @@ pub mod generation {
     pub const SPACES: u32 = 0;
     /// Number of register spaces.
     pub const SPACE_COUNT: u32 = 6;
-    /// Strings: names of the 256 type 3 and 7 packets.
+    /// Strings: names of packets by opcode, 256 of them.
     pub const PACKETS: u32 = 6;
     /// Pairs of string and table record, sorted by name.
     pub const DOMAINS: u32 = 7;

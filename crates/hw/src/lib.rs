@@ -4,13 +4,16 @@
 //! Look-ups by register offset take constant time and allocate nothing. Never: walking a command stream, I/O beyond
 //! what the caller passes in.
 
+pub mod amd;
 mod compile;
 mod db;
 mod device;
+pub mod intel;
 mod layout;
 mod link;
 pub mod model;
 mod near;
+mod outline;
 mod pairs;
 mod place;
 pub mod rnndb;
@@ -19,10 +22,11 @@ pub mod text;
 pub mod text_writer;
 mod types;
 
-pub use db::{Db, Domain, Enum, Gpu, Identity, Pattern, Reg, Registers, Space};
+pub use db::{Db, Domain, Enum, Gpu, Identity, Pattern, Reg, Registers, Space, View};
 pub use device::Device;
 pub use model::Issue;
 pub use near::near;
+pub use outline::TextError;
 pub use pairs::{Pairs, Pushed, Write};
 pub use select::{Selected, Unknown};
 pub use types::{Field, Number, Palette, Type, Value, Variants};

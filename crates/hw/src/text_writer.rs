@@ -3,7 +3,7 @@
 //! Never: I/O. Attributes that say what is assumed anyway are left out.
 
 use crate::model::*;
-use crate::text::STEP;
+use crate::outline::STEP;
 use std::fmt::Write as _;
 
 /// Writes one file of definitions.

@@ -3,6 +3,7 @@
 //! Never: a file format, I/O.
 
 pub mod afuc;
+pub mod amdgcn;
 pub mod ir2;
 pub mod ir3;
 pub mod table;

@@ -2,8 +2,7 @@
 //!
 //! Facts: freedreno's adreno_pm4 register description.
 
-use crate::walker::Frame;
-use crate::walker::{Current, Walker};
+use crate::walker::{Current, DRAW, Frame, Walker};
 use crate::{Draw, DrawKind, Event, Exec, Flow, Op, Pass, Sink, mode};
 use unwedge_base::Generation;
 
@@ -112,7 +111,7 @@ impl Walker<'_> {
 
     /// Reports a draw and starts the next span of register writes.
     fn report(&mut self, draw: Draw<'_>, frame: &Frame<'_>, cx: &Current<'_>, sink: &mut dyn Sink) {
-        if cx.applies {
+        if cx.applies && self.spend(DRAW, cx.packet.place, sink) {
             sink.event(&self.state, &Event::Draw(draw));
             // Listing tools know the working events of a5xx as events only.
             if self.compare && (draw.summary || draw.kind != DrawKind::Event) {

@@ -1,9 +1,10 @@
-//! Adreno PM4 command streams: packets in, events out.
+//! PM4 command streams: packets in, events out. Adreno's here, AMD's in [`amd`].
 //!
 //! The walker follows indirect buffers and draw states, keeps the register state, and reports everything it meets as
 //! an [`Event`] to a [`Sink`]. Text, JSON, queries and the post-mortem are all sinks over the same events. Never:
 //! formatting, file formats.
 
+pub mod amd;
 pub mod compare;
 mod draw;
 mod event;

@@ -37,9 +37,11 @@ const BUDGET_PER_DWORD: u64 = 64;
 
 /// What looking a nested stream up and entering it costs, in dwords.
 const STREAM: u64 = 16;
+/// What a draw costs in dwords: whoever watches does more about it than about anything else.
+pub(crate) const DRAW: u64 = 16;
 
 /// Dwords after which to give up, for what this memory holds: buffers that call each other make a few of them walk
-/// forever.
+/// forever. A nested stream and a draw count as some dwords more than they have.
 pub fn budget(memory: &Memory) -> u64 {
     memory.stored().saturating_mul(BUDGET_PER_DWORD).saturating_add(BUDGET)
 }

@@ -521,8 +521,15 @@ fn describe(
     let reached = scene.reached;
     let mut evidence = seen(case, ring);
     evidence.insert(usize::from(case.sqe.is_some()), Evidence::new("position", range_words(&levels)));
-    let point =
-        HangPoint { ring: case.dump.rings.get(ring).map(|r| r.id), levels, packet, iova, draw, trust };
+    let point = HangPoint {
+        ring: case.dump.rings.get(ring).map(|r| r.id),
+        ring_name: None,
+        levels,
+        packet,
+        iova,
+        draw,
+        trust,
+    };
     let walked = (window.start, window.len);
     let (started, read_to_end, stray) = (true, false, None);
     Stop { ring, walked, point, evidence, headers_agree, scene, reached, started, read_to_end, stray }

@@ -3,6 +3,7 @@
 //! Every [`Finding`] names its evidence and how far to trust it. Never: formatting for a screen, I/O.
 
 mod advice;
+pub mod amd;
 mod busy;
 mod case;
 mod corrupt;
@@ -10,6 +11,7 @@ mod fault;
 mod gmu;
 pub mod hang;
 mod inflight;
+mod intel;
 pub mod mempool;
 mod missing;
 mod progress;
@@ -19,8 +21,10 @@ pub mod trace;
 pub mod wait;
 
 pub use advice::Driver;
+pub use amd::{explain_amdgpu, explain_radv, explain_umr};
 pub use case::{Case, Values, generation};
 pub use fault::{Whereabouts, whereabouts};
+pub use intel::{explain_i915, explain_xe};
 pub use report::*;
 
 use unwedge_base::{ChipId, Diagnostic, Generation};

@@ -23,7 +23,7 @@ pub enum FindingKind {
     HangPoint,
     /// The command stream itself is broken.
     CorruptStream,
-    /// An IOMMU fault.
+    /// A fault of the IOMMU or the GPU's own memory management.
     Fault,
     /// The CP waits for memory or a register.
     CpWait,
@@ -98,8 +98,10 @@ pub struct LevelPosition {
 /// Where the CP stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HangPoint {
-    /// Number of the ring.
+    /// Number of the ring, where rings have numbers.
     pub ring: Option<u32>,
+    /// Name of the ring or engine, for drivers that have names for them: `gfx_0.0.0`, `rcs0`.
+    pub ring_name: Option<String>,
     /// Position in the ring and in every IB that was active.
     pub levels: Vec<LevelPosition>,
     /// The packet there, `CP_WAIT_REG_MEM`, if it decodes.
@@ -178,9 +180,14 @@ impl HangPoint {
         self.levels.last()
     }
 
-    /// `ring 0 › IB1 0x100000000+0x18`; the offset is in bytes. With a range where the dump leaves one.
+    /// `ring 0 › IB1 0x100000000+0x18`, `gfx_0.0.0 › IB1 0x100000000+0x18`; the offset is in bytes. With a range where
+    /// the dump leaves one.
     pub fn place(&self) -> String {
-        let ring = self.ring.map_or_else(|| "ring ?".to_owned(), |id| format!("ring {id}"));
+        let ring = match (&self.ring_name, self.ring) {
+            (Some(name), _) => name.clone(),
+            (None, Some(id)) => format!("ring {id}"),
+            (None, None) => "ring ?".to_owned(),
+        };
         let Some(at) = self.innermost() else { return ring };
         let (first, last) = (at.range.0.saturating_mul(4), at.range.1.saturating_mul(4));
         let offset = match self.iova.and_then(|iova| iova.checked_sub(at.base)) {
@@ -189,6 +196,8 @@ impl HangPoint {
             None => format!("+{first:#x}…{last:#x}"),
         };
         match at.level {
+            // A ring with a name is known by it: where it lies is not in the dump.
+            0 if self.ring_name.is_some() => format!("{ring}{offset}"),
             0 => format!("{ring} {:#x}{offset}", at.base),
             _ => format!("{ring} › {} {:#x}{offset}", at.name(), at.base),
         }

@@ -4,6 +4,7 @@
 
 use crate::hostile::Maker;
 use crate::mutate::Rng;
+use crate::pack;
 use crate::pm4;
 use crate::rd::{self, CaptureBuilder};
 use unwedge_capture::rd::SectionKind;
@@ -66,6 +67,15 @@ impl Mutation {
         Mutation::HugeWord,
         Mutation::InsertBytes,
         Mutation::Concatenate,
+    ];
+
+    /// Those that need no sections.
+    pub const OF_BYTES: [Mutation; 5] = [
+        Mutation::Truncate,
+        Mutation::FlipBits,
+        Mutation::ChangeWord,
+        Mutation::HugeWord,
+        Mutation::InsertBytes,
     ];
 
     /// The capture, broken in this way.
@@ -165,13 +175,40 @@ fn sections(mut capture: &[u8]) -> Vec<&[u8]> {
 
 /// The capture, broken by one to four mutations.
 pub fn mutate(capture: &[u8], seed: u64) -> Vec<u8> {
+    some_of(&Mutation::ALL, capture, seed)
+}
+
+/// Any bytes, broken by one to four mutations that need no sections: a compressed capture.
+pub fn mutate_bytes(bytes: &[u8], seed: u64) -> Vec<u8> {
+    some_of(&Mutation::OF_BYTES, bytes, seed)
+}
+
+fn some_of(mutations: &[Mutation], bytes: &[u8], seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
-    let mut out = capture.to_vec();
+    let mut out = bytes.to_vec();
     for _ in 0..=rng.below(4) {
-        let mutation = rng.pick(&Mutation::ALL).copied().unwrap_or(Mutation::Truncate);
+        let mutation = rng.pick(mutations).copied().unwrap_or(Mutation::Truncate);
         out = mutation.apply(&out, &mut rng);
     }
     out
+}
+
+/// Captures that are small until they are unpacked: of `size` bytes, nearly all of them zeros of one buffer that is
+/// there again and again.
+pub fn bombs(size: usize) -> Vec<(&'static str, Vec<u8>)> {
+    const BUFFER: usize = 64 << 10;
+    let mut capture = CaptureBuilder::new(630, "bomb\0");
+    for _ in 0..size / BUFFER {
+        capture = capture.buffer(BUFFERS, &[0; BUFFER / 4]).submit(BUFFERS, 4);
+    }
+    let capture = capture.bytes();
+    let packed = pack::gzip(&capture);
+    vec![
+        ("a gzip bomb in a gzip", pack::gzip(&packed)),
+        ("a gzip bomb", packed),
+        ("a zstd bomb", pack::zstd(&capture)),
+        ("a xz bomb", pack::xz(&capture)),
+    ]
 }
 
 /// A capture whose sections are whole and whose command streams are hostile: they call each other and themselves, count
@@ -260,7 +297,7 @@ pub fn expensive(size: usize) -> Vec<(String, Vec<u8>)> {
 
 type Make = fn(CaptureBuilder, Packets, usize) -> CaptureBuilder;
 
-const EXPENSIVE: [(&str, Make); 15] = [
+const EXPENSIVE: [(&str, Make); 17] = [
     ("tiny submits, each with its buffer", |mut capture, p, size| {
         let draw = p.draw();
         for _ in 0..size / 72 {
@@ -386,6 +423,40 @@ const EXPENSIVE: [(&str, Make); 15] = [
         }
         capture.buffer(BUFFERS, &group).buffer(STREAM, &stream).submit(STREAM, stream.len() as u32)
     }),
+    ("large shaders that overlap, each for a draw", |mut capture, p, size| {
+        let noise: Vec<u32> = (0..size as u32 / 8).map(|i| i.wrapping_mul(0x9e37_79b9) >> 3).collect();
+        let mut stream = Vec::new();
+        let lengths = [0x22df, 0x22ff, 0x22e5, 0x22ef, 0xa824, 0xab05];
+        let starts = [0x22d5, 0x22e3, 0x22e1, 0x22eb, 0xa81c, 0xa983];
+        for reg in lengths.into_iter().filter(|&reg| (reg > 0x7fff) == p.wide) {
+            stream.extend(p.write(reg, &[size as u32 / 512]));
+        }
+        for i in 0..size as u32 / 200 {
+            for reg in starts.into_iter().filter(|&reg| (reg > 0x7fff) == p.wide) {
+                stream.extend(p.write(reg, &[BUFFERS as u32 + i * 16, 0][..1 + usize::from(p.wide)]));
+            }
+            stream.extend(p.draw());
+        }
+        capture = capture.buffer(BUFFERS, &noise).buffer(STREAM, &stream);
+        for _ in 0..size / 320 {
+            capture = capture.submit(STREAM, stream.len() as u32);
+        }
+        capture
+    }),
+    ("many registers, then many tiny submits", |mut capture, p, size| {
+        let mut stream = Vec::new();
+        let all = if p.wide { 0x400..0x3_ff00_u32 } else { 0x400..0x7f00 };
+        for reg in all.step_by(64).take(size / 1024) {
+            stream.extend(p.write(reg, &[0x3f80_0001; 64]));
+        }
+        stream.extend(p.draw());
+        capture = capture.buffer(STREAM, &stream).submit(STREAM, stream.len() as u32);
+        capture = capture.buffer(BUFFERS, &p.draw());
+        for _ in 0..size / 40 {
+            capture = capture.submit(BUFFERS, p.draw().len() as u32);
+        }
+        capture
+    }),
     ("processes that all differ", |mut capture, _, size| {
         for i in 0..size / 40 {
             capture = capture.section(SectionKind::Cmd, format!("process-with-a-name/{i:08}").as_bytes());
@@ -459,8 +530,10 @@ mod tests {
     #[test]
     fn nothing_to_break_is_no_trouble() {
         for seed in 0..500 {
-            mutate(b"", seed);
-            mutate(b"\x03", seed);
+            for broken in [mutate, mutate_bytes] {
+                broken(b"", seed);
+                broken(b"\x03", seed);
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What must hold for any input: shared by tests and fuzz targets. Panics where it does not.
 
 use std::time::{Duration, Instant};
+use unwedge_capture::amdgpu::radv::{Member, MemberKind};
+use unwedge_capture::amdgpu::{Devcoredump, RadvReport, UmrText};
 use unwedge_capture::ascii85;
 use unwedge_capture::devcore::lines::Lines;
 use unwedge_capture::devcore::{Blob, Devcore};
@@ -48,4 +50,47 @@ pub fn ascii85(text: &[u8]) {
     if clean && canonical {
         assert_eq!(ascii85::encode(&decoded.dwords), text[..decoded.consumed]);
     }
+}
+
+/// Reads an amdgpu devcoredump and writes it back as it was, in bounds of memory and time.
+pub fn amdgpu_devcoredump(text: &[u8]) {
+    let started = Instant::now();
+    let Ok(dump) = Devcoredump::read(text) else { return };
+    let mut written = Vec::new();
+    dump.write(&mut written);
+    assert!(written == text, "written as read");
+    assert!(Devcoredump::read(&written).as_ref() == Ok(&dump), "reads the same again");
+    let mut at = 0;
+    for section in dump.sections() {
+        assert_eq!(section.span.start, at, "sections follow each other");
+        at = section.span.end;
+    }
+    assert_eq!(at, text.len() as u64, "sections are the whole text");
+    let dwords: usize = dump.rings.iter().map(|ring| ring.contents.len()).sum();
+    assert!(dwords <= text.len() / 4, "{dwords} dwords from {} bytes", text.len());
+    assert!(dump.diagnostics.len() < 256, "diagnostics are bounded");
+    dump.gfx_version();
+    dump.hung_ring();
+    assert!(started.elapsed() < PATIENCE, "took {:?}", started.elapsed());
+}
+
+/// Reads text as a RADV report, as each of a report's files, and as text of umr, in bounds of memory and time.
+pub fn amdgpu_texts(text: &[u8]) {
+    let started = Instant::now();
+    let whole = RadvReport::read_text(text).into_iter();
+    let files = MemberKind::file_names().filter_map(|name| {
+        RadvReport::read(&[Member { name: &name, bytes: text, offset: 0 }])
+            .ok()
+            .map(|report| report.diagnostics.len())
+    });
+    let told = whole.map(|report| report.diagnostics.len()).chain(files).max().unwrap_or(0);
+    assert!(told < 4096, "{told} diagnostics");
+    if let Ok(umr) = UmrText::read(text) {
+        assert!(umr.diagnostics.len() < 256, "diagnostics are bounded");
+        for wave in &umr.waves {
+            wave.pc();
+            wave.field("STATUS", "HALT");
+        }
+    }
+    assert!(started.elapsed() < PATIENCE, "took {:?}", started.elapsed());
 }

@@ -2,10 +2,17 @@
 //!
 //! For tests only. Everything is made in code, from nothing but its arguments: the same call gives the same bytes.
 
+pub mod amdgpu;
 pub mod captures;
 pub mod check;
+pub mod contexts;
+pub mod count;
 pub mod devcore;
 pub mod hostile;
+pub mod i915;
+pub mod intel;
 pub mod mutate;
+pub mod pack;
 pub mod pm4;
 pub mod rd;
+pub mod xe;

@@ -130,7 +130,7 @@ impl Mutation {
             }
             Mutation::InsertBytes => {
                 let at = rng.below(out.len() + 1);
-                let tokens: [&[u8]; 10] = [
+                let tokens: [&[u8]; 22] = [
                     b"\n",
                     b"\0",
                     b"\r\n",
@@ -141,6 +141,18 @@ impl Mutation {
                     b"data: !!ascii85 |\n",
                     b"future-section:\n  - key: 1\n",
                     b"  - { offset: 0x",
+                    b"\nrcs0 command stream:\n",
+                    b"\nrcs0 --- ring = 0x00000000 00001000\n",
+                    b"\n:",
+                    b"\n00000000 :  deadbeef\n",
+                    b"\n**** VM state ****\n",
+                    b"\n[ffffffffffffff00].length: 0xffffffffffffffff\n",
+                    b"\n[1000].data: ",
+                    b"\nGuC ID: 1\n\tHW Context Desc: 0xffffffff\n",
+                    b"ring name: ",
+                    b"\nIP: gfx_v10_0\n",
+                    b"0xffffffff",
+                    b"\x1b[1;31m",
                 ];
                 let token = rng.pick(&tokens).copied().unwrap_or_default();
                 out.splice(at..at, token.iter().copied());
@@ -182,9 +194,10 @@ pub fn mutate(text: &[u8], seed: u64) -> Vec<u8> {
 }
 
 fn break_data(out: &mut Vec<u8>, rng: &mut Rng) {
-    let header = b"!!ascii85 |\n";
-    let starts: Vec<usize> =
-        (0..out.len()).filter(|&i| out[i..].starts_with(header)).map(|i| i + header.len()).collect();
+    // In front of data: of msm, of i915, of xe.
+    let headers: [&[u8]; 4] = [b"!!ascii85 |\n", b"\n:", b"\n~", b"].data: "];
+    let end_of_header = |i| headers.iter().find(|h| out[i..].starts_with(h)).map(|h| i + h.len());
+    let starts: Vec<usize> = (0..out.len()).filter_map(end_of_header).collect();
     let Some(&start) = rng.pick(&starts) else { return };
     let len = out[start..].iter().take_while(|&&c| c != b'\n').count();
     let at = start + rng.below(len + 1);

@@ -1,7 +1,7 @@
 //! The options of `unwedge rd`.
 
 use crate::rd::Numbers;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// `rd`
@@ -96,14 +96,15 @@ impl Packing {
 
 /// `rd trim`
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("selection").required(true).multiple(true)))]
 pub struct RdTrim {
     /// The capture; `-` for standard input
     pub file: PathBuf,
     /// Keep these submits, counted as cffdump counts: 3, 3..7, 12..
-    #[arg(long, value_name = "NUMBERS", value_parser = Numbers::parse, required_unless_present = "frames")]
+    #[arg(long, value_name = "NUMBERS", value_parser = Numbers::parse, group = "selection")]
     pub submits: Option<Numbers>,
     /// Keep the submits of these frames
-    #[arg(long, value_name = "NUMBERS", value_parser = Numbers::parse)]
+    #[arg(long, value_name = "NUMBERS", value_parser = Numbers::parse, group = "selection")]
     pub frames: Option<Numbers>,
     /// A frame ends with the set of buffers in whose command streams a CP_NOP holds this text
     #[arg(long, value_name = "TEXT", requires = "frames")]

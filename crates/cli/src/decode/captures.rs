@@ -2,14 +2,15 @@
 //! memory than what is alive.
 
 use super::stream::JsonSink;
-use super::{Lines, SCHEMA, sections};
+use super::{Lines, sections};
 use crate::args::{self, Global};
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::cffdump::{self, Listing};
 use crate::database;
 use crate::failure::Outcome;
 use crate::input::Stream;
-use crate::json::{Database, Hex};
+use crate::json::{self, Hex};
+use crate::kind::Kind;
 use crate::output::Output;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -20,7 +21,7 @@ use unwedge_hw::{Db, Gpu};
 use unwedge_pm4::TroubleKind;
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
-pub const LENGTH_PER_BYTE: u64 = 1 << 12;
+pub const LENGTH_PER_BYTE: u64 = 1 << 11;
 
 /// The listing. Nothing of the window system is left out.
 pub fn text(args: &args::Decode, mut stream: Stream, db: &Db, global: &Global, out: &mut Output) -> Outcome {
@@ -46,14 +47,7 @@ pub fn text(args: &args::Decode, mut stream: Stream, db: &Db, global: &Global, o
 /// Every event as a JSON line. Returns what was lost.
 pub fn json(mut stream: Stream, db: &Db, max_alive: u64, out: &mut dyn Write) -> Vec<Diagnostic> {
     let mut lines = Lines::new(0, out);
-    lines.push(&Header {
-        ty: "header",
-        schema: "unwedge.decode",
-        schema_version: SCHEMA,
-        program: concat!("unwedge ", env!("CARGO_PKG_VERSION")),
-        database: db.identity().into(),
-        kind: "rd-capture",
-    });
+    lines.push(&sections::Start::of(Kind::RdCapture, db));
     let choice = Choice { compositors: true, ..Choice::default() };
     let slow = stream.live;
     let mut events = Events { lines, slow, lost: Vec::new() };
@@ -69,30 +63,13 @@ pub fn json(mut stream: Stream, db: &Db, max_alive: u64, out: &mut dyn Write) ->
     diagnostics
 }
 
-#[derive(Serialize)]
-struct Header<'a> {
-    #[serde(rename = "type")]
-    ty: &'static str,
-    schema: &'static str,
-    schema_version: u32,
-    program: &'static str,
-    database: Database<'a>,
-    kind: &'static str,
-}
-
 /// The GPU that what follows was submitted to.
 #[derive(Serialize)]
 struct GpuLine {
     #[serde(rename = "type")]
     ty: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gpu_id: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chip_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    generation: Option<&'static str>,
+    #[serde(flatten)]
+    gpu: json::Gpu,
 }
 
 /// A section that is not told by the lines of what it holds.
@@ -186,13 +163,8 @@ impl<'d> Consumer<'d> for Events<'_> {
     }
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
-        let (gpu_id, chip_id) = match identity {
-            Identity::GpuId(id) => (Some(id), None),
-            Identity::ChipId(id) => (None, Some(id.to_string())),
-        };
-        let generation = gpu.map(|gpu| gpu.generation().name());
-        let name = identity.name();
-        self.lines.push(&GpuLine { ty: "gpu", gpu_id, chip_id, name, generation });
+        let gpu = json::Gpu::of_capture(identity, gpu.map(|gpu| gpu.generation()));
+        self.lines.push(&GpuLine { ty: "gpu", gpu });
     }
 
     fn submit(&mut self, submission: Submission<'_, 'd>) {

@@ -2,18 +2,20 @@
 
 mod around;
 pub mod captures;
-mod sections;
+pub mod sections;
 mod stream;
 
+pub use sections::{Start, end};
 pub use stream::stretches;
 
+use crate::amd;
 use crate::args::{self, Global};
-use crate::capture::{self, Opened};
+use crate::capture::{self, Any, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::kind::Kind;
 use crate::output::{Look, Output};
-use crate::{crashdec, database};
+use crate::{crashdec, database, intel};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::devcore::Devcore;
@@ -25,12 +27,20 @@ const SCHEMA: u32 = 1;
 
 /// Runs the command.
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
-    let opened = capture::open_any(&args.file, global.max_size)?;
+    let opened = capture::open_all(&args.file, global.max_size)?;
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
     let result = match opened {
-        Opened::Dump(input) => dump(args, &input, &db, &mut out),
-        Opened::Capture(stream) => match (args.json, args.around) {
+        Any::Adreno(Opened::Dump(input)) => dump(args, &input, &db, global.max_size, &mut out),
+        Any::Amd(source) => match args.around {
+            Some(args::Around::Hang) => Err(Failure::NoHang(source.name)),
+            None => {
+                let look = out.look;
+                let told = amd::decode(&source, args.json, look, &mut out);
+                told.map(|diagnostics| Outcome::of(&source.name, &diagnostics))
+            }
+        },
+        Any::Adreno(Opened::Capture(stream)) => match (args.json, args.around) {
             (_, Some(args::Around::Hang)) => Err(Failure::NoHang(stream.name)),
             (false, None) => Ok(captures::text(args, stream, &db, global, &mut out)),
             (true, None) => {
@@ -43,8 +53,28 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
     result
 }
 
-fn dump(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
+fn dump(
+    args: &args::Decode,
+    input: &Input,
+    db: &Db,
+    max_size: u64,
+    out: &mut Output,
+) -> Result<Outcome, Failure> {
     let told = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
+    if let Some(dump) = intel::Dump::read(&input.bytes) {
+        return match (args.json, args.around) {
+            (_, Some(args::Around::Hang)) => Err(Failure::Unusable(format!(
+                "{}: --around takes a msm devcoredump, this is {}",
+                input.name,
+                dump.kind().describe()
+            ))),
+            (true, None) => Ok(told(intel_json(&dump, input, db, max_size, out))),
+            (false, None) => {
+                let look = out.look;
+                Ok(told(intel_text(&dump, input, max_size, look, out)))
+            }
+        };
+    }
     match (args.json, args.around) {
         (false, None) => text(args, input, db, out),
         (true, None) => json(input, db, out).map(told),
@@ -53,6 +83,40 @@ fn dump(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result
             around_hang(as_json, input, db, look, out).map(told)
         }
     }
+}
+
+/// A dump of i915 or xe as text. Returns what was lost.
+pub fn intel_text(
+    dump: &intel::Dump<'_>,
+    input: &Input,
+    max_size: u64,
+    look: Look,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
+    let mut diagnostics = input.diagnostics.clone();
+    diagnostics.extend(dump.diagnostics().iter().cloned());
+    diagnostics.extend(intel::text::show(dump, input.bytes.len(), max_size, look, out));
+    diagnostics
+}
+
+/// A dump of i915 or xe as JSON lines. Returns what was lost.
+pub fn intel_json(
+    dump: &intel::Dump<'_>,
+    input: &Input,
+    db: &Db,
+    max_size: u64,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
+    let mut diagnostics = input.diagnostics.clone();
+    diagnostics.extend(dump.diagnostics().iter().cloned());
+    let mut lines = Lines::new(input.bytes.len() as u64, out);
+    diagnostics.extend(intel::json::write(dump, max_size, db, &mut lines));
+    if lines.too_long() {
+        diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
+    }
+    end(&diagnostics, &mut lines);
+    lines.hand_on();
+    diagnostics
 }
 
 fn read(input: &Input) -> Result<Devcore<'_>, Failure> {
@@ -105,7 +169,7 @@ pub fn json(input: &Input, db: &Db, out: &mut dyn Write) -> Result<Vec<Diagnosti
     if lines.too_long() {
         diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
     }
-    sections::end(&diagnostics, &mut lines);
+    end(&diagnostics, &mut lines);
     lines.hand_on();
     Ok(diagnostics)
 }
@@ -128,7 +192,7 @@ pub fn around_hang(
         let mut lines = Lines::new(input.bytes.len() as u64, out);
         sections::header(&dump, db, &mut lines);
         around::json(&case, &stop, &mut lines);
-        sections::end(&diagnostics, &mut lines);
+        end(&diagnostics, &mut lines);
         lines.hand_on();
     } else {
         around::text(&case, &stop, look, out);
@@ -143,7 +207,7 @@ pub const LENGTH: u64 = 16 << 20;
 pub const LENGTH_PER_BYTE: u64 = 64;
 
 /// JSON lines on their way out. A failed write ends the output; the sink below remembers why.
-struct Lines<'o> {
+pub struct Lines<'o> {
     buffer: Vec<u8>,
     out: &'o mut dyn Write,
     broken: bool,
@@ -155,7 +219,7 @@ impl<'o> Lines<'o> {
     const FULL: usize = 32 << 10;
 
     /// Lines about a dump of so many bytes: a few bytes of a hostile dump may stand for more than anybody can read.
-    fn new(dump: u64, out: &'o mut dyn Write) -> Lines<'o> {
+    pub fn new(dump: u64, out: &'o mut dyn Write) -> Lines<'o> {
         let left = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(dump));
         Lines { buffer: Vec::with_capacity(Lines::FULL * 2), out, broken: false, left }
     }
@@ -174,16 +238,16 @@ impl<'o> Lines<'o> {
     }
 
     /// Whether further lines are pointless.
-    fn ended(&self) -> bool {
+    pub fn ended(&self) -> bool {
         self.broken || self.too_long()
     }
 
     /// Whether lines are left out because there are too many.
-    fn too_long(&self) -> bool {
+    pub fn too_long(&self) -> bool {
         self.left == 0
     }
 
-    fn push(&mut self, record: &impl serde::Serialize) {
+    pub fn push(&mut self, record: &impl serde::Serialize) {
         if !self.too_long() {
             self.push_last(record);
         }
@@ -200,7 +264,7 @@ impl<'o> Lines<'o> {
         }
     }
 
-    fn hand_on(&mut self) {
+    pub fn hand_on(&mut self) {
         self.broken |= self.out.write_all(&self.buffer).is_err();
         self.left = self.left.saturating_sub(self.buffer.len() as u64);
         self.buffer.clear();

@@ -2,24 +2,40 @@
 
 use super::{Lines, SCHEMA};
 use crate::database;
-use crate::json::{Database, Decoded, Hex, Words};
+use crate::json::{Decoded, Gpu, Heading, Hex, Words};
+use crate::kind::Kind;
 use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Severity, Span};
 use unwedge_capture::devcore::{Blob, Devcore, GmuBuffer, RegisterValue};
 use unwedge_hw::{Db, Registers, Space};
 
+/// What the first line says of any file.
+#[derive(Serialize)]
+pub struct Start<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
+    program: &'static str,
+    kind: &'static str,
+}
+
+impl<'a> Start<'a> {
+    /// Of a file of a kind.
+    pub fn of(kind: Kind, db: &'a Db) -> Start<'a> {
+        Start {
+            heading: Heading::of_lines("unwedge.decode", SCHEMA, db.identity()),
+            program: concat!("unwedge ", env!("CARGO_PKG_VERSION")),
+            kind: kind.id(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Header<'a> {
-    #[serde(rename = "type")]
-    ty: &'static str,
-    schema: &'static str,
-    schema_version: u32,
-    program: &'static str,
-    database: Database<'a>,
-    kind: &'static str,
+    #[serde(flatten)]
+    start: Start<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<GpuName>,
+    gpu: Option<Gpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,40 +52,11 @@ struct Header<'a> {
     rbbm_status: Option<Hex>,
 }
 
-/// The GPU of a dump.
-#[derive(Serialize)]
-pub struct GpuName {
-    gpu_id: u32,
-    chip_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    generation: Option<&'static str>,
-}
-
-impl GpuName {
-    /// As the dump and the device table name it.
-    pub fn of(dump: &Devcore<'_>) -> Option<GpuName> {
-        let revision = dump.revision?;
-        Some(GpuName {
-            gpu_id: revision.gpu_id,
-            chip_id: revision.chip_id.to_string(),
-            name: database::device_name(revision),
-            generation: database::generation(dump).map(|g| g.name()),
-        })
-    }
-}
-
 /// The first line of every stream.
 pub fn header(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     lines.push(&Header {
-        ty: "header",
-        schema: "unwedge.decode",
-        schema_version: SCHEMA,
-        program: concat!("unwedge ", env!("CARGO_PKG_VERSION")),
-        database: db.identity().into(),
-        kind: "msm-devcoredump",
-        gpu: GpuName::of(dump),
+        start: Start::of(Kind::MsmDevcore, db),
+        gpu: Gpu::of_dump(dump),
         kernel: dump.kernel.as_deref(),
         module: dump.module.as_deref(),
         time: dump.time.as_deref(),

@@ -34,10 +34,8 @@ pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
             iova: stretch.iova.map(Hex::wide),
             dwords: stretch.dwords.len(),
         });
-        let mut walker = Walker::new(gpu, &case.memory, Options { budget, ..Options::default() });
         let mut sink = JsonSink::new(gpu, lines);
-        walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut sink);
-        budget = walker.left();
+        stretch.walk(case, &mut budget, &mut sink);
         if sink.spent {
             let message =
                 format!("ring {}: its streams go on for too long; the rest was not walked", ring.id);
@@ -59,6 +57,16 @@ pub struct Stretch<'a> {
     pub iova: Option<u64>,
     /// Its dwords.
     pub dwords: Vec<u32>,
+}
+
+impl Stretch<'_> {
+    /// Walks it from the state that a GPU starts with; takes what that costs from the budget.
+    pub fn walk(&self, case: &Case<'_>, budget: &mut u64, sink: &mut dyn Sink) {
+        let options = Options { budget: *budget, ..Options::default() };
+        let mut walker = Walker::new(case.gpu, &case.memory, options);
+        walker.walk(Dwords::from(self.dwords.as_slice()), self.iova, sink);
+        *budget = walker.left();
+    }
 }
 
 /// Of the hung ring the stretch that the post-mortem numbers draws over, so that both call a draw the same; of others

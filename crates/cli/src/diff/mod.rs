@@ -10,7 +10,7 @@ use crate::args::{self, Global};
 use crate::capture::{self, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
-use crate::json::Database;
+use crate::json::Heading;
 use crate::output::{Look, Output};
 use serde::Serialize;
 use show::Show;
@@ -53,8 +53,8 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     let open = |file: &Path| capture::open_any(file, global.max_size);
     let between = between(args, [&a, &b], &open, &db, global.max_size, look, &mut out);
     out.finish()?;
-    let Between { differs, told } = between?;
-    let lost = told.into_iter().fold(false, |lost, (name, diagnostics)| tell(&name, &diagnostics) | lost);
+    let Between { differs, cut, told } = between?;
+    let lost = told.into_iter().fold(cut, |lost, (name, diagnostics)| tell(&name, &diagnostics) | lost);
     Ok(match (lost, differs && args.exit_code) {
         (true, _) => Outcome::Lost,
         (false, true) => Outcome::Found,
@@ -65,6 +65,8 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
 /// Two sides, compared.
 pub struct Between {
     differs: bool,
+    /// Not all was compared.
+    cut: bool,
     /// What was lost and what is unusual, by file.
     told: [(String, Vec<Diagnostic>); 2],
 }
@@ -85,7 +87,8 @@ pub fn between(
     let (result, told) = std::thread::scope(|scope| {
         let start = |selector: &Selector| {
             let selector = selector.clone();
-            let (sender, receiver) = sync_channel(1);
+            // Nothing waits in between: each side has the submit it reads and the one that is compared.
+            let (sender, receiver) = sync_channel(0);
             let read = move || {
                 let opened = open(&selector.file)?;
                 side::read(opened, &selector, args.once, db, max_alive, sender)
@@ -93,14 +96,14 @@ pub fn between(
             (scope.spawn(read), receiver)
         };
         let ((read_a, from_a), (read_b, from_b)) = (start(a), start(b));
-        let mut compared = Compared { args, a, b, db, differs: false, look, out };
+        let mut compared = Compared { args, a, b, db, differs: false, cut: false, look, out };
         let result = compared.run(Side::new(from_a), Side::new(from_b));
-        let differs = compared.differs;
+        let found = (compared.differs, compared.cut);
         // Half of a comparison is none.
         let end = |handle: std::thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        (result.map(|()| differs), [(a, end(read_a)), (b, end(read_b))])
+        (result.map(|()| found), [(a, end(read_a)), (b, end(read_b))])
     });
     let name = |selector: &Selector| selector.file.display().to_string();
     let told = match told {
@@ -114,14 +117,14 @@ pub fn between(
             return Err(e);
         }
     };
-    let differs = result?;
-    let lost = told.iter().flat_map(|(_, told)| told).any(|d| d.severity == Severity::Loss);
+    let (differs, cut) = result?;
+    let lost = cut || told.iter().flat_map(|(_, told)| told).any(|d| d.severity == Severity::Loss);
     if args.json {
         line(&End { ty: "end", differs, lost }, out);
     } else {
         let _ = writeln!(out, "{}", database::line(db.identity()));
     }
-    Ok(Between { differs, told })
+    Ok(Between { differs, cut, told })
 }
 
 /// Says what was lost, and what is unusual.
@@ -164,6 +167,7 @@ struct Compared<'a> {
     b: &'a Selector,
     db: &'a Db,
     differs: bool,
+    cut: bool,
     look: Look,
     out: &'a mut dyn Write,
 }
@@ -207,9 +211,10 @@ impl Compared<'_> {
             }
             for (side, record) in [("A", x), ("B", y)] {
                 if record.cut {
+                    self.cut = true;
+                    let submit = record.submit;
                     complain!(
-                        "{side}, submit {}: too many draws or writes: not all are compared",
-                        record.submit
+                        "{side}, submit {submit}: too many draws, writes or shaders: not all are compared"
                     );
                 }
             }
@@ -266,10 +271,8 @@ impl Compared<'_> {
         };
         let (a, b) = (side(self.a, a), side(self.b, b));
         if self.args.json {
-            let database = self.db.identity().into();
-            let header =
-                Header { ty: "header", schema: "unwedge.diff", schema_version: SCHEMA, database, a, b };
-            return line(&header, self.out);
+            let heading = Heading::of_lines("unwedge.diff", SCHEMA, self.db.identity());
+            return line(&Header { heading, a, b }, self.out);
         }
         for (name, side) in [("A", a), ("B", b)] {
             let what = match (side.submit, side.draw) {
@@ -302,11 +305,8 @@ fn line(record: &impl Serialize, out: &mut dyn Write) {
 
 #[derive(Serialize)]
 struct Header<'a> {
-    #[serde(rename = "type")]
-    ty: &'static str,
-    schema: &'static str,
-    schema_version: u32,
-    database: Database<'a>,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     a: SideLine,
     b: SideLine,
 }

@@ -10,13 +10,12 @@ use crate::query::told;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
-use unwedge_base::{Diagnostic, Dwords, Generation};
+use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_pm4::compare::{Record, Recorder};
 use unwedge_pm4::query::Draws;
-use unwedge_pm4::{Options, Walker};
 use unwedge_postmortem::{Case, hang};
 
 /// What of which file.
@@ -94,7 +93,8 @@ pub fn read(
 ) -> Result<Vec<Diagnostic>, Failure> {
     match opened {
         Opened::Capture(mut stream) => {
-            let mut tape = Tape { selector, once, out, draws: None, generation: None, ended: false };
+            let mut tape =
+                Tape { selector, once, out, draws: None, generation: None, looks: LOOKS, ended: false };
             let choice = Choice { compositors: true, ..Choice::default() };
             let mut diagnostics = Player::new(choice, db, max_alive).play(&mut stream, &mut tape);
             diagnostics.extend(stream.diagnostics());
@@ -111,8 +111,15 @@ struct Tape<'a, 'd> {
     out: SyncSender<Told>,
     draws: Option<Draws<'d, Recorder<'d>>>,
     generation: Option<Generation>,
+    /// Dwords of shaders and loaded state that may still be looked at.
+    looks: u64,
     ended: bool,
 }
+
+/// Dwords of shaders and loaded state that may be looked at, whatever the length of the capture.
+const LOOKS: u64 = 1 << 24;
+/// More of them for each byte of it.
+const LOOKS_PER_BYTE: u64 = 16;
 
 impl Selector {
     fn wants(&self, submit: u32) -> bool {
@@ -126,7 +133,8 @@ impl Selector {
 }
 
 impl<'d> Consumer<'d> for Tape<'_, 'd> {
-    fn section(&mut self, _section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &Section<'_>, step: Step) {
+        self.looks = self.looks.saturating_add(LOOKS_PER_BYTE.saturating_mul(section.span.len()));
         if step == Step::Forgotten
             && let Some(draws) = &mut self.draws
         {
@@ -142,7 +150,10 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
             self.draws = None;
         }
         match &mut self.draws {
-            Some(draws) => draws.restart(gpu),
+            Some(draws) => {
+                draws.restart(gpu);
+                draws.visitor.restart();
+            }
             None => {
                 let recorder = Recorder::new(gpu, true, self.selector.draw);
                 self.draws = Some(Draws::new(gpu, true, self.once, recorder));
@@ -160,13 +171,18 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
         let Some(draws) = &mut self.draws else { return };
         let wanted = self.selector.wants(number);
         if wanted {
-            draws.visitor.begin(number);
+            draws.visitor.begin(number, walk.memory, self.looks);
         }
         walk.run(draws);
         for (severity, message) in told(std::mem::take(&mut draws.lost)) {
             walk.tell(severity, message);
         }
-        if wanted && let Some(record) = self.selector.keep(draws.visitor.end(walk.memory)) {
+        if !wanted {
+            return;
+        }
+        let (record, looks) = draws.visitor.end(walk.memory);
+        self.looks = looks;
+        if let Some(record) = self.selector.keep(record) {
             self.ended |= self.out.send(Told::Submit(record)).is_err() || self.selector.draw.is_some();
         }
     }
@@ -196,20 +212,21 @@ fn dump(
     }
     let case = Case::new(&dump, gpu);
     let mut budget = unwedge_pm4::budget(&case.memory);
+    let mut looks = budget;
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {
         if !selector.wants(stretch.ring.id) {
             continue;
         }
         let mut draws = Draws::new(gpu, false, once, Recorder::new(gpu, false, selector.draw));
-        draws.visitor.begin(stretch.ring.id);
-        let mut walker = Walker::new(gpu, &case.memory, Options { budget, ..Options::default() });
-        walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut draws);
-        budget = walker.left();
+        draws.visitor.begin(stretch.ring.id, &case.memory, looks);
+        stretch.walk(&case, &mut budget, &mut draws);
         for (severity, message) in told(std::mem::take(&mut draws.lost)) {
             let message = format!("ring {}: {message}", stretch.ring.id);
             diagnostics.push(Diagnostic { severity, span: Some(stretch.ring.span), message });
         }
-        if let Some(record) = selector.keep(draws.visitor.end(&case.memory))
+        let (record, left) = draws.visitor.end(&case.memory);
+        looks = left;
+        if let Some(record) = selector.keep(record)
             && (out.send(Told::Submit(record)).is_err() || selector.draw.is_some())
         {
             break;

@@ -179,25 +179,9 @@ fn read_bounded(source: impl Read, out: &mut Vec<u8>, limit: u64) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use unwedge_testkit::pack::{self, gzip, xz, zstd};
 
     const TEXT: &[u8] = b"---\nkernel: 6.6\nmodule: msm\n";
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        e.write_all(bytes).unwrap();
-        e.finish().unwrap()
-    }
-
-    fn zstd(bytes: &[u8]) -> Vec<u8> {
-        ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
-    }
-
-    fn xz(bytes: &[u8]) -> Vec<u8> {
-        let mut w = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
-        w.write_all(bytes).unwrap();
-        w.finish().unwrap()
-    }
 
     fn read(bytes: &[u8], limit: u64) -> Result<Input, InputError> {
         Input::read(bytes, "x".into(), 0, limit)
@@ -222,7 +206,7 @@ mod tests {
 
     #[test]
     fn several_members_make_one_input() {
-        for pack in [gzip, zstd, xz] {
+        for pack in pack::ALL {
             let (a, b) = TEXT.split_at(10);
             let input = read(&[pack(a), pack(b)].concat(), 1 << 20).unwrap();
             assert_eq!(input.bytes, TEXT);
@@ -232,7 +216,7 @@ mod tests {
     #[test]
     fn a_bomb_is_refused_at_the_limit() {
         let zeros = vec![0; 1 << 20];
-        for pack in [gzip, zstd, xz] {
+        for pack in pack::ALL {
             let packed = pack(&zeros);
             assert!(packed.len() < 1 << 16);
             let error = read(&packed, 1 << 16).unwrap_err();
@@ -246,7 +230,7 @@ mod tests {
     fn a_cut_stream_keeps_what_came_out() {
         let noise: Vec<u8> =
             (0..1u32 << 16).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
-        for pack in [gzip, zstd, xz] {
+        for pack in pack::ALL {
             let packed = pack(&noise);
             let input = read(&packed[..packed.len() * 3 / 4], 1 << 20).unwrap();
             assert!(noise.starts_with(&input.bytes) && !input.bytes.is_empty());

@@ -2,7 +2,7 @@
 
 use super::Compression;
 use flate2::bufread::MultiGzDecoder;
-use lzma_rust2::XzReader;
+use lzma_rust2::{Action, Status, XzStream};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, ErrorKind, Read};
 use unwedge_base::Diagnostic;
@@ -17,7 +17,7 @@ pub fn unpacked<'s>(compression: Compression, packed: impl BufRead + 's) -> Box<
         Compression::Zstd => Box::new(Zstd::new(packed)),
         Compression::Xz => {
             let window = u32::try_from(MAX_WINDOW >> 10).unwrap_or(u32::MAX);
-            Box::new(XzReader::new_mem_limit(packed, true, window))
+            Box::new(Xz { packed, stream: XzStream::new_mem_limit(true, window) })
         }
     }
 }
@@ -26,6 +26,30 @@ pub fn unpacked<'s>(compression: Compression, packed: impl BufRead + 's) -> Box<
 pub fn broken(compression: Compression, unpacked: u64, error: &io::Error) -> Diagnostic {
     let name = compression.name();
     Diagnostic::loss(None, format!("the {name} stream is broken after {unpacked} unpacked bytes: {error}"))
+}
+
+/// Streams of xz in a row. All that a cut one holds comes out before it fails.
+struct Xz<R> {
+    packed: R,
+    stream: XzStream,
+}
+
+impl<R: BufRead> Read for Xz<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let packed = self.packed.fill_buf()?;
+            let over = packed.is_empty();
+            let action = if over { Action::Finish } else { Action::Run };
+            let step = self.stream.process(packed, buffer, action)?;
+            self.packed.consume(step.bytes_consumed);
+            if step.bytes_produced > 0 || step.status == Status::StreamEnd || buffer.is_empty() {
+                return Ok(step.bytes_produced);
+            }
+            if over {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
 }
 
 /// Frames of zstd in a row.

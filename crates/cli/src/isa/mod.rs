@@ -1,7 +1,8 @@
-//! `unwedge ir3`, `unwedge ir2`, `unwedge afuc`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
+//! `unwedge ir3`, `unwedge ir2`, `unwedge afuc`, `unwedge amd`: instructions to text and back; and the drop-ins for Mesa's afuc tools.
 
 pub mod afuc;
 pub mod afuc_run;
+pub mod amd;
 pub mod ir2;
 pub mod ir3;
 

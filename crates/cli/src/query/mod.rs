@@ -5,7 +5,7 @@
 
 mod rows;
 
-use crate::args::{self, Global, PassArg};
+use crate::args::{self, Global};
 use crate::capture::{self, Choice, Consumer, Identity, Opened, Player, Submission};
 use crate::decode::stretches;
 use crate::failure::{Failure, Outcome, complain};
@@ -14,12 +14,11 @@ use crate::output::Output;
 use crate::{database, kind::Kind};
 use rows::{Rows, Style};
 use std::io::Write;
-use unwedge_base::{Diagnostic, Dwords, Generation, Severity};
+use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Selected};
-use unwedge_pm4::query::{Draws, Expr, ExprError, Lost, Pass, Query, Scene, Visitor, When};
-use unwedge_pm4::{Options, Walker};
+use unwedge_pm4::query::{Draws, Expr, ExprError, Lost, Query, Scene, Visitor, When};
 use unwedge_postmortem::{Case, hang};
 
 /// Runs the command.
@@ -98,22 +97,13 @@ impl Answered {
 struct Question<'a> {
     args: &'a args::Query,
     condition: Option<Expr>,
-    passes: Vec<Pass>,
 }
 
 impl<'a> Question<'a> {
     fn new(args: &'a args::Query) -> Result<Question<'a>, Failure> {
         let text = args.condition.as_deref();
         let condition = text.map(|text| Expr::parse(text).map_err(|e| pointed(text, &e))).transpose()?;
-        let pass = |pass: &PassArg| match pass {
-            PassArg::Binning => Pass::Binning,
-            PassArg::Gmem => Pass::Gmem,
-            PassArg::Sysmem => Pass::Sysmem,
-            PassArg::Resolve => Pass::Resolve,
-            PassArg::Compute => Pass::Compute,
-            PassArg::Blit => Pass::Blit,
-        };
-        Ok(Question { args, condition, passes: args.pass.iter().map(pass).collect() })
+        Ok(Question { args, condition })
     }
 
     fn style(&self, palette: unwedge_hw::Palette, stream: &'static str) -> Style {
@@ -136,7 +126,7 @@ impl<'a> Question<'a> {
         let mut query = Query::new(columns);
         query.submits = args.submit.clone().unwrap_or(query.submits);
         query.draws = args.draw.clone().unwrap_or(query.draws);
-        query.passes.clone_from(&self.passes);
+        query.passes.clone_from(&args.pass);
         query.when = match (args.written, args.changed) {
             (true, _) => When::Written,
             (_, true) => When::Changed,
@@ -404,9 +394,7 @@ fn dump(
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {
         let mut draws = Draws::new(gpu, false, question.args.once, ask);
         draws.submit = stretch.ring.id;
-        let mut walker = Walker::new(gpu, &case.memory, Options { budget, ..Options::default() });
-        walker.walk(Dwords::from(stretch.dwords.as_slice()), stretch.iova, &mut draws);
-        budget = walker.left();
+        stretch.walk(&case, &mut budget, &mut draws);
         for (severity, message) in told(std::mem::take(&mut draws.lost)) {
             let message = format!("ring {}: {message}", stretch.ring.id);
             diagnostics.push(Diagnostic { severity, span: Some(stretch.ring.span), message });

@@ -1,7 +1,7 @@
 //! Rows of a query: text, CSV or JSON lines. Never: which rows there are.
 
 use crate::args::{FormatArg, ValuesArg};
-use crate::json::{Database, Decoded, Hex};
+use crate::json::{Decoded, Heading, Hex};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::io::{self, Write};
@@ -141,14 +141,8 @@ impl<'o, 'd> Rows<'o, 'd> {
             FormatArg::Ndjson => {
                 let columns = self.columns.iter().map(Head::new).collect();
                 let generation = gpu.generation().name();
-                let header = Header {
-                    ty: "header",
-                    schema: "unwedge.query",
-                    schema_version: SCHEMA,
-                    database: db.into(),
-                    generation,
-                    columns,
-                };
+                let header =
+                    Header { heading: Heading::of_lines("unwedge.query", SCHEMA, db), generation, columns };
                 record(&header, &mut self.buffer);
             }
         }
@@ -331,11 +325,8 @@ fn word(word: &str, out: &mut Vec<u8>) {
 
 #[derive(Serialize)]
 struct Header<'a> {
-    #[serde(rename = "type")]
-    ty: &'static str,
-    schema: &'static str,
-    schema_version: u32,
-    database: Database<'a>,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     generation: &'static str,
     columns: Vec<Head<'a>>,
 }

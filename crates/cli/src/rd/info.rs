@@ -1,11 +1,11 @@
 //! `unwedge rd info`, and what `unwedge info` says about captures: GPU, processes, submits and what they start.
 
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
-use crate::json::Hex;
+use crate::json::{self, Hex};
 use crate::output::Look;
 use serde::Serialize;
 use std::io::{self, Read, Write};
-use unwedge_base::{Diagnostic, Generation};
+use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_pm4::{DrawKind, Event, Flow, Sink, State};
@@ -14,7 +14,7 @@ use unwedge_pm4::{DrawKind, Event, Flow, Sink, State};
 #[derive(Serialize, Default)]
 pub struct Capture {
     bytes: u64,
-    gpus: Vec<GpuSummary>,
+    gpus: Vec<json::Gpu>,
     processes: Vec<Process>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tests: Vec<String>,
@@ -25,18 +25,6 @@ pub struct Capture {
     sections: Vec<Sections>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     log_buffers: Vec<LogBuffer>,
-}
-
-#[derive(Serialize)]
-struct GpuSummary {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gpu_id: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chip_id: Option<Hex>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    generation: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -184,17 +172,9 @@ impl<'d> Consumer<'d> for Counter {
     }
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
-        let (gpu_id, chip_id) = match identity {
-            Identity::GpuId(gpu_id) => (Some(gpu_id), None),
-            Identity::ChipId(chip_id) => (None, Some(chip_id)),
-        };
         if self.capture.gpus.len() < LISTED {
-            self.capture.gpus.push(GpuSummary {
-                gpu_id,
-                chip_id: chip_id.map(|id| Hex::short(id.0)),
-                name: identity.name(),
-                generation: gpu.map(|gpu| gpu.generation()).map(Generation::name),
-            });
+            let generation = gpu.map(|gpu| gpu.generation());
+            self.capture.gpus.push(json::Gpu::of_capture(identity, generation));
         }
     }
 
@@ -269,11 +249,7 @@ impl Capture {
     /// The capture as text, below a headline.
     pub fn text(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
         for gpu in &self.gpus {
-            let id = gpu.gpu_id.map(|id| format!("gpu_id {id}"));
-            let id = id.or(gpu.chip_id.map(|id| format!("chip_id {id}"))).unwrap_or_default();
-            let parts = [gpu.name.as_deref(), gpu.generation, Some(&id)];
-            let parts: Vec<&str> = parts.into_iter().flatten().collect();
-            writeln!(out, "  {:9} {}", "gpu", parts.join(", "))?;
+            writeln!(out, "  {:9} {gpu}", "gpu")?;
         }
         for process in &self.processes {
             let name = if process.name.is_empty() { "not said" } else { &process.name };

@@ -3,7 +3,7 @@
 use crate::json::Hex;
 use serde::Serialize;
 use std::io::{self, Read, Write};
-use unwedge_base::Diagnostic;
+use unwedge_base::{ChipId, Diagnostic};
 use unwedge_capture::rd::{Reader, Section, SectionKind};
 
 /// A section, for people and programs.
@@ -29,7 +29,9 @@ struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    chip_id: Option<Hex>,
+    chip_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed_bin: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     /// Which submit it is.
@@ -77,7 +79,10 @@ impl Line {
                 *submits = submits.saturating_add(1);
             }
             SectionKind::GpuId => line.gpu_id = section.gpu_id(),
-            SectionKind::ChipId => line.chip_id = section.chip_id().map(|id| Hex::short(id.0)),
+            SectionKind::ChipId => {
+                line.chip_id = section.chip_id().map(|id| id.to_string());
+                line.speed_bin = section.chip_id().and_then(ChipId::speed_bin);
+            }
             SectionKind::Test
             | SectionKind::Cmd
             | SectionKind::VertexShader
@@ -115,8 +120,11 @@ impl Line {
         if let Some(gpu_id) = self.gpu_id {
             write!(out, "  {gpu_id}")?;
         }
-        if let Some(chip_id) = self.chip_id {
+        if let Some(chip_id) = &self.chip_id {
             write!(out, "  {chip_id}")?;
+        }
+        if let Some(bin) = self.speed_bin {
+            write!(out, "  speed bin {bin}")?;
         }
         if let Some(text) = &self.text {
             write!(out, "  {:?}", text.lines().next().unwrap_or_default())?;

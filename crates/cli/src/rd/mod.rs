@@ -14,7 +14,7 @@ use crate::capture::{self, Player};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Stream;
-use crate::json::Database;
+use crate::json::Heading;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
@@ -71,9 +71,8 @@ fn worse(a: Outcome, b: Outcome) -> Outcome {
 
 #[derive(Serialize)]
 struct Summary<'a> {
-    schema: &'static str,
-    schema_version: u32,
-    database: Database<'a>,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     file: &'a str,
     compression: Vec<&'static str>,
     capture: &'a info::Capture,
@@ -91,16 +90,8 @@ fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
         let compression: Vec<_> = stream.compression.iter().map(|c| c.name()).collect();
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = if args.json {
-            let (database, file) = (db.identity().into(), stream.name.as_str());
-            let schema_version = SCHEMA;
-            let summary = Summary {
-                schema: "unwedge.rd",
-                schema_version,
-                database,
-                file,
-                compression,
-                capture: &capture,
-            };
+            let heading = Heading::of_object("unwedge.rd", SCHEMA, db.identity());
+            let summary = Summary { heading, file: &stream.name, compression, capture: &capture };
             serde_json::to_writer(&mut out, &summary).map_err(io::Error::from).and_then(|()| writeln!(out))
         } else {
             let gap = if i > 0 { "\n" } else { "" };
@@ -210,12 +201,15 @@ fn failed(name: &str, error: WriteError) -> Failure {
     }
 }
 
+/// Starts the result of this name.
+pub type Create<'a> = dyn FnMut(&Path) -> Result<Packed, Failure> + 'a;
+
 /// A capture in several files, one for so many submits.
 struct Parts<'a> {
     prefix: PathBuf,
     packing: Packing,
     every: u32,
-    input: &'a Path,
+    create: &'a mut Create<'a>,
     part: Option<(Packed, u32)>,
     names: Vec<PathBuf>,
     failure: Option<Failure>,
@@ -229,7 +223,7 @@ impl Parts<'_> {
         let mut name = self.prefix.clone().into_os_string();
         name.push(format!("_submit{first:05}.rd{}", self.packing.extension()));
         let path = PathBuf::from(name);
-        let packed = Packed::create(Some(&path), Some(self.packing), &[self.input])?;
+        let packed = (self.create)(&path)?;
         self.names.push(path);
         self.part = Some((packed, first));
         Ok(())
@@ -259,36 +253,43 @@ impl Target for Parts<'_> {
 fn split(args: &args::RdSplit, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut source = open(&args.file)?;
-    let prefix = args.output.clone().unwrap_or_else(|| stem(&args.file));
-    let parts = Parts {
-        prefix,
-        packing: args.compress,
-        every: args.every,
-        input: &args.file,
-        part: None,
-        names: Vec::new(),
-        failure: None,
-    };
-    let choice = Choice { submits: None, frames: None, frame_end: None, all_buffers: true };
-    let mut cutter = Cutter::new(choice, parts, global.max_size);
-    let diagnostics = play(&mut source, &db, global.max_size, &mut cutter);
     let name = source.source().name.clone();
-    let (mut parts, written) = cutter.end();
-    if let Some(failure) = parts.failure.take() {
-        return Err(failure);
-    }
-    written.map_err(|e| failed(&name, e))?;
-    if let Some((last, _)) = parts.part.take() {
-        last.commit()?;
-    }
+    let mut create = |path: &Path| Packed::create(Some(path), Some(args.compress), &[&args.file]);
+    let (names, diagnostics) = parted(args, &name, &mut source, &db, global.max_size, &mut create)?;
     let outcome = told(&source, diagnostics);
     drop(source);
     let mut out = Output::open(global, false);
-    for name in &parts.names {
+    for name in &names {
         let _ = writeln!(out, "{}", name.display());
     }
     out.finish()?;
     Ok(outcome)
+}
+
+/// Cuts a capture as `split` does. Returns what the parts are called, and what was lost.
+pub fn parted<'a>(
+    args: &args::RdSplit,
+    name: &str,
+    capture: impl Read,
+    db: &unwedge_hw::Db,
+    max_alive: u64,
+    create: &'a mut Create<'a>,
+) -> Result<(Vec<PathBuf>, Vec<Diagnostic>), Failure> {
+    let prefix = args.output.clone().unwrap_or_else(|| stem(&args.file));
+    let (packing, every) = (args.compress, args.every);
+    let parts = Parts { prefix, packing, every, create, part: None, names: Vec::new(), failure: None };
+    let choice = Choice { submits: None, frames: None, frame_end: None, all_buffers: true };
+    let mut cutter = Cutter::new(choice, parts, max_alive);
+    let diagnostics = play(capture, db, max_alive, &mut cutter);
+    let (mut parts, written) = cutter.end();
+    if let Some(failure) = parts.failure.take() {
+        return Err(failure);
+    }
+    written.map_err(|e| failed(name, e))?;
+    if let Some((last, _)) = parts.part.take() {
+        last.commit()?;
+    }
+    Ok((parts.names, diagnostics))
 }
 
 /// What the names of parts begin with: the name of the capture, without what tells its kind.
@@ -303,11 +304,33 @@ fn merge(args: &args::RdMerge, global: &Global) -> Result<Outcome, Failure> {
     let inputs: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
     let mut packed = Packed::create(args.to.output.as_deref(), args.to.compress, &inputs)?;
     let mut outcome = Outcome::Complete;
-    let mut first: Option<(SectionKind, Vec<u8>)> = None;
+    let mut merger = Merger::default();
     for file in &args.files {
         let mut source = open(file)?;
-        let mut reader = Reader::new(&mut source).with_limit(global.max_size);
-        let mut writer = Writer::new(&mut packed);
+        let diagnostics = merger.add(&mut source, global.max_size, &mut packed)?;
+        outcome = worse(outcome, told(&source, diagnostics));
+    }
+    packed.commit()?;
+    Ok(outcome)
+}
+
+/// Puts captures one behind another.
+#[derive(Debug, Default)]
+pub struct Merger {
+    /// What names the GPU of the first.
+    first: Option<(SectionKind, Vec<u8>)>,
+}
+
+impl Merger {
+    /// The next capture. Returns what was lost of it.
+    pub fn add(
+        &mut self,
+        capture: impl Read,
+        max_alive: u64,
+        out: &mut dyn Write,
+    ) -> Result<Vec<Diagnostic>, Failure> {
+        let mut reader = Reader::new(capture).with_limit(max_alive);
+        let mut writer = Writer::new(out);
         let mut identity = None;
         let mut nameless = false;
         while let Some(section) = reader.next() {
@@ -326,8 +349,8 @@ fn merge(args: &args::RdMerge, global: &Global) -> Result<Outcome, Failure> {
                 "submits before the GPU is named: they are read as of the GPU of the capture before";
             diagnostics.push(Diagnostic::note(None, message));
         }
-        match (&first, &identity) {
-            (None, _) => first = identity,
+        match (&self.first, &identity) {
+            (None, _) => self.first = identity,
             (Some(first), Some(other)) if first != other => {
                 let message =
                     "another GPU than the first capture's, which some tools take for all of the result";
@@ -335,31 +358,30 @@ fn merge(args: &args::RdMerge, global: &Global) -> Result<Outcome, Failure> {
             }
             _ => {}
         }
-        outcome = worse(outcome, told(&source, diagnostics));
+        Ok(diagnostics)
     }
-    packed.commit()?;
-    Ok(outcome)
 }
 
 fn recompress(args: &args::RdRecompress) -> Result<Outcome, Failure> {
     let mut source = open(&args.file)?;
     let mut packed = Packed::create(args.output.as_deref(), args.to, &[&args.file])?;
-    let mut piece = vec![0; PIECE];
-    let mut diagnostics = Vec::new();
-    loop {
-        let got = match source.read(&mut piece) {
-            Ok(0) => break,
-            Ok(got) => piece.get(..got).unwrap_or_default(),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => {
-                diagnostics.push(Diagnostic::loss(None, format!("cannot be read any further: {e}")));
-                break;
-            }
-        };
-        packed.write_all(got).map_err(|e| Failure::Write("the result".to_owned(), e))?;
-    }
+    let diagnostics = copied(&mut source, &mut packed)?;
     let outcome = told(&source, diagnostics);
     drop(source);
     packed.commit()?;
     Ok(outcome)
+}
+
+/// Copies every byte. Returns what was lost.
+pub fn copied(mut capture: impl Read, out: &mut dyn Write) -> Result<Vec<Diagnostic>, Failure> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let got = match capture.read(&mut piece) {
+            Ok(0) => return Ok(Vec::new()),
+            Ok(got) => piece.get(..got).unwrap_or_default(),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Ok(vec![Diagnostic::loss(None, format!("cannot be read any further: {e}"))]),
+        };
+        out.write_all(got).map_err(|e| Failure::Write("the result".to_owned(), e))?;
+    }
 }

@@ -6,7 +6,7 @@ mod describe;
 use crate::args::{self, Global, SpaceArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
-use crate::json::Database;
+use crate::json::Heading;
 use crate::output::{Look, Output};
 use chip::Chip;
 use describe::Found;
@@ -148,11 +148,8 @@ impl<'d> Lookup<'d> {
 
 #[derive(Serialize)]
 struct Header<'a> {
-    #[serde(rename = "type")]
-    ty: &'static str,
-    schema: &'static str,
-    schema_version: u32,
-    database: Database<'a>,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     generation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<&'a str>,
@@ -167,10 +164,7 @@ fn json(
     serde_json::to_writer(
         &mut *out,
         &Header {
-            ty: "header",
-            schema: "unwedge.regs",
-            schema_version: SCHEMA,
-            database: lookup.db.identity().into(),
+            heading: Heading::of_lines("unwedge.regs", SCHEMA, lookup.db.identity()),
             generation: chip.generation.name(),
             gpu: chip.name.as_deref(),
         },

@@ -65,6 +65,9 @@ pub fn disassemble(
     generation: Generation,
     level: usize,
 ) {
+    if text.is_muted() {
+        return;
+    }
     let cut = code.len() > LONGEST;
     let code = code.take(LONGEST);
     let how = How { shader, generation, level, dwords: code.len(), cut };

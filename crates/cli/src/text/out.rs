@@ -76,6 +76,11 @@ impl<'o> Text<'o> {
         before
     }
 
+    /// Text is thrown away at the moment.
+    pub fn is_muted(&self) -> bool {
+        self.muted.is_some()
+    }
+
     /// Appends text.
     pub fn str(&mut self, s: &str) -> &mut Self {
         self.buffer.extend_from_slice(s.as_bytes());

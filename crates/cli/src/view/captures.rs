@@ -1,11 +1,12 @@
 //! What the commands that take captures print for one in memory. Never: files, the terminal, other processes.
 
-use crate::args::{Cli, Command, RdCommand};
+use crate::args::{Cli, Command, Packing, RdCommand};
 use crate::capture::{self, Opened};
 use crate::cffdump::{self, Listing};
 use crate::failure::Failure;
 use crate::input::Stream;
 use crate::output::{Look, Share, SharedOutput};
+use crate::packed::Packed;
 use crate::{decode, diff, query, rd};
 use clap::Parser;
 use std::io::{self, Cursor};
@@ -18,7 +19,7 @@ use unwedge_hw::Db;
 pub type Words = &'static [&'static str];
 
 /// Command lines of everything that takes captures.
-pub const ALL: [Words; 26] = [
+pub const ALL: [Words; 30] = [
     &["cffdump", "-"],
     &["cffdump", "-s", "--once", "-"],
     &["cffdump", "--unit-test", "-a", "--show-compositor", "-"],
@@ -38,6 +39,10 @@ pub const ALL: [Words; 26] = [
     &["rd", "trim", "--submits", "1", "-"],
     &["rd", "trim", "--submits", "0..2,5..", "--all-buffers", "-"],
     &["rd", "trim", "--frames", "0..1", "--frame-end", "frame", "-"],
+    &["rd", "split", "-"],
+    &["rd", "split", "--every", "3", "--compress", "zstd", "-"],
+    &["rd", "merge", "--compress", "xz", "-", "other"],
+    &["rd", "recompress", "--to", "gzip", "-"],
     &["query", "-"],
     &["query", "-", "--once", "--changed", "--format", "csv", "0x8010"],
     &["query", "-", "--written", "--values", "raw", "--format", "ndjson", "0x2080", "0x8010..0x8020"],
@@ -68,7 +73,9 @@ pub fn limit(words: Words, capture: u64) -> u64 {
     let (fixed, per_byte) = match words {
         ["cffdump", ..] => (cffdump::LENGTH, cffdump::LENGTH_PER_BYTE),
         ["decode", ..] => (decode::LENGTH, decode::captures::LENGTH_PER_BYTE),
-        ["rd", "trim", ..] => (1 << 10, 2),
+        ["rd", "trim" | "merge" | "recompress", ..] => (1 << 10, 2),
+        // Each part names the GPU, and has a head of its own.
+        ["rd", "split", ..] => (1 << 10, 16),
         // A row for each draw there is.
         ["query" | "diff", ..] => (16 << 20, 1 << 10),
         _ => (1 << 20, 32),
@@ -133,11 +140,34 @@ fn run(
                 let trimmed = rd::trimmed(&args, open(capture)?, db, max_alive, &mut writer);
                 trimmed.map_err(|e| Failure::Unusable(e.to_string()))?;
             }
+            RdCommand::Split(args) => {
+                let mut create = |path: &Path| {
+                    Packed::over(&path.to_string_lossy(), Box::new(Share(Rc::clone(out))), args.compress)
+                };
+                rd::parted(&args, "capture", open(capture)?, db, max_alive, &mut create)?;
+            }
+            RdCommand::Merge(args) => {
+                let mut packed = packed(args.to.compress, out)?;
+                let mut merger = rd::Merger::default();
+                for bytes in [capture, other] {
+                    merger.add(open(bytes)?, max_alive, &mut packed)?;
+                }
+                packed.commit()?;
+            }
+            RdCommand::Recompress(args) => {
+                let mut packed = packed(args.to, out)?;
+                rd::copied(open(capture)?, &mut packed)?;
+                packed.commit()?;
+            }
             _ => return Err(Failure::Usage("not a command for one capture".to_owned())),
         },
         _ => return Err(Failure::Usage("not a command for captures".to_owned())),
     }
     Ok(())
+}
+
+fn packed(packing: Option<Packing>, out: &SharedOutput) -> Result<Packed, Failure> {
+    Packed::over("the result", Box::new(Share(Rc::clone(out))), packing.unwrap_or(Packing::None))
 }
 
 /// `cffdump`, whose script, if there is one, is not in a file but among the words.

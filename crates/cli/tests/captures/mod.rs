@@ -1,45 +1,18 @@
-//! Captures for tests: ones made here, and those that `UNWEDGE_DATA` has (by default `../shared/data` beside the
-//! workspace).
+//! Captures for tests: ones made here, and those of the folder of real files.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use crate::program::data;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
 use unwedge_base::Generation;
 use unwedge_capture::rd::{Range, SectionKind, Writer};
 use unwedge_hw::Db;
 use unwedge_testkit::pm4::{pkt0, pkt3, pkt4, pkt7};
 
-/// Runs the program.
-pub fn unwedge(args: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_unwedge"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let input = input.to_vec();
-    // A program that stops on its options does not read.
-    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().expect("the program ends");
-    feeder.join().expect("the input is fed");
-    output
-}
-
-pub fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// Every capture of every index; empty, and said so, where there is none.
 pub fn real() -> Vec<PathBuf> {
-    let data = match std::env::var_os("UNWEDGE_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
+    let data = data();
     let mut found = Vec::new();
     for folder in ["adreno/captures", "adreno/renders"] {
         let folder = data.join(folder);

@@ -73,37 +73,56 @@ fn between(a: Part<'_>, b: Part<'_>, measures: &[fn(&Mark, &Mark) -> bool], out:
 
 /// The longest common subsequence.
 fn longest(a: &[Mark], b: &[Mark], alike: impl Fn(&Mark, &Mark) -> bool) -> Vec<(usize, usize)> {
-    let width = b.len() + 1;
+    let width = b.len();
     if a.is_empty() || b.is_empty() || a.len().saturating_mul(width) > MAX_PAIRS {
         return Vec::new();
     }
-    // Length of the longest one of what is left from (i, j) on.
-    let mut table = vec![0_u32; (a.len() + 1) * width];
-    let get = |table: &[u32], i: usize, j: usize| table.get(i * width + j).copied().unwrap_or(0);
+    // From (i, j) on: leaving out the draw of `a` is at least as good as leaving out that of `b`.
+    let mut leave_a = Bits(vec![0; (a.len() * width).div_ceil(64)]);
+    // Length of the longest one of what is left from (i, j) on, of this row and the one below.
+    let mut below = vec![0_u32; width + 1];
+    let mut row = below.clone();
+    let get = |row: &[u32], j: usize| row.get(j).copied().unwrap_or(0);
     for (i, x) in a.iter().enumerate().rev() {
         for (j, y) in b.iter().enumerate().rev() {
-            let best = if alike(x, y) {
-                get(&table, i + 1, j + 1) + 1
-            } else {
-                get(&table, i + 1, j).max(get(&table, i, j + 1))
-            };
-            if let Some(slot) = table.get_mut(i * width + j) {
+            let (without_x, without_y) = (get(&below, j), get(&row, j + 1));
+            if without_x >= without_y {
+                leave_a.set(i * width + j);
+            }
+            let best = if alike(x, y) { get(&below, j + 1) + 1 } else { without_x.max(without_y) };
+            if let Some(slot) = row.get_mut(j) {
                 *slot = best;
             }
         }
+        std::mem::swap(&mut row, &mut below);
     }
     let (mut i, mut j, mut found) = (0, 0, Vec::new());
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
         if alike(x, y) {
             found.push((i, j));
             (i, j) = (i + 1, j + 1);
-        } else if get(&table, i + 1, j) >= get(&table, i, j + 1) {
+        } else if leave_a.get(i * width + j) {
             i += 1;
         } else {
             j += 1;
         }
     }
     found
+}
+
+/// A set of numbers.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn set(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    fn get(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
+    }
 }
 
 #[cfg(test)]
@@ -123,7 +142,7 @@ mod tests {
             instances: None,
             changes: 0..0,
             loads: 0..0,
-            code: [None; 6],
+            shaders: 0,
         };
         counts.iter().enumerate().map(mark).collect()
     }

@@ -12,6 +12,7 @@ pub use record::{Contents, Mark, Record, Recorder, STAGES, Slot};
 
 use crate::Registers;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use unwedge_hw::Gpu;
 
 /// What differs.
@@ -90,6 +91,8 @@ struct Side<'r> {
 pub struct Comparer<'d> {
     gpu: Gpu<'d>,
     regs: (Registers, Registers),
+    /// Registers that may differ at the end of the submit before.
+    differing: BTreeSet<Subject>,
     /// Addresses that mean the same place in buffers of the same size are told apart from others.
     places: bool,
 }
@@ -98,7 +101,8 @@ impl<'d> Comparer<'d> {
     /// Nothing seen yet. With `places`, see [`Difference::same_place`].
     pub fn new(gpu: Gpu<'d>, places: bool) -> Comparer<'d> {
         let size = if gpu.generation().is_64bit() { 0x4_0000 } else { 0x8000 };
-        Comparer { gpu, regs: (Registers::new(size), Registers::new(size)), places }
+        let regs = (Registers::new(size), Registers::new(size));
+        Comparer { gpu, regs, differing: BTreeSet::new(), places }
     }
 
     /// Compares two submits, of both of which every submit before that was recorded has been compared.
@@ -113,10 +117,8 @@ impl<'d> Comparer<'d> {
         let mut b = Side { record: b, regs: regs.1, loads: BTreeMap::new() };
         let mut differences: BTreeMap<Subject, Difference> = BTreeMap::new();
         let mut open: BTreeMap<Subject, Stretch> = BTreeMap::new();
-        let mut touched = BTreeSet::new();
         // What differed at the end of the submit before differs still.
-        let known: BTreeSet<u32> = a.regs.iter_written().chain(b.regs.iter_written()).collect();
-        touched.extend(known.into_iter().map(|reg| self.register(reg)));
+        let mut touched = std::mem::take(&mut self.differing);
         let mut last = (0, 0);
         let mut paired = 0_u64;
         let mut since: BTreeMap<Subject, u64> = BTreeMap::new();
@@ -154,6 +156,9 @@ impl<'d> Comparer<'d> {
             last = now;
             paired += 1;
         }
+        // State loaded before counts no more; registers hold, compared or not.
+        let still = touched.into_iter().chain(open.keys().copied());
+        self.differing = still.filter(|subject| matches!(subject, Subject::Register(_))).collect();
         for (subject, mut stretch) in open {
             stretch.last = last;
             let draws = paired - since.remove(&subject).unwrap_or(paired);
@@ -172,14 +177,15 @@ impl<'d> Comparer<'d> {
     /// Makes the state of a side that of one of its draws.
     fn apply(&self, side: &mut Side<'_>, draw: usize, touched: &mut BTreeSet<Subject>) {
         let Some(mark) = side.record.draws.get(draw) else { return };
-        for &(reg, value) in side.record.changes.get(mark.changes.clone()).unwrap_or_default() {
-            match value {
-                Some(value) => side.regs.set(reg, value),
-                None => side.regs.forget(reg),
+        let span = |range: &Range<u32>| range.start as usize..range.end as usize;
+        for change in side.record.changes.get(span(&mark.changes)).unwrap_or_default() {
+            match change.value() {
+                Some(value) => side.regs.set(change.reg(), value),
+                None => side.regs.forget(change.reg()),
             }
-            touched.insert(self.register(reg));
+            touched.insert(self.register(change.reg()));
         }
-        for &(slot, contents) in side.record.loads.get(mark.loads.clone()).unwrap_or_default() {
+        for &(slot, contents) in side.record.loads.get(span(&mark.loads)).unwrap_or_default() {
             side.loads.insert(slot, contents);
             touched.insert(Subject::Load(slot));
         }
@@ -193,8 +199,8 @@ impl<'d> Comparer<'d> {
             Subject::Instances => mark.instances.map(number),
             Subject::Pass => mark.pass.map(|pass| number(pass as u32)),
             Subject::Shader(stage) => {
-                let key = mark.code.get(usize::from(stage)).copied().flatten()?;
-                side.record.code.get(&key).copied().flatten().map(contents)
+                let shaders = side.record.shaders.get(mark.shaders as usize)?;
+                shaders.get(usize::from(stage)).copied().flatten().map(contents)
             }
             Subject::Load(slot) => side.loads.get(&slot).copied().flatten().map(contents),
             Subject::Register(reg) => {

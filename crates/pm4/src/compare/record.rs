@@ -4,15 +4,30 @@ use crate::query::{Pass, Scene, Visitor};
 use crate::{DrawKind, LoadState, Registers, Stage, StateType};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use unwedge_base::{Generation, Memory};
+use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Gpu, Selected};
 
+/// Draws, and pieces of loaded state, kept of one submit: so many, and one more for each dword that its buffers hold.
+/// What is drawn for each of some dozens of bins fits.
+const DRAWS: Share = Share { floor: 1 << 12, per_dword: 1, most: 1 << 18 };
 /// Changes of registers kept of one submit.
-const MAX_CHANGES: usize = 1 << 22;
-/// Draws, and pieces of loaded state, kept of one submit.
-const MAX_DRAWS: usize = 1 << 18;
+const CHANGES: Share = Share { floor: 1 << 16, per_dword: 8, most: 1 << 22 };
 /// Dwords of a shader or of loaded state that are looked at.
 const LONGEST: usize = 1 << 15;
+
+/// How much of something a submit may have.
+struct Share {
+    floor: u64,
+    per_dword: u64,
+    most: u64,
+}
+
+impl Share {
+    fn of(&self, memory: &Memory) -> usize {
+        let share = memory.stored().saturating_mul(self.per_dword).saturating_add(self.floor);
+        usize::try_from(share.min(self.most)).unwrap_or(0)
+    }
+}
 
 /// A draw of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,11 +46,40 @@ pub struct Mark {
     pub count: Option<u32>,
     /// Number of instances, where the packet says it.
     pub instances: Option<u32>,
-    pub(super) changes: Range<usize>,
-    pub(super) loads: Range<usize>,
-    /// Where the shader of each stage lies, and its dwords.
-    pub(super) code: [Option<(u64, u32)>; STAGES.len()],
+    pub(super) changes: Range<u32>,
+    pub(super) loads: Range<u32>,
+    /// Which of the record's sets of shaders.
+    pub(super) shaders: u32,
 }
+
+/// A register, and what it became.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    /// With [`UNKNOWN`] if nobody can tell its value.
+    reg: u32,
+    value: u32,
+}
+
+/// No register space is as large.
+const UNKNOWN: u32 = 1 << 31;
+
+impl Change {
+    fn new(reg: u32, value: Option<u32>) -> Change {
+        let known = if value.is_some() { 0 } else { UNKNOWN };
+        Change { reg: reg | known, value: value.unwrap_or(0) }
+    }
+
+    pub(super) fn reg(self) -> u32 {
+        self.reg & !UNKNOWN
+    }
+
+    pub(super) fn value(self) -> Option<u32> {
+        (self.reg & UNKNOWN == 0).then_some(self.value)
+    }
+}
+
+/// Of each stage where its shader lies, and its dwords.
+type Code = [Option<(u64, u32)>; STAGES.len()];
 
 /// Contents, by their hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +116,10 @@ pub struct Record {
     pub buffers: Vec<(u64, u64)>,
     /// There was more than is kept.
     pub cut: bool,
-    pub(super) changes: Vec<(u32, Option<u32>)>,
+    pub(super) changes: Vec<Change>,
     pub(super) loads: Vec<(Slot, Option<Contents>)>,
-    pub(super) code: BTreeMap<(u64, u32), Option<Contents>>,
+    /// Sets of shaders that draws have, by stage.
+    pub(super) shaders: Vec<[Option<Contents>; STAGES.len()]>,
 }
 
 /// Writes records down.
@@ -89,8 +134,17 @@ pub struct Recorder<'d> {
     only: Option<u32>,
     generation: Generation,
     shaders: [Option<(Selected<'d>, Selected<'d>)>; STAGES.len()],
+    /// Sets of shaders that draws of the record have, by where they lie.
+    sets: BTreeMap<Code, u32>,
+    /// What fits into the record.
+    most_draws: usize,
+    most_changes: usize,
+    /// Dwords of contents that may still be looked at.
+    looks: u64,
     /// Draws are not wanted now.
     idle: bool,
+    /// Any register may be another than in the shadow, not only those written since the draw before.
+    stale: bool,
 }
 
 impl<'d> Recorder<'d> {
@@ -113,49 +167,85 @@ impl<'d> Recorder<'d> {
             only,
             generation: gpu.generation(),
             shaders,
+            sets: BTreeMap::new(),
+            most_draws: 0,
+            most_changes: 0,
+            looks: 0,
             idle: true,
+            stale: true,
         }
     }
 
-    /// A submit that is wanted begins.
-    pub fn begin(&mut self, submit: u32) {
+    /// The registers have been reset.
+    pub fn restart(&mut self) {
+        self.stale = true;
+    }
+
+    /// A submit that is wanted begins, with these buffers. Contents of so many dwords may be looked at: streams can
+    /// point at the same ones again and again.
+    pub fn begin(&mut self, submit: u32, memory: &Memory, looks: u64) {
         self.record = Record { submit, ..Record::default() };
+        self.sets.clear();
+        (self.most_draws, self.most_changes) = (DRAWS.of(memory), CHANGES.of(memory));
+        self.looks = looks;
         self.idle = false;
     }
 
-    /// The submit has been walked: what it had, with the buffers there were.
-    pub fn end(&mut self, memory: &Memory) -> Record {
+    /// The submit has been walked: what it had, and how many more dwords might have been looked at.
+    pub fn end(&mut self, memory: &Memory) -> (Record, u64) {
         self.idle = true;
-        let mut record = std::mem::take(&mut self.record);
-        record.buffers = memory.buffers().iter().map(|b| (b.iova, b.size)).collect();
-        for (&(iova, dwords), contents) in &mut record.code {
-            let words = memory.dwords(iova).map(|words| words.take(dwords as usize));
-            let whole = words.filter(|words| words.len() == dwords as usize);
-            *contents = whole.map(|words| hash(words.iter()));
+        self.record.buffers = memory.buffers().iter().map(|b| (b.iova, b.size)).collect();
+        self.record.shaders = vec![[None; STAGES.len()]; self.sets.len()];
+        let mut known: BTreeMap<(u64, u32), Option<Contents>> = BTreeMap::new();
+        for (code, at) in std::mem::take(&mut self.sets) {
+            let contents = code.map(|place| {
+                let (iova, dwords) = place?;
+                if let Some(contents) = known.get(&(iova, dwords)) {
+                    return *contents;
+                }
+                let contents = self.contents(memory.dwords(iova), dwords as usize);
+                known.insert((iova, dwords), contents);
+                contents
+            });
+            if let Some(set) = self.record.shaders.get_mut(at as usize) {
+                *set = contents;
+            }
         }
-        record
+        (std::mem::take(&mut self.record), self.looks)
     }
 
     fn change(&mut self, reg: u32, value: Option<u32>) {
         if self.shadow.get(reg) == value {
             return;
         }
+        if self.record.changes.len() >= self.most_changes {
+            self.record.cut = true;
+            self.stale = true;
+            return;
+        }
         match value {
             Some(value) => self.shadow.set(reg, value),
             None => self.shadow.forget(reg),
         }
-        if self.record.changes.len() < MAX_CHANGES {
-            self.record.changes.push((reg, value));
-        } else {
+        self.record.changes.push(Change::new(reg, value));
+    }
+
+    /// The first so many of these words; `None` if there are less, or enough has been looked at.
+    fn contents(&mut self, words: Option<Dwords<'_>>, dwords: usize) -> Option<Contents> {
+        let words = words.map(|words| words.take(dwords)).filter(|words| words.len() == dwords)?;
+        let Some(left) = self.looks.checked_sub(dwords as u64) else {
             self.record.cut = true;
-        }
+            return None;
+        };
+        self.looks = left;
+        Some(hash(words.iter()))
     }
 }
 
 /// FNV-1a over dwords.
 fn hash(words: impl Iterator<Item = u32>) -> Contents {
     let mut contents = Contents { hash: 0xcbf2_9ce4_8422_2325, dwords: 0 };
-    for word in words.take(LONGEST) {
+    for word in words {
         contents.hash = (contents.hash ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3);
         contents.dwords = contents.dwords.saturating_add(1);
     }
@@ -166,21 +256,22 @@ impl Visitor for Recorder<'_> {
     fn draw(&mut self, scene: &Scene<'_>) {
         let draw = scene.draw;
         if self.idle || self.only.is_some_and(|only| only != draw.number) {
-            return;
-        }
-        if self.record.draws.len() >= MAX_DRAWS {
-            self.record.cut = true;
+            self.stale = true;
             return;
         }
         // Of several with the number the last one counts, as in listings. State loaded before still holds.
         if self.only.is_some() {
             self.record.draws.clear();
         }
+        if self.record.draws.len() >= self.most_draws {
+            self.record.cut = true;
+            self.stale = true;
+            return;
+        }
         let first = self.record.changes.len();
         let first_load = self.record.draws.last().map_or(0, |mark| mark.loads.end);
         let regs = scene.regs;
-        // Submits before may have written anything.
-        if self.record.draws.is_empty() || self.exact {
+        if std::mem::take(&mut self.stale) || self.exact {
             let gone: Vec<u32> = self.shadow.iter_written().filter(|&reg| regs.get(reg).is_none()).collect();
             gone.into_iter().for_each(|reg| self.change(reg, None));
             regs.iter_written().for_each(|reg| self.change(reg, regs.get(reg)));
@@ -197,9 +288,8 @@ impl Visitor for Recorder<'_> {
             let dwords = u32::try_from(get(length)?).ok()?.checked_mul(unit)?;
             (iova != 0 && dwords != 0).then_some((iova, dwords.min(LONGEST as u32)))
         });
-        for key in code.iter().flatten() {
-            self.record.code.entry(*key).or_default();
-        }
+        let next = self.sets.len() as u32;
+        let shaders = *self.sets.entry(code).or_insert(next);
         let from = if self.only.is_some() { 0 } else { first };
         self.record.draws.push(Mark {
             number: draw.number,
@@ -209,9 +299,9 @@ impl Visitor for Recorder<'_> {
             event: draw.event,
             count: draw.count,
             instances: draw.instances,
-            changes: from..self.record.changes.len(),
-            loads: first_load..self.record.loads.len(),
-            code,
+            changes: from as u32..self.record.changes.len() as u32,
+            loads: first_load..self.record.loads.len() as u32,
+            shaders,
         });
     }
 
@@ -219,15 +309,15 @@ impl Visitor for Recorder<'_> {
         if self.idle || (load.ty == StateType::Shader && self.shaders.iter().any(Option::is_some)) {
             return;
         }
-        if self.record.loads.len() >= MAX_DRAWS {
+        if self.record.loads.len() >= self.most_draws {
             self.record.cut = true;
             return;
         }
         let dwords = u64::from(load.units).saturating_mul(load.ty.unit(self.generation).into());
         let dwords = usize::try_from(dwords).unwrap_or(usize::MAX).min(LONGEST);
-        let contents = load.contents.map(|words| words.take(dwords)).filter(|words| words.len() == dwords);
         let stage = load.stage.and_then(|stage| STAGES.iter().position(|&s| s == stage));
         let slot = Slot { stage: stage.map(|s| s as u8), ty: load.ty as u8, dst: load.dst };
-        self.record.loads.push((slot, contents.map(|words| hash(words.iter()))));
+        let contents = self.contents(load.contents, dwords);
+        self.record.loads.push((slot, contents));
     }
 }

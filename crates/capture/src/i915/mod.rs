@@ -1,0 +1,172 @@
+//! i915 error states: `/sys/class/drm/card*/error` and `i915_error_state` of debugfs, as kernels from 4.4 on write them.
+//!
+//! Every line is kept: [`ErrorState::write`] gives the bytes that were read, [`ErrorState::edits`] changes values in
+//! them. What is asked for seldom (requests, the context, the hang message) is read from its field when it is.
+//!
+//! # Folklore
+//! - Engines were `render`, `bsd`, `blt`, `vebox` in registers and `render ring` … in front of memory before 4.13,
+//!   `rcs0` since; one that user space does not see may have a mark in its name: `rcs'0`.
+//! - Memory was rows of `offset :  dword` before 4.10, and the status page, contexts and semaphores rows of four; since
+//!   then a line of ascii85 behind `:` (a zlib stream) or `~` (none: kernels without compressed error states).
+//! - Batches were called `gtt_offset` and named who submitted them; since 5.6 they are called `batch`.
+//! - On gen12 with GuC submission (5.19 on) registers are those the GuC captured: the engine's heading then is
+//!   `global --- GuC Error Capture on rcs0 command stream:`, and 64-bit registers come as `_LDW` and `_UDW`.
+//! - The second number of `ecode` was the number of one engine, then a mask of engines, and is one of classes.
+
+mod message;
+mod read;
+
+pub use message::{Context, Hang, Process, Request};
+
+use crate::intel::text::{Lines, hex_0x, number, split_once};
+use crate::intel::{Block, Edits, Engine, Field, Image, Index, Register, SectionInfo};
+use std::borrow::Cow;
+use std::ops::Range;
+use unwedge_base::Diagnostic;
+
+/// An i915 error state. Nothing is filled in.
+#[derive(Clone, Debug, Default)]
+pub struct ErrorState<'a> {
+    text: &'a [u8],
+    /// What is said of the device and the hang: `Kernel`, `PCI ID`, `Platform`, `Active process (on ring rcs0)` …, and
+    /// everything of that kind behind the engines: firmware, device info, parameters.
+    pub fields: Vec<Field<'a>>,
+    /// Registers of the GT and of the device: EIR, FORCEWAKE, FAULT_TLB_DATA …
+    pub registers: Vec<Register<'a>>,
+    /// Fence registers, by number.
+    pub fences: Vec<(u16, u64)>,
+    /// Engines in the order of the dump.
+    pub engines: Vec<Engine<'a>>,
+    /// Requests that were not done, of all engines (before 5.6).
+    pub requests: Vec<(Cow<'a, str>, Request)>,
+    /// Captured memory in the order of the dump.
+    pub blocks: Vec<Block<'a>>,
+    /// The stretches of the text.
+    pub sections: Vec<SectionInfo<'a>>,
+    /// What was malformed or lost.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The input is not an i915 error state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an i915 error state: neither an engine nor captured memory was found")]
+pub struct NotErrorState;
+
+/// Bytes of a file that are looked at to tell its kind.
+const SNIFFED: usize = 16 << 10;
+
+/// Whether the start of a file looks like an i915 error state: it says what hangs, or has the heading of an engine or
+/// of captured memory.
+pub fn sniff(start: &[u8]) -> bool {
+    let mut device = false;
+    Lines::new(start.get(..SNIFFED).unwrap_or(start)).any(|line| {
+        let text = line.text;
+        device |= text.starts_with(b"PCI ID: 0x") || text.starts_with(b"Reset count: ");
+        let memory =
+            || split_once(text, b" --- ").is_some_and(|(_, name)| split_once(name, b" = 0x").is_some());
+        text.starts_with(b"GPU HANG: ecode")
+            || text.ends_with(b" command stream:")
+            || device && text.starts_with(b"EIR: 0x")
+            || !matches!(text, [b':' | b'~', ..]) && memory()
+    })
+}
+
+impl<'a> ErrorState<'a> {
+    /// Reads an error state. Anything malformed is skipped and reported in `diagnostics`.
+    pub fn read(text: &'a [u8]) -> Result<ErrorState<'a>, NotErrorState> {
+        read::read(text)
+    }
+
+    /// The text it was read from.
+    pub fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// Appends the text it was read from.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text);
+    }
+
+    /// Changes to the text.
+    pub fn edits(&self) -> Edits<'a> {
+        Edits::new(self.text)
+    }
+
+    /// The value of a field, as written.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields.iter().find(|f| f.key == key).map(|f| f.value.as_ref())
+    }
+
+    /// The value of a register of the GT.
+    pub fn register(&self, name: &str) -> Option<u64> {
+        self.registers.iter().find(|r| r.name == name).map(|r| r.value)
+    }
+
+    /// The value of a register of the GT that there are several of: `GTIER[0]`, `SFC_DONE[1]`.
+    pub fn indexed(&self, name: &str, index: u16) -> Option<u64> {
+        self.registers.iter().find(|r| r.name == name && r.index == Index::One(index)).map(|r| r.value)
+    }
+
+    /// The PCI id of the device.
+    pub fn pci_id(&self) -> Option<u16> {
+        u16::try_from(number(self.field("PCI ID")?.as_bytes())?).ok()
+    }
+
+    /// The PCI revision of the device.
+    pub fn pci_revision(&self) -> Option<u8> {
+        u8::try_from(number(self.field("PCI Revision")?.as_bytes())?).ok()
+    }
+
+    /// What the kernel says of the hang in its first line.
+    pub fn hang(&self) -> Option<Hang<'_>> {
+        Hang::parse(self.field("GPU HANG")?)
+    }
+
+    /// The processes whose work was on the engines.
+    pub fn processes(&self) -> impl Iterator<Item = Process<'_>> {
+        self.fields.iter().filter_map(|f| Process::parse(&f.key, &f.value))
+    }
+
+    /// The page fault that FAULT_TLB_DATA recorded: the two registers, DATA0 and DATA1.
+    pub fn fault_tlb_data(&self) -> Option<(u32, u32)> {
+        let register = self.registers.iter().find(|r| r.name == "FAULT_TLB_DATA")?;
+        let (data0, _) = hex_0x(register.more)?;
+        Some((data0 as u32, register.value as u32))
+    }
+
+    /// Where the batch buffer of an engine starts and ends.
+    pub fn batch(&self, engine: &Engine<'_>) -> Option<Range<u64>> {
+        message::range(engine.field("batch")?)
+    }
+
+    /// Whether the kernel holds this engine to be hung; `None` where it does not say.
+    pub fn hung(&self, engine: &Engine<'_>) -> Option<bool> {
+        match (engine.field("hung"), engine.field("hangcheck action"), engine.field("hangcheck")) {
+            (Some(hung), _, _) => Some(hung != "0"),
+            (_, Some(action), _) => Some(action == "dead" || action == "hung"),
+            (_, _, Some(hangcheck)) => Some(hangcheck.starts_with("hung")),
+            _ => None,
+        }
+    }
+
+    /// The context that was on an engine.
+    pub fn context<'e>(&self, engine: &'e Engine<'_>) -> Option<Context<'e>> {
+        Context::parse(engine.field("Active context")?)
+    }
+
+    /// The requests that were handed to an engine: its execlist ports.
+    pub fn ports<'e>(&self, engine: &'e Engine<'_>) -> impl Iterator<Item = Request> + 'e {
+        engine.fields.iter().filter(|f| f.key.starts_with("ELSP[")).filter_map(|f| Request::parse(&f.value))
+    }
+
+    /// Memory in the device's table: rings, contexts, status pages. Unpacks up to `limit` bytes.
+    pub fn ggtt(&self, limit: usize) -> Image {
+        Image::ggtt(&self.blocks, limit)
+    }
+
+    /// Memory of the context that was on an engine: its batch and what the application had captured. Unpacks up to
+    /// `limit` bytes.
+    pub fn ppgtt(&self, engine: &Engine<'_>, limit: usize) -> Image {
+        Image::ppgtt(&self.blocks, engine, limit)
+    }
+}

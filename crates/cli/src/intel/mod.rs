@@ -1,0 +1,187 @@
+//! Error states of i915 and devcoredumps of xe, as `info` and `decode` show them.
+
+pub mod info;
+pub mod json;
+pub mod text;
+
+use crate::kind::Kind;
+use unwedge_base::Diagnostic;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::{Block, BlockKind, Engine, EngineId, Field, SectionInfo, Space};
+use unwedge_capture::xe;
+
+/// Bytes of memory that a block is unpacked to at most: so many, and so many more for each byte of its text.
+const UNPACKED: u64 = 64 << 20;
+/// See [`UNPACKED`].
+const UNPACKED_PER_BYTE: u64 = 16;
+
+/// A dump of either driver.
+pub enum Dump<'a> {
+    /// An error state.
+    I915(ErrorState<'a>),
+    /// A devcoredump.
+    Xe(xe::Devcore<'a>),
+}
+
+impl<'a> Dump<'a> {
+    /// Reads a dump, if it is one by its start.
+    pub fn read(bytes: &'a [u8]) -> Option<Dump<'a>> {
+        match Kind::sniff(bytes) {
+            Kind::I915ErrorState => ErrorState::read(bytes).ok().map(Dump::I915),
+            Kind::XeDevcore => xe::Devcore::read(bytes).ok().map(Dump::Xe),
+            _ => None,
+        }
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Dump::I915(_) => Kind::I915ErrorState,
+            Dump::Xe(_) => Kind::XeDevcore,
+        }
+    }
+
+    /// What is said of the device and the hang.
+    pub fn fields(&self) -> &[Field<'a>] {
+        match self {
+            Dump::I915(state) => &state.fields,
+            Dump::Xe(dump) => &dump.fields,
+        }
+    }
+
+    /// The value of one of them.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields().iter().find(|f| f.key == key).map(|f| f.value.as_ref())
+    }
+
+    /// Engines in the order of the dump.
+    pub fn engines(&self) -> &[Engine<'a>] {
+        match self {
+            Dump::I915(state) => &state.engines,
+            Dump::Xe(dump) => &dump.engines,
+        }
+    }
+
+    /// Captured memory in the order of the dump.
+    pub fn blocks(&self) -> &[Block<'a>] {
+        match self {
+            Dump::I915(state) => &state.blocks,
+            Dump::Xe(dump) => &dump.blocks,
+        }
+    }
+
+    /// The stretches of the text.
+    pub fn sections(&self) -> &[SectionInfo<'a>] {
+        match self {
+            Dump::I915(state) => &state.sections,
+            Dump::Xe(dump) => &dump.sections,
+        }
+    }
+
+    /// What was malformed or lost.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Dump::I915(state) => &state.diagnostics,
+            Dump::Xe(dump) => &dump.diagnostics,
+        }
+    }
+
+    /// The PCI id of the device, and its revision.
+    fn pci(&self) -> (Option<u16>, Option<u8>) {
+        match self {
+            Dump::I915(state) => (state.pci_id(), state.pci_revision()),
+            Dump::Xe(dump) => (dump.pci_id(), dump.pci_revision()),
+        }
+    }
+
+    /// `TIGERLAKE, PCI 8086:9a49, revision 0x01`; what of it is said.
+    fn device(&self) -> Option<String> {
+        let (id, revision) = self.pci();
+        let version = match self {
+            Dump::I915(state) => state.field("Platform").map(str::to_owned),
+            Dump::Xe(dump) => {
+                let version = dump.this_gt().or(dump.gts.first()).and_then(|gt| gt.ip_version());
+                // What has no register for its version (before Meteor Lake) reads as 0.
+                version.filter(|v| v.0 > 0).map(|(major, minor, _)| format!("graphics {major}.{minor:02}"))
+            }
+        };
+        let id = id.map(|id| format!("PCI 8086:{id:04x}"));
+        let revision = revision.map(|r| format!("revision 0x{r:02x}"));
+        let parts: Vec<_> = [version, id, revision].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// Who is said to be guilty, or to have been on the GPU.
+    fn process(&self) -> Option<(&str, Option<i64>)> {
+        match self {
+            Dump::I915(state) => {
+                let hang = state.field("GPU HANG").and(state.hang());
+                let named = hang.and_then(|hang| Some((hang.process?, hang.pid)));
+                named.or_else(|| state.processes().next().map(|p| (p.name, Some(p.pid))))
+            }
+            Dump::Xe(dump) => dump.process(),
+        }
+    }
+
+    /// When the dump was taken, as written.
+    fn time(&self) -> Option<&str> {
+        self.field("Time").or_else(|| self.field("Snapshot time"))
+    }
+
+    /// The kernel's release.
+    fn kernel(&self) -> Option<&str> {
+        self.field("Kernel").or_else(|| self.field("kernel"))
+    }
+
+    /// What the kernel says of the hang.
+    fn reason(&self) -> Option<&str> {
+        self.field("GPU HANG").or_else(|| self.field("Reason"))
+    }
+
+    /// Whether an engine is said to hang.
+    fn hung(&self, engine: &Engine<'_>) -> Option<bool> {
+        match self {
+            Dump::I915(state) => state.hung(engine),
+            Dump::Xe(_) => None,
+        }
+    }
+}
+
+/// How an engine is called: its number among those of its class, or as written.
+fn engine_name(name: &str) -> String {
+    EngineId::parse(name).map_or_else(|| name.to_owned(), |id| id.to_string())
+}
+
+/// To how many bytes a block is unpacked.
+fn limit(block: &Block<'_>, max_size: u64) -> usize {
+    let text = block.data.as_ref().map_or(0, |data| data.text.len() as u64);
+    let most = UNPACKED.saturating_add(text.saturating_mul(UNPACKED_PER_BYTE));
+    usize::try_from(most.min(max_size)).unwrap_or(usize::MAX)
+}
+
+/// For JSON and people: stable, lower case.
+fn kind_name(kind: BlockKind) -> &'static str {
+    match kind {
+        BlockKind::Ring => "ring",
+        BlockKind::Batch => "batch",
+        BlockKind::HwContext => "context",
+        BlockKind::StatusPage => "status-page",
+        BlockKind::WaContext => "wa-context",
+        BlockKind::WaBatch => "wa-batch",
+        BlockKind::User => "user",
+        BlockKind::NullContext => "default-context",
+        BlockKind::Semaphores => "semaphores",
+        BlockKind::GucLog => "guc-log",
+        BlockKind::GucCtb => "guc-ctb",
+        BlockKind::Vm => "buffer",
+        BlockKind::Other => "other",
+    }
+}
+
+fn space_name(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Ggtt => Some("ggtt"),
+        Space::Ppgtt => Some("ppgtt"),
+        Space::Unknown => None,
+    }
+}

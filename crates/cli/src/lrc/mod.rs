@@ -1,0 +1,237 @@
+//! `unwedge lrc`: Intel context images. Never: what a layout is; that is `unwedge_intel::lrc`'s.
+
+pub mod diff;
+pub mod show;
+mod tables;
+pub mod verify;
+
+use crate::args::{Global, LrcCommand, LrcTarget};
+use crate::failure::{Failure, Outcome};
+use crate::input::Input;
+use crate::json::Hex;
+use crate::kind::Kind;
+use serde::Serialize;
+use std::path::Path;
+use unwedge_base::{Diagnostic, Span};
+use unwedge_intel::lrc::triage::identify;
+use unwedge_intel::lrc::{Image, Layout, Target};
+use unwedge_intel::platform::{Driver, Engine, Platform, Version};
+
+/// Longest hexadecimal dword.
+const DIGITS: usize = 8;
+
+/// Runs the command.
+pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {
+    match command {
+        LrcCommand::Show(args) => show::run(args, global),
+        LrcCommand::Verify(args) => verify::run(args, global),
+        LrcCommand::Expand(args) => tables::expand(args, global),
+        LrcCommand::Diff(args) => diff::run(args, global),
+        LrcCommand::Encode(args) => tables::encode(args, global),
+        LrcCommand::Decode(args) => tables::decode(args, global),
+    }
+}
+
+/// An image that was read.
+struct Opened {
+    name: String,
+    words: Vec<u32>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Opened {
+    /// Bytes are dwords; text of nothing but hexadecimal dwords is those.
+    fn open(path: &Path, global: &Global) -> Result<Opened, Failure> {
+        let input = Input::open(path, global.max_size)?;
+        match Kind::sniff(&input.bytes) {
+            Kind::Empty => {
+                return Err(Failure::Unusable(format!(
+                    "{}: empty: a context image has a page of 4096 bytes at least",
+                    input.name
+                )));
+            }
+            kind @ (Kind::I915ErrorState
+            | Kind::XeDevcore
+            | Kind::MsmDevcore
+            | Kind::AmdgpuDevcore
+            | Kind::RadvReport
+            | Kind::UmrText
+            | Kind::RdCapture
+            | Kind::Elf) => {
+                return Err(Failure::Unusable(format!(
+                    "{}: {}, not a context image: give the bytes of the context alone",
+                    input.name,
+                    kind.describe()
+                )));
+            }
+            Kind::Text | Kind::Binary => {}
+        }
+        let Input { name, bytes, mut diagnostics, .. } = input;
+        let words = match std::str::from_utf8(&bytes).ok().and_then(hexadecimal) {
+            Some(words) => words,
+            None => {
+                let (words, rest) = bytes.as_chunks::<4>();
+                if !rest.is_empty() {
+                    let span = Span::new(bytes.len() - rest.len(), bytes.len());
+                    diagnostics.push(Diagnostic::loss(
+                        span,
+                        format!("{} bytes at the end are no dword", rest.len()),
+                    ));
+                }
+                words.iter().map(|&w| u32::from_le_bytes(w)).collect()
+            }
+        };
+        Ok(Opened { name, words, diagnostics })
+    }
+
+    /// The image, with its register page where it is said to be.
+    fn image(&self, page: Option<usize>) -> Result<Image<'_>, Failure> {
+        let image = Image::new(&self.words);
+        let Some(page) = page else { return Ok(image) };
+        if page >= image.pages() {
+            let pages = image.pages();
+            return Err(Failure::Usage(format!(
+                "--page {page}: {} has the pages 0 to {}",
+                self.name,
+                pages.max(1) - 1
+            )));
+        }
+        Ok(image.with_page(page))
+    }
+}
+
+/// Dwords between blanks; what ends in a colon or stands in brackets is where they are.
+fn hexadecimal(text: &str) -> Option<Vec<u32>> {
+    let place = |token: &str| token.ends_with(':') || token.starts_with('[') && token.ends_with(']');
+    let word = |token: &str| {
+        let digits = token.strip_prefix("0x").unwrap_or(token);
+        let fits = digits.len() <= DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        fits.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+    };
+    text.split_whitespace().filter(|token| !place(token)).map(word).collect()
+}
+
+/// A platform as people write it: its version, and the driver that is usual for it.
+fn platform(text: &str) -> Result<(Version, Driver), Failure> {
+    let digits = text.strip_prefix("8086:").unwrap_or(text);
+    let prefixed = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let id = u16::from_str_radix(prefixed.unwrap_or(digits), 16).ok();
+    let by_id = || {
+        let id = id.filter(|_| prefixed.is_some() || digits.len() == 4)?;
+        Platform::by_pci_id(id)
+    };
+    if let Some(platform) = Platform::by_name(text).or_else(by_id) {
+        let driver = platform.drivers().first().copied().unwrap_or(Driver::I915);
+        return Ok((platform.version(), driver));
+    }
+    let version =
+        text.strip_prefix("gen").unwrap_or(text).parse::<Version>().ok().filter(|_| prefixed.is_none());
+    let known = version.filter(|v| *v >= Version::new(8, 0));
+    known.map(|v| (v, if v.major >= 20 { Driver::Xe } else { Driver::I915 })).ok_or_else(|| {
+        let names: Vec<&str> = Platform::all().iter().map(Platform::name).collect();
+        Failure::Usage(format!(
+            "--platform {text}: expected one of {}, the PCI id of one of their chips (0x9a49), or a graphics version from \
+             8.00 on (12.70)",
+            names.join(", ")
+        ))
+    })
+}
+
+/// Whose context was asked for; none where nothing was.
+fn target(args: &LrcTarget) -> Result<Option<Target>, Failure> {
+    let (name, engine) = match (&args.platform, args.engine) {
+        (Some(name), Some(engine)) => (name, engine),
+        (None, None) => return Ok(None),
+        (Some(name), None) => {
+            let (version, _) = platform(name)?;
+            let engines: Vec<String> = Engine::all(version).map(|e| e.to_string()).collect();
+            return Err(Failure::Usage(format!("--engine is missing: one of {}", engines.join(", "))));
+        }
+        (None, Some(_)) => {
+            return Err(Failure::Usage("--platform is missing: tgl, 0x9a49, 12.70".to_owned()));
+        }
+    };
+    let (version, usual) = platform(name)?;
+    Ok(Some(Target { driver: args.driver.unwrap_or(usual), version, engine }))
+}
+
+/// Whose context was asked for, which has to be said.
+fn given_target(args: &LrcTarget) -> Result<Target, Failure> {
+    target(args)?.ok_or_else(|| Failure::Usage("whose context? --platform tgl --engine rcs0".to_owned()))
+}
+
+/// The layout of an engine.
+fn layout(target: Target) -> Result<Layout, Failure> {
+    Layout::of(target).map_err(|e| {
+        let engines: Vec<String> = Engine::all(target.version).map(|e| e.to_string()).collect();
+        let hint = match e {
+            unwedge_intel::lrc::LayoutError::NoEngine { .. } => format!("; it has {}", engines.join(", ")),
+            _ => String::new(),
+        };
+        Failure::Usage(format!("{e}{hint}"))
+    })
+}
+
+/// The layout that was asked for, or the one that an image fits best.
+fn layout_or_likely(args: &LrcTarget, image: &Image<'_>) -> Result<Option<Layout>, Failure> {
+    match target(args)? {
+        Some(target) => layout(target).map(Some),
+        None => Ok(likely(image)),
+    }
+}
+
+/// The layout that an image fits best.
+pub fn likely(image: &Image<'_>) -> Option<Layout> {
+    identify(image.registers()).first().and_then(|c| Layout::of(c.target).ok())
+}
+
+/// Names of an engine's platforms and the like, for JSON.
+#[derive(Serialize)]
+struct Whose {
+    driver: String,
+    graphics_version: String,
+    engine: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    table: &'static str,
+    engine_base: Hex,
+}
+
+impl Whose {
+    fn of(layout: &Layout) -> Option<Whose> {
+        let target = layout.target()?;
+        Some(Whose {
+            driver: target.driver.to_string(),
+            graphics_version: target.version.to_string(),
+            engine: target.engine.to_string(),
+            table: layout.table(),
+            engine_base: Hex::short(layout.addressing().base.into()),
+        })
+    }
+}
+
+/// `rcs0 of graphics 12.00 (i915, table gen12_rcs)`.
+fn described(layout: &Layout) -> String {
+    match layout.target() {
+        Some(t) => format!("{} of graphics {} ({}, table {})", t.engine, t.version, t.driver, layout.table()),
+        None => "a table".to_owned(),
+    }
+}
+
+/// `register page: page 1 of 14`.
+fn place(image: &Image<'_>) -> String {
+    format!("register page: page {} of {}", image.page(), image.pages())
+}
+
+/// The name of the register at an offset that a page has, or its number.
+fn register_name(offset: u32, relative: bool, layout: Option<&Layout>) -> Option<&'static str> {
+    let layout = layout?;
+    let version = layout.target()?.version;
+    let addressing = layout.addressing();
+    let mask = addressing.relative.filter(|_| relative);
+    let offset = match mask {
+        // What the hardware looks at, without the engine's base.
+        Some(mask) => (offset & mask).wrapping_sub(addressing.base & mask) & mask,
+        None => offset.wrapping_sub(addressing.base),
+    };
+    unwedge_intel::lrc::registers::at(offset, version).map(|r| r.name())
+}

@@ -1,0 +1,103 @@
+//! What `info`, `explain` and `decode` print for what an AMD GPU left, in memory. Never: files, the terminal, other processes.
+
+use crate::amd::{self, Source};
+use crate::decode;
+use crate::explain;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::kind::Kind;
+use crate::output::Look;
+use std::io::Write;
+use unwedge_hw::Db;
+
+/// What to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// `info`, as text or JSON.
+    Info {
+        /// As JSON.
+        json: bool,
+    },
+    /// `explain`, as text or JSON.
+    Explain {
+        /// As JSON.
+        json: bool,
+    },
+    /// `decode`, as text or JSON.
+    Decode {
+        /// As JSON.
+        json: bool,
+    },
+}
+
+/// What is given to the command.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// A file.
+    File(&'a [u8]),
+    /// The files of a folder: names and contents.
+    Folder(&'a [(String, Vec<u8>)]),
+}
+
+impl View {
+    /// Every view.
+    pub const ALL: [View; 6] = [
+        View::Info { json: false },
+        View::Info { json: true },
+        View::Explain { json: false },
+        View::Explain { json: true },
+        View::Decode { json: false },
+        View::Decode { json: true },
+    ];
+
+    /// The most bytes that it prints for an input of so many.
+    pub fn limit(self, input: u64) -> u64 {
+        // The last piece of work is printed to its end.
+        const OVER: u64 = 4 << 20;
+        let (fixed, per_byte) = match self {
+            View::Decode { json: true } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            // A dword of a register can have many fields.
+            View::Decode { json: false } => (1 << 20, 128),
+            View::Info { .. } | View::Explain { .. } => (1 << 20, 24),
+        };
+        per_byte.saturating_mul(input).saturating_add(fixed).saturating_add(OVER)
+    }
+}
+
+/// Prints one view on `out`. The error is what the program says when it cannot use the input.
+pub fn show(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(), String> {
+    run(view, given, db, out).map_err(|failure| failure.to_string())
+}
+
+fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
+    let input = |name: &str, bytes: &[u8]| Input::read(bytes, name.to_owned(), bytes.len() as u64, 1 << 30);
+    let source = match given {
+        Given::File(bytes) => {
+            let input = input("file", bytes)?;
+            let kind = Kind::sniff(&input.bytes);
+            if !amd::reads(kind) {
+                return Err(Failure::wrong_kind(&input, kind));
+            }
+            Source::of(input, kind)
+        }
+        Given::Folder(files) => {
+            let files = files.iter().map(|(name, bytes)| Ok((name.clone(), input(name, bytes)?)));
+            Source::of_folder("folder".to_owned(), files.collect::<Result<_, Failure>>()?)
+        }
+    };
+    let look = Look { colour: false };
+    match view {
+        View::Info { json } => amd::info(&source, db, json, look, out).map(drop),
+        View::Explain { json } => {
+            let report = amd::explain(&source)?;
+            // A failed write is for the owner of `out` to remember.
+            let _ = if json {
+                explain::json(&report, None, out)
+            } else {
+                explain::text(&report, &explain::Style::default(), out)
+            };
+            Ok(())
+        }
+        View::Decode { json } => amd::decode(&source, json, look, out).map(drop),
+    }
+}

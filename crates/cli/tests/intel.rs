@@ -1,0 +1,170 @@
+//! Error states of i915 and dumps of xe through `info` and `decode`: what they say, and that broken ones cost no more
+//! than what they are.
+
+mod program;
+
+use program::{text, unwedge};
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+use unwedge_capture::intel::RingRegister;
+use unwedge_cli::input::Input;
+use unwedge_cli::view::{View, show};
+use unwedge_hw::Db;
+use unwedge_testkit::i915::{self, ErrorStateBuilder};
+use unwedge_testkit::intel::{Device, EngineState, repetitive};
+use unwedge_testkit::mutate::mutate;
+use unwedge_testkit::xe::{self, DevcoreBuilder};
+
+/// Above what a slow machine under load takes without optimization, below what a hang takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn error_state() -> Vec<u8> {
+    ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::V6_12).text()
+}
+
+fn xe_dump() -> Vec<u8> {
+    DevcoreBuilder::complete(Device::named("lnl"), xe::Era::V6_14).text()
+}
+
+/// What is printed for a file that is fine.
+fn printed(args: &[&str], input: &[u8]) -> String {
+    let output = unwedge(&[args, &["-"]].concat(), input);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[track_caller]
+fn has(text: &str, line: &str) {
+    assert!(text.contains(line), "not there: {line}\nin\n{text}");
+}
+
+#[test]
+fn info_names_device_engines_and_memory() {
+    let said = printed(&["info"], &error_state());
+    has(&said, "an i915 error state\n");
+    has(&said, "TIGERLAKE, PCI 8086:9a49, revision 0x01");
+    has(&said, "game [1234]");
+    has(&said, "rcs0     hung");
+    has(&said, "0x000000010010003c  0x7b000005");
+    has(&said, "rcs0 batch                ppgtt  0x0000000100100000");
+    let said = printed(&["info"], &xe_dump());
+    has(&said, "a xe devcoredump\n");
+    has(&said, "graphics 20.04, PCI 8086:64a0, revision 0x04");
+    has(&said, "not readable: error -14");
+    has(&said, "HW Engines");
+    let json: serde_json::Value = serde_json::from_str(&printed(&["info", "--json"], &xe_dump())).unwrap();
+    assert_eq!(json["kind"], "xe-devcoredump");
+    assert_eq!(json["dump"]["process"], "game");
+    assert_eq!(json["dump"]["engines"][0]["acthd"], "0x000000000030001c");
+}
+
+#[test]
+fn decode_lists_registers_and_memory() {
+    for era in i915::Era::ALL {
+        let said = printed(&["decode"], &ErrorStateBuilder::complete(Device::named("skl"), era).text());
+        has(&said, "engine rcs0\n");
+        has(&said, "IPEHR                        0x7b000005\n");
+        has(&said, " at 0x0000000100100000 (ppgtt), 4096 bytes\n  0x000100100000: 7a000004 00100000");
+    }
+    let said = printed(&["decode"], &xe_dump());
+    has(&said, "queue 8\n  Name: rcs8\n");
+    has(&said, "context 0x00900000\n");
+    has(&said, "  batch 0: 0x0000000000200000\n");
+    has(&said, "memory 500000 at 0x0000000000500000 (ppgtt), 4096 bytes, not captured: error -14\n");
+}
+
+#[test]
+fn json_lines_say_what_the_text_says() {
+    let lines = |dump: &[u8]| -> Vec<serde_json::Value> {
+        let said = printed(&["decode", "--json"], dump);
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let state = lines(&error_state());
+    assert_eq!((&state[0]["type"], &state[0]["kind"]), (&"header".into(), &"i915-error-state".into()));
+    assert_eq!((&state[0]["process"], &state[0]["pid"]), (&"game".into(), &1234.into()));
+    let find = |name: &str| state.iter().find(|l| l["type"] == "register" && l["name"] == name).unwrap();
+    assert_eq!(find("ACTHD")["value"], "0x000000010010003c");
+    assert_eq!(find("SAMPLER_INSTDONE")["index"], serde_json::json!([0, 0]));
+    let batch = state.iter().find(|l| l["type"] == "memory" && l["kind"] == "batch").unwrap();
+    assert_eq!((&batch["space"], &batch["size"]), (&"ppgtt".into(), &4096.into()));
+    assert!(batch["data"].as_str().unwrap().starts_with("7a000004 00100000"));
+    assert_eq!(state.last().unwrap()["lost"], false);
+    let dump = lines(&xe_dump());
+    assert!(dump.iter().any(|l| l["type"] == "queue" && l["number"] == 8));
+    assert!(dump.iter().any(|l| l["type"] == "memory" && l["error"] == -14));
+}
+
+#[test]
+fn a_cut_dump_is_shown_and_said_to_be_cut() {
+    for dump in [error_state(), xe_dump()] {
+        let cut = &dump[..dump.len() * 2 / 3];
+        for command in [&["decode"][..], &["decode", "--json"], &["info"]] {
+            let output = unwedge(&[command, &["-"]].concat(), cut);
+            assert_eq!(output.status.code(), Some(3), "{command:?}: {}", text(&output.stderr));
+            assert!(text(&output.stderr).contains("the dump ends"), "{}", text(&output.stderr));
+            assert!(!output.stdout.is_empty());
+        }
+    }
+}
+
+#[test]
+fn memory_that_does_not_unpack_is_said() {
+    let whole = ErrorStateBuilder::new(Device::named("tgl"))
+        .engine(EngineState::new("rcs0").set(RingRegister::Head, 4).batch(0x1000, &[1, 2, 3]))
+        .text();
+    let line = whole.windows(2).position(|w| w == b"\n:").unwrap() + 2;
+    let mut broken = whole.clone();
+    broken[line..line + 5].copy_from_slice(b"!!!!!");
+    let output = unwedge(&["decode", "-"], &broken);
+    assert_eq!(output.status.code(), Some(3));
+    has(&text(&output.stderr), "the packed contents of batch are broken");
+}
+
+#[test]
+fn empty_error_states_are_no_dumps() {
+    let output = unwedge(&["decode", "-"], b"No error state collected\n");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}
+
+/// Counts bytes.
+struct Counter(u64);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Shows an input; what it prints and how long it takes are bounded.
+fn bounded(text: &[u8], what: &str, db: &Db) {
+    let input = Input::read(text, "dump".to_owned(), text.len() as u64, 1 << 30).expect("bytes in memory");
+    for view in View::OF_INTEL {
+        let started = Instant::now();
+        let mut counter = Counter(0);
+        // An input that cannot be used is said to be so.
+        let _ = show(view, &input, db, &mut counter);
+        assert!(counter.0 <= view.limit(text.len() as u64), "{what}, {view:?}: {} bytes", counter.0);
+        assert!(started.elapsed() < PATIENCE, "{what}, {view:?} took {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn broken_dumps() {
+    let db = Db::builtin();
+    for (i, (name, text)) in i915::variety().into_iter().chain(xe::variety()).enumerate() {
+        bounded(&mutate(&text, i as u64), &name, &db);
+    }
+}
+
+#[test]
+fn many_of_anything_takes_linear_time() {
+    let db = Db::builtin();
+    for (i, text) in repetitive(30_000).iter().enumerate() {
+        bounded(text, &format!("repetition {i}"), &db);
+    }
+}

@@ -1,0 +1,178 @@
+//! `unwedge lrc` as a shell sees it: exit statuses, text, JSON.
+
+mod program;
+
+use program::unwedge;
+use std::process::Output;
+use unwedge_intel::lrc::{Layout, PAGE, Target};
+use unwedge_intel::platform::Platform;
+
+const COMPLETE: i32 = 0;
+const UNUSABLE: i32 = 1;
+const USAGE: i32 = 2;
+const LOST: i32 = 3;
+const FOUND: i32 = 4;
+
+fn page(platform: &str, engine: &str) -> Vec<u32> {
+    let platform = Platform::by_name(platform).unwrap();
+    let driver = platform.drivers()[0];
+    Layout::of(Target { driver, version: platform.version(), engine: engine.parse().unwrap() })
+        .unwrap()
+        .expand()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("the program was killed")
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+const TGL: [&str; 4] = ["--platform", "tgl", "--engine", "rcs0"];
+
+fn verify(more: &[&str], input: &[u8]) -> Output {
+    unwedge(&[&["lrc", "verify", "-"], more].concat(), input)
+}
+
+#[test]
+fn expand_writes_the_page_that_verify_expects() {
+    for (platform, engine) in
+        [("bdw", "vcs1"), ("skl", "rcs0"), ("0x9a49", "bcs0"), ("12.70", "ccs0"), ("lnl", "vecs3")]
+    {
+        let target = ["--platform", platform, "--engine", engine];
+        let page = unwedge(&[&["lrc", "expand"], &target[..]].concat(), b"");
+        assert_eq!((status(&page), page.stdout.len()), (COMPLETE, 4 * PAGE), "{platform} {engine}");
+        let output = verify(&target, &page.stdout);
+        assert_eq!(status(&output), COMPLETE, "{platform} {engine}: {}", stdout(&output));
+        assert!(stdout(&output).contains("as it has to be"));
+        assert_eq!(
+            status(&verify(&[&target[..], &["--strict"]].concat(), &page.stdout)),
+            FOUND,
+            "a disabled ring"
+        );
+    }
+}
+
+#[test]
+fn an_image_may_be_text_or_a_whole_context() {
+    let page = page("tgl", "rcs0");
+    let text: String = page
+        .chunks(4)
+        .enumerate()
+        .map(|(i, w)| format!("{:04x}: {:08x} 0x{:08x} {:x} {:08x}\n", 16 * i, w[0], w[1], w[2], w[3]))
+        .collect();
+    assert_eq!(status(&verify(&TGL, text.as_bytes())), COMPLETE);
+    let mut whole = vec![0x1234; PAGE];
+    whole.extend(&page);
+    whole.extend([7; PAGE]);
+    let output = verify(&TGL, &bytes(&whole));
+    assert_eq!(status(&output), COMPLETE);
+    assert!(stdout(&output).contains("page 1 of 3"), "{}", stdout(&output));
+    assert_eq!(status(&verify(&[&TGL[..], &["--page", "2"]].concat(), &bytes(&whole))), FOUND);
+    assert_eq!(status(&verify(&[&TGL[..], &["--page", "3"]].concat(), &bytes(&whole))), USAGE);
+}
+
+#[test]
+fn differences_are_4_and_all_listed() {
+    let mut page = page("tgl", "rcs0");
+    page[4] = 0x2030;
+    page[0x21] = 0x5a5a_5a5a;
+    let output = verify(&TGL, &bytes(&page));
+    assert_eq!(status(&output), FOUND);
+    for said in [
+        "dword 0x004",
+        "(RING_BUFFER_HEAD)",
+        "found 0x00002030 (RING_BUFFER_TAIL)",
+        "dword 0x021",
+        "2 dwords differ",
+    ] {
+        assert!(stdout(&output).contains(said), "{said}: {}", stdout(&output));
+    }
+    let output = verify(&[&TGL[..], &["--json"]].concat(), &bytes(&page));
+    assert_eq!(status(&output), FOUND);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["schema"], "unwedge.lrc.verify");
+    assert_eq!(json["matches"], false);
+    assert_eq!(json["differences"].as_array().unwrap().len(), 2);
+    assert_eq!(json["differences"][0]["found_register"], "RING_BUFFER_TAIL");
+    assert_eq!(json["differences"][1]["kind"], "no-load");
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let page = bytes(&page("tgl", "rcs0"));
+    let cut = verify(&TGL, &page[..402]);
+    assert_eq!(status(&cut), LOST);
+    assert!(stderr(&cut).contains("85 dwords of the registers are missing"), "{}", stderr(&cut));
+    assert!(stderr(&cut).contains("2 bytes at the end are no dword"), "{}", stderr(&cut));
+    let empty = verify(&TGL, b"");
+    assert_eq!(status(&empty), UNUSABLE);
+    assert!(stderr(&empty).contains("empty"), "{}", stderr(&empty));
+    let dump = verify(&TGL, b"**** Xe Device Coredump ****\nkernel: 6.12\n");
+    assert_eq!(status(&dump), UNUSABLE);
+    assert!(stderr(&dump).contains("not a context image"), "{}", stderr(&dump));
+}
+
+#[test]
+fn usage_says_what_there_is() {
+    let page = bytes(&page("tgl", "rcs0"));
+    for (args, said) in [
+        (&["--platform", "nothing", "--engine", "rcs0"][..], "bdw, chv, skl"),
+        (&["--platform", "tgl"], "rcs0, bcs0, vcs0"),
+        (&["--engine", "rcs0"], "--platform is missing"),
+        (&["--platform", "tgl", "--engine", "ccs0"], "it has rcs0"),
+        (&["--platform", "tgl", "--engine", "xcs0"], "no engine has the name"),
+        (
+            &["--platform", "lnl", "--engine", "rcs0", "--driver", "i915"],
+            "i915 does not drive graphics 20.04",
+        ),
+    ] {
+        let output = verify(args, &page);
+        assert_eq!(status(&output), USAGE, "{args:?}");
+        assert!(stderr(&output).contains(said), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn show_finds_out_whose_it_is() {
+    let mut page = page("mtl", "ccs0");
+    page[5] = 0x0040_0800;
+    let output = unwedge(&["lrc", "show", "-"], &bytes(&page));
+    assert_eq!(status(&output), COMPLETE);
+    for said in ["looks like ccs0", "RING_BUFFER_HEAD WRAP_COUNT=2 OFFSET=0x800", "MI_BATCH_BUFFER_END"] {
+        assert!(stdout(&output).contains(said), "{said}: {}", stdout(&output));
+    }
+    let output = unwedge(&["lrc", "show", "-", "--json"], &bytes(&page));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["context"]["engine"], "ccs0");
+    assert_eq!(json["registers"][1]["fields"][0]["name"], "WRAP_COUNT");
+}
+
+#[test]
+fn tables_to_bytes_and_back() {
+    let encoded = unwedge(&["lrc", "encode", "--table", "dg2_rcs", "-o", "-"], b"");
+    assert_eq!(status(&encoded), COMPLETE);
+    let text = unwedge(&["lrc", "decode", "-"], &encoded.stdout);
+    assert_eq!(status(&text), COMPLETE);
+    assert!(stdout(&text).starts_with("skip 1\nlri posted\n    CTXT_SR_CTL"), "{}", stdout(&text));
+    let again = unwedge(&["lrc", "encode", "-", "-o", "-"], &text.stdout);
+    assert_eq!(again.stdout, encoded.stdout, "{}", stderr(&again));
+    let sizes = unwedge(&["lrc", "encode", "--list"], b"");
+    assert!(stdout(&sizes).contains("gen12_xcs (i915, xe): 38 bytes; plain 16-bit 54, 32-bit 108"));
+    let broken = unwedge(&["lrc", "encode", "-"], b"skip 1\nlri NOTHING\n");
+    assert_eq!(status(&broken), UNUSABLE);
+    assert!(stderr(&broken).contains("line 2: no register has the name `NOTHING`"), "{}", stderr(&broken));
+    let broken = unwedge(&["lrc", "decode", "-"], &[0x81, 0x02, 0x11]);
+    assert_eq!(status(&broken), UNUSABLE);
+    assert!(stderr(&broken).contains("byte 3"), "{}", stderr(&broken));
+    assert_eq!(status(&unwedge(&["lrc", "decode", "-"], &[0x81, 0, 80])), LOST);
+}

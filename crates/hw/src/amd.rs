@@ -1,0 +1,178 @@
+//! AMD GPUs: the facts of `data/amd` as one graphics generation sees them.
+//!
+//! Registers of the GPU have offsets in dwords of its register space, as packets and debug interfaces use them; status
+//! registers that dumps name are known by name alone. Never: walking packets, a dump's format.
+
+use crate::db::{Db, Domain, Reg, View};
+use std::fmt;
+use std::ops::Deref;
+
+/// A generation of the graphics core, as far as registers and packets tell generations apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Gfx {
+    /// Southern Islands.
+    Gfx6,
+    /// Sea Islands.
+    Gfx7,
+    /// Volcanic Islands, Polaris.
+    Gfx8,
+    /// Vega, Raven, MI100, MI200.
+    Gfx9,
+    /// MI300: gfx9.4.3 and after.
+    Gfx940,
+    /// Navi 1x.
+    Gfx10,
+    /// Navi 2x.
+    Gfx103,
+    /// Navi 3x.
+    Gfx11,
+    /// Strix.
+    Gfx115,
+    /// Navi 4x.
+    Gfx12,
+}
+
+impl Gfx {
+    /// Every generation, oldest first.
+    pub const ALL: [Gfx; 10] = [
+        Gfx::Gfx6,
+        Gfx::Gfx7,
+        Gfx::Gfx8,
+        Gfx::Gfx9,
+        Gfx::Gfx940,
+        Gfx::Gfx10,
+        Gfx::Gfx103,
+        Gfx::Gfx11,
+        Gfx::Gfx115,
+        Gfx::Gfx12,
+    ];
+
+    /// By the version of the graphics core: 10, 3 for gfx1030; 9, 4, 3 for gfx943.
+    pub fn from_version(major: u32, minor: u32, stepping: u32) -> Option<Gfx> {
+        Some(match (major, minor, stepping) {
+            (6, ..) => Gfx::Gfx6,
+            (7, ..) => Gfx::Gfx7,
+            (8, ..) => Gfx::Gfx8,
+            (9, 4, 3..) | (9, 5.., _) => Gfx::Gfx940,
+            (9, ..) => Gfx::Gfx9,
+            (10, 3.., _) => Gfx::Gfx103,
+            (10, ..) => Gfx::Gfx10,
+            (11, 5.., _) => Gfx::Gfx115,
+            (11, ..) => Gfx::Gfx11,
+            (12, ..) => Gfx::Gfx12,
+            _ => return None,
+        })
+    }
+
+    /// `gfx10.3`
+    pub fn name(self) -> &'static str {
+        match self {
+            Gfx::Gfx6 => "gfx6",
+            Gfx::Gfx7 => "gfx7",
+            Gfx::Gfx8 => "gfx8",
+            Gfx::Gfx9 => "gfx9",
+            Gfx::Gfx940 => "gfx9.4.3",
+            Gfx::Gfx10 => "gfx10",
+            Gfx::Gfx103 => "gfx10.3",
+            Gfx::Gfx11 => "gfx11",
+            Gfx::Gfx115 => "gfx11.5",
+            Gfx::Gfx12 => "gfx12",
+        }
+    }
+}
+
+impl fmt::Display for Gfx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Db {
+    /// The generation of the chip whose code name (`NAVI21`) is a word of this text; of a database made by
+    /// [`Db::amd`].
+    pub fn amd_chip(&self, text: &str) -> Option<Gfx> {
+        let word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+        let device =
+            text.split(word).find_map(|w| self.devices().find(|d| d.name().eq_ignore_ascii_case(w)))?;
+        let mut version = device.property("gfx")?.split('.').map(|part| part.parse().unwrap_or(0));
+        Gfx::from_version(version.next()?, version.next()?, version.next()?)
+    }
+}
+
+/// Ranges of registers that SET and LOAD packets count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bank {
+    /// Privileged on most generations.
+    Config,
+    /// Shaders' own.
+    Sh,
+    /// Kept per draw context.
+    Context,
+    /// What user mode may write (gfx7 on).
+    Uconfig,
+}
+
+impl Bank {
+    /// Its first register, in dwords.
+    pub fn base(self) -> u32 {
+        match self {
+            Bank::Config => 0x2000,
+            Bank::Sh => 0x2c00,
+            Bank::Context => 0xa000,
+            Bank::Uconfig => 0xc000,
+        }
+    }
+}
+
+/// The facts of AMD GPUs as one generation sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Amd<'d> {
+    view: View<'d>,
+    gfx: Gfx,
+}
+
+impl<'d> Deref for Amd<'d> {
+    type Target = View<'d>;
+
+    fn deref(&self) -> &View<'d> {
+        &self.view
+    }
+}
+
+impl<'d> Amd<'d> {
+    pub(crate) fn new(view: View<'d>, gfx: Gfx) -> Amd<'d> {
+        Amd { view, gfx }
+    }
+
+    /// Which generation this is a view of.
+    pub fn gfx(self) -> Gfx {
+        self.gfx
+    }
+
+    /// A register by name, without the prefix (`mm`, `reg`) that says how it is addressed.
+    pub fn register(self, name: &str) -> Option<Reg<'d>> {
+        [0, 1].into_iter().map(|space| self.view.registers(space)).find_map(|registers| {
+            let offset = registers.offset_of(name)?;
+            registers.at(offset)
+        })
+    }
+
+    /// Every register that has an offset, by it.
+    pub fn registers_of_gpu(self) -> impl Iterator<Item = Reg<'d>> {
+        self.view.registers(0).iter()
+    }
+
+    /// Name and layout of a packet of a DMA engine by its header. The name is that of the layout: `SDMA_POLL_REGMEM`,
+    /// on gfx6 `SIDMA_COPY`.
+    pub fn sdma_packet(self, header: u32) -> Option<Domain<'d>> {
+        let name = match self.gfx {
+            Gfx::Gfx6 => self.view.enumeration("sidma_packet")?.name_of(u64::from(header >> 28))?,
+            _ => match self.view.enumeration("sdma_packet")?.name_of(u64::from(header & 0xffff))? {
+                "SDMA_COPY_LINEAR" if header & 1 << 27 != 0 => "SDMA_COPY_BROADCAST_LINEAR",
+                name => name,
+            },
+        };
+        self.view.domain(name)
+    }
+}

@@ -1,0 +1,63 @@
+//! Verification of a context, and what is said of one that something happened to.
+
+use divan::{Bencher, black_box};
+use unwedge_intel::lrc::triage::{identify, triage};
+use unwedge_intel::lrc::values::odd;
+use unwedge_intel::lrc::{Image, Layout, Target};
+use unwedge_intel::platform::{Driver, Version};
+
+fn main() {
+    divan::main();
+}
+
+/// The longest table.
+fn layout() -> Layout {
+    let engine = "rcs0".parse().expect("an engine");
+    Layout::of(Target { driver: Driver::I915, version: Version::new(12, 0), engine }).expect("a layout")
+}
+
+fn poisoned(layout: &Layout) -> Vec<u32> {
+    let mut page = layout.expand();
+    page[8..40].fill(0x6b6b_6b6b);
+    page
+}
+
+#[divan::bench]
+fn expand_a_table(bencher: Bencher<'_, '_>) {
+    bencher.bench(layout);
+}
+
+#[divan::bench]
+fn verify_a_clean_image(bencher: Bencher<'_, '_>) {
+    let layout = layout();
+    let page = layout.expand();
+    bencher.bench(|| layout.verify(black_box(&page)).differences.len());
+}
+
+#[divan::bench]
+fn verify_a_poisoned_image(bencher: Bencher<'_, '_>) {
+    let layout = layout();
+    let page = poisoned(&layout);
+    bencher.bench(|| layout.verify(black_box(&page)).differences.len());
+}
+
+#[divan::bench]
+fn odd_values(bencher: Bencher<'_, '_>) {
+    let layout = layout();
+    let page = layout.expand();
+    bencher.bench(|| odd(black_box(&page), &layout).len());
+}
+
+#[divan::bench]
+fn triage_of_a_poisoned_image(bencher: Bencher<'_, '_>) {
+    let layout = layout();
+    let page = poisoned(&layout);
+    let verified = layout.verify(&page);
+    bencher.bench(|| triage(&Image::new(black_box(&page)), &layout, &verified).len());
+}
+
+#[divan::bench]
+fn identify_an_image(bencher: Bencher<'_, '_>) {
+    let page = layout().expand();
+    bencher.bench(|| identify(black_box(&page)).len());
+}

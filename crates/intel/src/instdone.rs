@@ -1,0 +1,73 @@
+//! INSTDONE registers: which units are not done.
+//!
+//! A bit is set while its unit has nothing to do. Which bits a generation has stands in the tables; bits they do not name
+//! say nothing. Facts on which register a dump means by a name: the print functions of i915 and xe.
+
+use unwedge_hw::intel::{Engine, Gpu, Register};
+
+/// A unit that is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Its bit.
+    pub bit: u32,
+    /// The field's name in the tables: `VS Done`.
+    pub field: &'static str,
+}
+
+/// The INSTDONE register of a name as dumps print it, of an engine: `INSTDONE` is another on each.
+pub fn register(gpu: Gpu, engine: Engine, name: &str) -> Option<Register> {
+    let own = match engine {
+        Engine::Render => "INSTDONE_1",
+        // Compute engines have the geometry front end's streamer bits in a register of their own.
+        Engine::Compute => "CCS_INSTDONE",
+        Engine::Blitter => "BCS_INSTDONE",
+        Engine::Video => "VCS_INSTDONE",
+        Engine::Enhance => "VECS_INSTDONE",
+        Engine::Gsc => return None,
+    };
+    let name = match name {
+        "INSTDONE" | "RING_INSTDONE" => own,
+        "GEOM_SVG_INSTDONE" | "XEHPG_INSTDONE_GEOM_SVG" => "INSTDONE_GEOM",
+        "SLICE_COMMON_INSTDONE" | "SC_INSTDONE" => "SC_INSTDONE",
+        "SLICE_COMMON_INSTDONE_EXTRA" | "SC_INSTDONE_EXTRA" => "SC_INSTDONE_EXTRA",
+        "SLICE_COMMON_INSTDONE_EXTRA2" | "SC_INSTDONE_EXTRA2" => "SC_INSTDONE_EXTRA2",
+        "SAMPLER_INSTDONE" | "ROW_INSTDONE" => name,
+        _ if name.contains("INSTDONE") => name,
+        _ => return None,
+    };
+    gpu.register_named(name)
+}
+
+/// The units that a value says are not done.
+pub fn busy(register: Register, value: u32) -> impl Iterator<Item = Busy> {
+    register
+        .layout()
+        .fields()
+        .filter(|(name, _, width, ty)| *width == 1 && ty.is_bool() && is_unit(name))
+        .filter(move |(_, bit, ..)| *bit < 32 && value >> bit & 1 == 0)
+        .map(|(field, bit, ..)| Busy { bit, field })
+}
+
+/// Bits of the value that the tables give no unit.
+pub fn reserved(register: Register) -> u32 {
+    let units = register.layout().fields().filter(|(name, ..)| is_unit(name));
+    !units.fold(0, |mask, (_, bit, ..)| mask | 1u32.checked_shl(bit).unwrap_or(0))
+}
+
+/// The bit is that of a unit, not of the ring it belongs to.
+fn is_unit(field: &str) -> bool {
+    !field.ends_with("Enable") && field != "Reserved"
+}
+
+impl Busy {
+    /// The unit's name: `VS`.
+    pub fn unit(&self) -> &'static str {
+        let name = self.field;
+        let cut = |suffix: &str| {
+            let at = name.len().checked_sub(suffix.len())?;
+            name.get(at..).filter(|end| end.eq_ignore_ascii_case(suffix))?;
+            name.get(..at)
+        };
+        cut(" done").or_else(|| cut(" idle")).unwrap_or(name)
+    }
+}

@@ -1,0 +1,137 @@
+//! Where an engine stands: ACTHD and IPEHR against the commands of a walk.
+//!
+//! ACTHD is where the command streamer reads. It reads ahead of what it executes: IPEHR holds the header of the command
+//! that is being executed, and that command often stands some dwords in front of ACTHD. Which command it is is thus found
+//! by its header, at or before ACTHD; how sure that is is said.
+//!
+//! Never: formatting.
+
+use crate::walk::{Event, EventKind, Space};
+use std::collections::VecDeque;
+
+/// Commands remembered in front of ACTHD.
+const REMEMBERED: usize = 64;
+
+/// The farthest that a command may stand in front of ACTHD to be the one of IPEHR, in bytes: what a streamer fetches ahead.
+pub const FETCH_AHEAD: u64 = 512;
+
+/// A command and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Address of its header.
+    pub address: u64,
+    /// The space of the address.
+    pub space: Space,
+    /// Calls around it.
+    pub level: u8,
+    /// Its header.
+    pub header: u32,
+    /// Its length in dwords.
+    pub length: u32,
+    /// Commands of the walk before it.
+    pub index: u64,
+}
+
+/// How IPEHR fits what stands at ACTHD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// The command at ACTHD has this header.
+    Here,
+    /// An earlier command has: it is being executed, and the streamer has read so many bytes ahead.
+    Before(u64),
+    /// No command near has. The memory was changed, or the registers were read at another time.
+    Nowhere,
+    /// IPEHR is not known.
+    Unknown,
+}
+
+/// Where an engine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The command in whose dwords ACTHD lies, or that ends at it.
+    pub at_acthd: Place,
+    /// The command that IPEHR names: the one that is being executed.
+    pub executing: Option<Place>,
+    /// How the two fit.
+    pub agreement: Agreement,
+}
+
+/// Watches a walk go by and finds where an engine stands.
+#[derive(Clone, Debug)]
+pub struct Locator {
+    acthd: u64,
+    space: Option<Space>,
+    ipehr: Option<u32>,
+    recent: VecDeque<Place>,
+    commands: u64,
+    found: Option<Position>,
+    /// The command of IPEHR, ending where ACTHD stands: it counts where nothing known follows.
+    ended: Option<Place>,
+}
+
+impl Locator {
+    /// For these registers; `space` is where ACTHD counts, if that is known.
+    pub fn new(acthd: u64, space: Option<Space>, ipehr: Option<u32>) -> Locator {
+        let acthd = crate::walk::canonical(acthd);
+        Locator { acthd, space, ipehr, recent: VecDeque::new(), commands: 0, found: None, ended: None }
+    }
+
+    /// The next event of the walk.
+    pub fn see(&mut self, event: &Event<'_>) {
+        let (header, length) = match event.kind {
+            EventKind::Command(command) => (command.header(), command.length),
+            EventKind::Noops(count) => (0, count),
+            _ => return,
+        };
+        let place = Place {
+            address: event.address,
+            space: event.space,
+            level: event.level,
+            header,
+            length,
+            index: self.commands,
+        };
+        self.commands += 1;
+        if self.space.is_none_or(|space| space == event.space) {
+            let end = event.address.saturating_add(u64::from(length) * 4);
+            if (event.address..end).contains(&self.acthd) {
+                self.settle(place);
+            } else if end == self.acthd && self.ipehr == Some(header) {
+                self.ended = Some(place);
+            }
+        }
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(place);
+    }
+
+    fn settle(&mut self, place: Place) {
+        let better = self.found.is_none_or(|p| p.agreement == Agreement::Nowhere);
+        if !better {
+            return;
+        }
+        let near = |p: &&Place| {
+            p.space == place.space && p.address <= self.acthd && self.acthd - p.address <= FETCH_AHEAD
+        };
+        let (executing, agreement) = match self.ipehr {
+            None => (None, Agreement::Unknown),
+            Some(header) if header == place.header => (Some(place), Agreement::Here),
+            Some(header) => match self.recent.iter().rev().filter(near).find(|p| p.header == header) {
+                Some(&earlier) => (Some(earlier), Agreement::Before(self.acthd - earlier.address)),
+                None => (None, Agreement::Nowhere),
+            },
+        };
+        self.found = Some(Position { at_acthd: place, executing, agreement });
+    }
+
+    /// Where the engine stands; `None` when the walk did not come by.
+    pub fn position(&self) -> Option<Position> {
+        let ended = self.ended.map(|place| Position {
+            at_acthd: place,
+            executing: Some(place),
+            agreement: Agreement::Before(self.acthd - place.address),
+        });
+        self.found.or(ended)
+    }
+}

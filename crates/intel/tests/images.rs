@@ -1,0 +1,382 @@
+//! Contexts that something happened to, for every platform, driver and engine: what differs, and what is said of it.
+
+use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE, load};
+use unwedge_intel::lrc::triage::{What, identify, triage};
+use unwedge_intel::lrc::values::{self, Why};
+use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Target};
+use unwedge_intel::platform::{Driver, Engine, Platform, Version};
+
+/// Every engine of every platform with each of its drivers.
+fn targets() -> Vec<(&'static Platform, Target)> {
+    let mut out = Vec::new();
+    for platform in Platform::all() {
+        let version = platform.version();
+        for &driver in platform.drivers() {
+            out.extend(Engine::all(version).map(|engine| (platform, Target { driver, version, engine })));
+        }
+    }
+    out
+}
+
+/// One in so many of them, another one with each `start`: what is slow need not see all.
+fn some(start: usize, step: usize) -> impl Iterator<Item = (&'static Platform, Target)> {
+    targets().into_iter().skip(start % step).step_by(step)
+}
+
+fn target(platform: &str, engine: &str) -> Target {
+    let platform = Platform::by_name(platform).unwrap();
+    let driver = platform.drivers()[0];
+    Target { driver, version: platform.version(), engine: engine.parse().unwrap() }
+}
+
+/// A context as an engine saves it: the registers have values that are not odd.
+fn saved(layout: &Layout) -> Vec<u32> {
+    let mut page = layout.expand();
+    for i in 0..layout.dwords() {
+        if let Some((_, Role::Value)) = layout.word(i) {
+            page[i] = match page[i - 1] & 0x7ff {
+                0x030 => 0x1000,
+                0x034 => 0x0060_0800,
+                0x038 => 0x00fe_d000,
+                0x03c => 0x3001,
+                0x270 => 0x1234_5000 | u32::from(layout.target().is_some_and(|t| t.driver == Driver::Xe)),
+                0x274..=0x28c | 0x108 | 0x1c0..=0x1c8 => 0,
+                _ => 0x7700_0000 | i as u32,
+            };
+        }
+    }
+    page
+}
+
+fn findings(words: &[u32], layout: &Layout) -> Vec<(usize, std::ops::Range<usize>, What)> {
+    let image = Image::new(words);
+    let verified = layout.verify(image.registers());
+    triage(&image, layout, &verified).into_iter().map(|f| (f.page, f.dwords, f.what)).collect()
+}
+
+#[test]
+fn what_an_engine_saves_is_as_it_has_to_be() {
+    for (platform, target) in targets() {
+        let layout = Layout::of(target).unwrap();
+        let page = saved(&layout);
+        let verified = layout.verify(&page);
+        let what = format!("{} {} {}", platform.name(), target.driver, target.engine);
+        assert!(verified.differences.is_empty(), "{what}: {:?}", verified.differences);
+        assert_eq!((verified.compared, verified.missing), (layout.dwords(), 0));
+        assert_eq!(findings(&page, &layout), [], "{what}");
+        assert_eq!(values::odd(&page, &layout), [], "{what}");
+        let first = identify(&page).into_iter().next().unwrap();
+        assert!(first.is_exact() && first.target.engine == target.engine, "{what}: {first:?}");
+        assert!(first.platforms.contains(&platform.name()), "{what}: {first:?}");
+        assert!(first.drivers.contains(&target.driver), "{what}: {first:?}");
+    }
+}
+
+#[test]
+fn commands_have_the_flags_of_their_generation() {
+    for (_, target) in targets() {
+        let page = Layout::of(target).unwrap().expand();
+        let relative = target.version >= Version::new(11, 0);
+        assert_eq!(page[1] & LOAD_RELATIVE != 0, relative, "{target:?}");
+        let base = target.engine.base(target.version).unwrap();
+        assert_eq!(page[2], base + 0x244);
+        let layout = Layout::of(target).unwrap();
+        let end = 0x0500_0000 | u32::from(target.version.major >= 10);
+        assert_eq!(page[layout.dwords()], end, "{target:?}");
+    }
+    let page = Layout::of(target("tgl", "rcs0")).unwrap().expand();
+    assert_eq!(page[1], load(13) | LOAD_FORCE_POSTED | LOAD_RELATIVE);
+    assert_eq!(page[1], 0x1108_1019);
+}
+
+#[test]
+fn every_difference_is_told() {
+    let layout = Layout::of(target("skl", "rcs0")).unwrap();
+    let mut page = saved(&layout);
+    page[1] = 0xdead_0000;
+    page[4] ^= 4;
+    page[5] = 0x5555_5555;
+    page[30] = 7;
+    page[0x21] ^= 1 << 12;
+    let told: Vec<Difference> = layout.verify(&page).differences;
+    let expected = [
+        (1, Mismatch::NoLoad),
+        (4, Mismatch::OtherRegister),
+        (30, Mismatch::NotSkipped),
+        (0x21, Mismatch::OtherLoad),
+    ];
+    let short: Vec<(usize, Mismatch)> = told.iter().map(|d| (d.dword, d.mismatch)).collect();
+    assert_eq!(short, expected, "values are not compared");
+    assert_eq!((told[1].expected, told[1].found), (0x2034, 0x2030));
+}
+
+#[test]
+fn bits_that_the_hardware_ignores_do_not_count() {
+    for (name, mask) in [("rcs0", 0x7ff), ("bcs0", 0xfff), ("vcs0", 0x3fff), ("vecs0", 0x3fff)] {
+        let layout = Layout::of(target("tgl", name)).unwrap();
+        let whole = saved(&layout);
+        for bit in 0..32 {
+            let mut page = whole.clone();
+            page[4] ^= 1 << bit;
+            let counts = mask & (1 << bit) != 0;
+            assert_eq!(!layout.verify(&page).differences.is_empty(), counts, "{name} bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_command_in_a_gap_is_no_difference() {
+    let layout = Layout::of(target("tgl", "rcs0")).unwrap();
+    let mut page = saved(&layout);
+    page[60..63].copy_from_slice(&[load(1), 0x2358, 1]);
+    let verified = layout.verify(&page);
+    assert_eq!(verified.differences, []);
+    assert_eq!(verified.extra, std::iter::once(60..63).collect::<Vec<_>>());
+    page[60] = load(9);
+    let differences = layout.verify(&page).differences;
+    assert_eq!(differences.iter().map(|d| d.dword).collect::<Vec<_>>(), [60, 61, 62]);
+}
+
+#[test]
+fn a_shifted_context_is_named() {
+    for (platform, target) in some(1, 7) {
+        let layout = Layout::of(target).unwrap();
+        let page = saved(&layout);
+        for by in [-1isize, 1, 2, 16, 64, 300] {
+            let mut shifted = vec![0; PAGE];
+            for (i, slot) in shifted.iter_mut().enumerate() {
+                *slot = usize::try_from(i as isize - by).ok().and_then(|i| page.get(i)).copied().unwrap_or(0);
+            }
+            let found = findings(&shifted, &layout);
+            let named = found.iter().find_map(|(_, dwords, what)| match what {
+                What::Shifted { by, matched } => Some((*by, *matched, dwords.clone())),
+                _ => None,
+            });
+            let what = format!("{} {} by {by}: {found:?}", platform.name(), target.engine);
+            let (named, matched, dwords) = named.unwrap_or_else(|| panic!("{what}"));
+            assert_eq!(named, by, "{what}");
+            assert!(
+                matched >= 22 && dwords.start == (1 + by).max(1) as usize - usize::from(by < 0),
+                "{what}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_context_whose_end_moved_is_named() {
+    for (platform, target) in some(1, 7) {
+        let layout = Layout::of(target).unwrap();
+        let mut page = saved(&layout);
+        page.splice(9..9, [0x1111, 0x2222, 0x3333]);
+        page.truncate(PAGE);
+        let found = findings(&page, &layout);
+        let moved = found.iter().any(|(_, dwords, what)| {
+            matches!(what, What::Shifted { by: 3, .. }) && (12..40).contains(&dwords.start)
+        });
+        assert!(moved, "{} {}: {found:?}", platform.name(), target.engine);
+    }
+}
+
+#[test]
+fn poison_is_named_with_its_range() {
+    for (platform, target) in some(4, 7) {
+        let layout = Layout::of(target).unwrap();
+        for value in [0x5a5a_5a5a, 0x6b6b_6b6b, 0xdead_beef, 0xcccc_cccc, 0xffff_ffff, 0, 0x1234_5678] {
+            let mut page = saved(&layout);
+            page[8..30].fill(value);
+            let found = findings(&page, &layout);
+            let named = found.iter().any(|(_, dwords, what)| {
+                matches!(what, What::Fill { value: v, .. } if *v == value)
+                    && dwords.start <= 8
+                    && dwords.end >= 30
+            });
+            assert!(named, "{} {} {value:#x}: {found:?}", platform.name(), target.engine);
+            page.fill(value);
+            let found = findings(&page, &layout);
+            let named = found.iter().any(|(_, dwords, what)| match what {
+                What::Fill { value: v, .. } => *v == value && *dwords == (0..PAGE),
+                What::Blank => value == 0,
+                _ => false,
+            });
+            assert!(named, "{} {} {value:#x}: {found:?}", platform.name(), target.engine);
+        }
+    }
+}
+
+#[test]
+fn a_part_that_was_overwritten_is_named() {
+    for (platform, target) in some(4, 7) {
+        let layout = Layout::of(target).unwrap();
+        let mut page = saved(&layout);
+        for (i, word) in page[35..50].iter_mut().enumerate() {
+            *word = (i as u32 + 3).wrapping_mul(0x9e37_79b9) | 1;
+        }
+        let found = findings(&page, &layout);
+        let named = found.iter().any(|(_, dwords, what)| {
+            matches!(what, What::Overwritten { .. }) && dwords.start >= 34 && dwords.end <= 50
+        });
+        assert!(named, "{} {}: {found:?}", platform.name(), target.engine);
+    }
+}
+
+#[test]
+fn text_is_shown() {
+    let layout = Layout::of(target("tgl", "rcs0")).unwrap();
+    let mut page = saved(&layout);
+    let text = b"unwedge was here, and wrote over it.";
+    for (slot, bytes) in page[4..].iter_mut().zip(text.as_chunks::<4>().0) {
+        *slot = u32::from_le_bytes(*bytes);
+    }
+    let found = findings(&page, &layout);
+    let expected = String::from_utf8_lossy(text).into_owned();
+    assert_eq!(found, [(0, 4..13, What::Text(expected))]);
+}
+
+#[test]
+fn another_page_in_its_place_is_named() {
+    let layout = Layout::of(target("icl", "rcs0")).unwrap();
+    let mut image: Vec<u32> = (0..4 * PAGE as u32).map(|i| i.wrapping_mul(0x0101_4247) | 1).collect();
+    image[PAGE..2 * PAGE].copy_from_slice(&saved(&layout));
+    assert_eq!(findings(&image, &layout), []);
+    let mut broken = image.clone();
+    broken.copy_within(3 * PAGE + 20..3 * PAGE + 60, PAGE + 20);
+    let found = findings(&broken, &layout);
+    assert!(
+        matches!(found.as_slice(), [(1, dwords, What::CopyOfPage(3))] if dwords.start >= 20 && dwords.end <= 60),
+        "{found:?}"
+    );
+    let mut copied = image.clone();
+    copied.copy_within(PAGE..2 * PAGE, 2 * PAGE);
+    assert_eq!(findings(&copied, &layout), [(2, 0..PAGE, What::CopyOfPage(1))]);
+}
+
+#[test]
+fn the_register_page_is_found() {
+    let layout = Layout::of(target("bdw", "rcs0")).unwrap();
+    let registers = saved(&layout);
+    let status = vec![9; PAGE];
+    assert_eq!(Image::new(&registers).page(), 0);
+    for (before, usual) in [(0, false), (1, true), (2, false)] {
+        let mut image = status.repeat(before);
+        image.extend(&registers);
+        image.extend(&status);
+        let image = Image::new(&image);
+        assert_eq!((image.page(), image.is_usual()), (before, usual));
+        assert!(layout.verify(image.registers()).differences.is_empty());
+    }
+    assert_eq!(Image::new(&status.repeat(3)).page(), 1, "nothing looks like it: where it should be");
+}
+
+#[test]
+fn a_context_of_another_engine_or_platform_is_named() {
+    for (i, (platform, target)) in targets().into_iter().enumerate() {
+        let page = saved(&Layout::of(target).unwrap());
+        for (other, wanted) in some(i, 61) {
+            let layout = Layout::of(wanted).unwrap();
+            let what =
+                || format!("{} {} as {} {}", platform.name(), target.engine, other.name(), wanted.engine);
+            let verified = layout.verify(&page);
+            let found = findings(&page, &layout);
+            if !verified.differences.is_empty() {
+                let named = found.iter().any(|(_, _, what)| {
+                    matches!(what, What::OtherContext(c) if c.is_exact() && c.target.engine == target.engine
+                        && c.platforms.contains(&platform.name()))
+                });
+                assert!(named, "{}: {found:?}", what());
+            } else if target.version == wanted.version && target.engine != wanted.engine {
+                let named = found.iter().any(|(_, _, what)| *what == What::OtherBase(target.engine));
+                assert!(named, "{}: {found:?}", what());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_context_is_not_taken_for_an_older_one() {
+    // What gen8 has is how gen9 begins.
+    let layout = Layout::of(target("skl", "rcs0")).unwrap();
+    let mut page = saved(&layout);
+    page[0x52..0xad].fill(0x6b6b_6b6b);
+    let found = findings(&page, &layout);
+    assert!(
+        found.iter().all(|(_, _, what)| matches!(what, What::Fill { value: 0x6b6b_6b6b, .. })),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn cut_pages_are_compared_as_far_as_they_go() {
+    let layout = Layout::of(target("dg2", "ccs1")).unwrap();
+    let page = saved(&layout);
+    for length in [0, 1, 2, 30, layout.dwords() - 1, layout.dwords(), PAGE] {
+        let verified = layout.verify(&page[..length]);
+        assert_eq!(verified.differences, []);
+        assert_eq!(verified.compared, length.min(layout.dwords()));
+        assert_eq!(verified.missing, layout.dwords() - verified.compared);
+    }
+}
+
+#[test]
+fn odd_values_are_told() {
+    let whys = |platform: &str, changes: &[(u32, u32)]| -> Vec<Why> {
+        let layout = Layout::of(target(platform, "rcs0")).unwrap();
+        let mut page = saved(&layout);
+        for &(register, value) in changes {
+            let at = page.iter().position(|&w| w == 0x2000 + register).unwrap();
+            page[at + 1] = value;
+        }
+        values::odd(&page, &layout).into_iter().map(|odd| odd.why).collect()
+    };
+    for (changes, why) in [
+        (&[(0x03c, 0x3000)][..], Why::RingDisabled),
+        (&[(0x03c, 0x2001)], Why::RingSize(0x3000)),
+        (&[(0x038, 0xfed0)], Why::StartUnaligned),
+        (&[(0x034, 0x4000)], Why::HeadOutside { head: 0x4000, size: 0x4000 }),
+        (&[(0x034, 0x2000)], Why::HeadPastTail { head: 0x2000, tail: 0x1000 }),
+        (&[(0x034, 0x801)], Why::HeadUnaligned),
+        (&[(0x030, 0x8000)], Why::TailOutside { tail: 0x8000, size: 0x4000 }),
+        (&[(0x030, 0x1004)], Why::TailUnaligned),
+        (&[(0x270, 0x1234_5004)], Why::PdpUnaligned),
+        (&[(0x274, 0x8000_0000)], Why::PdpHigh),
+        (&[(0x1c0, 1)], Why::NoAddress),
+        (&[(0x1c4, 3)], Why::NoAddress),
+        (&[(0x1c4, 0x1003), (0x1c8, 0x40)], Why::IndirectOffset { found: 0x40, usual: 0xd << 6 }),
+        (&[(0x09c, 0x100)], Why::RingStopped),
+    ] {
+        assert!(whys("tgl", changes).contains(&why), "{changes:x?}: {:?}", whys("tgl", changes));
+    }
+    // Where the hardware saves MI_MODE of a blitter, behind the table.
+    let blitter = Layout::of(target("tgl", "bcs0")).unwrap();
+    let mut page = saved(&blitter);
+    page[0x60] = 0x2_209c;
+    assert_eq!(values::odd(&page, &blitter), []);
+    page[0x60] = 0x2_20a0;
+    assert_eq!(values::odd(&page, &blitter)[0].why, Why::OtherRegister);
+    // xe sets flags in the root of the page tables; the present one it always sets.
+    assert_eq!(whys("lnl", &[(0x270, 0x1234_501b)]), []);
+    assert_eq!(whys("lnl", &[(0x270, 0x1234_5000)]), [Why::RootNotPresent]);
+    // The ring of an indirect ring state is elsewhere.
+    assert_eq!(whys("lnl", &[(0x244, 0x0010_0010), (0x03c, 0)]), []);
+}
+
+#[test]
+fn the_indirect_ring_state_is_a_page_of_its_own() {
+    let layout = Layout::of_indirect_ring_state(target("lnl", "vcs0")).unwrap();
+    let page = layout.expand();
+    assert_eq!(page[1..3], [load(5) | LOAD_FORCE_POSTED | LOAD_RELATIVE, 0x1c_0034]);
+    assert!(layout.verify(&page).differences.is_empty());
+    assert!(Layout::of_indirect_ring_state(target("mtl", "rcs0")).is_err());
+}
+
+#[test]
+fn what_there_is_not_is_an_error() {
+    let error = |driver, version: &str, engine: &str| {
+        let target = Target { driver, version: version.parse().unwrap(), engine: engine.parse().unwrap() };
+        Layout::of(target).map(drop).map_err(|e| e.to_string())
+    };
+    assert_eq!(error(Driver::I915, "12.00", "ccs0").unwrap_err(), "graphics 12.00 have no engine ccs0");
+    assert_eq!(error(Driver::I915, "20.04", "rcs0").unwrap_err(), "i915 does not drive graphics 20.04");
+    assert_eq!(error(Driver::Xe, "11.00", "rcs0").unwrap_err(), "xe does not drive graphics 11.00");
+    assert_eq!(error(Driver::Xe, "12.50", "rcs0"), Ok(()));
+}

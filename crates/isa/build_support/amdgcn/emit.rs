@@ -1,0 +1,161 @@
+//! Writes the tables as Rust source.
+
+use super::{Tables, forms, mem, read};
+use crate::amdgcn_facts::model::{
+    COLUMNS, Class, ENCODINGS, GENS, Layout, LayoutIndex, ModSlot, Slot, name_hash,
+};
+use std::fmt::Write as _;
+
+/// An index, or "none", of the emitted tables.
+const NONE: u16 = u16::MAX;
+
+/// The source of all tables.
+pub fn emit(tables: &Tables) -> Result<String, std::fmt::Error> {
+    let mut out = String::new();
+    let mut slot_lists = Vec::new();
+    let mut mod_lists = Vec::new();
+    let mut variants = String::new();
+    for draft in &tables.drafts {
+        let slots = Tables::intern(&mut slot_lists, &draft.spec.slots);
+        let mods = Tables::intern(&mut mod_lists, &draft.spec.mods);
+        let spec = &draft.spec;
+        let written = spec.slots.iter().filter(|slot| slot.class != Class::Implicit).count();
+        let mod_set = spec.mods.iter().fold(0u64, |set, m| set | 1 << m.id as u8);
+        let forms::Spec { form, encoding, need, .. } = spec;
+        let super::Draft { row, name, second, columns, opcodes, .. } = draft;
+        let only_short = tables.only_short(draft);
+        writeln!(
+            variants,
+            "Variant {{ row: {row}, form: Form::{form:?}, encoding: Encoding::{encoding:?}, need: Need::{need:?}, \
+             name: {name:?}, second: {second:?}, columns: {columns}, slots: S{slots}, written: {written}, \
+             mods: M{mods}, mod_set: {mod_set}, only_short: {only_short}, opcodes: {opcodes:?} }},"
+        )?;
+    }
+    for (at, list) in slot_lists.iter().enumerate() {
+        writeln!(out, "static S{at}: &[Slot] = &[")?;
+        for slot in list {
+            let Slot { class, ty, field, access, source, reg } = slot;
+            writeln!(
+                out,
+                "Slot {{ class: Class::{class:?}, ty: Type::{ty:?}, field: Field::{field:?}, access: {access:?}, \
+                 source: {source}, reg: {reg} }},"
+            )?;
+        }
+        writeln!(out, "];")?;
+    }
+    for (at, list) in mod_lists.iter().enumerate() {
+        writeln!(out, "static M{at}: &[ModSlot] = &[")?;
+        for ModSlot { id, field, shift, mask } in list {
+            writeln!(
+                out,
+                "ModSlot {{ id: Mod::{id:?}, field: Field::{field:?}, shift: {shift}, mask: {mask} }},"
+            )?;
+        }
+        writeln!(out, "];")?;
+    }
+    writeln!(out, "pub(super) static VARIANTS: &[Variant] = &[\n{variants}];")?;
+    writeln!(out, "pub(super) static ROWS: &[Row] = &[")?;
+    for row in &tables.rows {
+        let (name, format, unit, traits) = (&row.name, row.format, &row.unit, mem::traits(row));
+        writeln!(
+            out,
+            "Row {{ name: {name:?}, format: Format::{format:?}, unit: {unit:?}, traits: {traits:?} }},"
+        )?;
+    }
+    writeln!(out, "];\npub(super) static LAYOUTS: &[Layout] = &[")?;
+    for Layout { encoding, dwords, literal, mask, value, fields } in &tables.layouts {
+        writeln!(
+            out,
+            "Layout {{ encoding: Encoding::{encoding:?}, dwords: {dwords}, literal: {literal}, mask: {mask}, \
+             value: {value}, fields: {fields:?} }},"
+        )?;
+    }
+    writeln!(out, "];")?;
+    layouts(&mut out, tables)?;
+    names(&mut out, tables)?;
+    decoding(&mut out, tables)?;
+    Ok(out)
+}
+
+/// By generation and encoding the layout; by generation and the top nine bits of the first dword what to try.
+fn layouts(out: &mut String, tables: &Tables) -> std::fmt::Result {
+    let none = LayoutIndex::MAX;
+    let mut of = [[none; ENCODINGS]; GENS];
+    for ((generation, encoding), at) in &tables.layout_of {
+        of[*generation][*encoding] = *at as LayoutIndex;
+    }
+    writeln!(out, "pub(super) static LAYOUT_OF: [[LayoutIndex; ENCODINGS]; GENS] = {of:?};")?;
+    let mut lists: Vec<Vec<LayoutIndex>> = Vec::new();
+    let mut tries = vec![[0u8; 512]; GENS];
+    for (generation, order) in tables.order.iter().enumerate() {
+        for top in 0..512u32 {
+            let list: Vec<LayoutIndex> = order
+                .iter()
+                .filter(|at| {
+                    let layout = &tables.layouts[**at];
+                    (u64::from(top << 23) ^ layout.value) & layout.mask & 0xff80_0000 == 0
+                })
+                .map(|at| *at as LayoutIndex)
+                .collect();
+            tries[generation][top as usize] = Tables::intern(&mut lists, &list) as u8;
+        }
+    }
+    writeln!(out, "pub(super) static TRY_LISTS: &[&[LayoutIndex]] = &{lists:?};", lists = Borrowed(&lists))?;
+    writeln!(out, "pub(super) static TRIES: [[u8; 512]; GENS] = {tries:?};")
+}
+
+/// Lists of lists as references.
+struct Borrowed<'a, T>(&'a [Vec<T>]);
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Borrowed<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[")?;
+        for list in self.0 {
+            write!(f, "&{list:?}, ")?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// Names with their variants, and a table of their hashes.
+fn names(out: &mut String, tables: &Tables) -> std::fmt::Result {
+    let size = (tables.names.len() * 2).next_power_of_two();
+    let mut hashes = vec![NONE; size];
+    writeln!(out, "pub(super) static NAMES: &[Name] = &[")?;
+    for (at, (name, variants)) in tables.names.iter().enumerate() {
+        let mut slot = name_hash(name.as_bytes()) as usize & (size - 1);
+        while hashes[slot] != NONE {
+            slot = (slot + 1) & (size - 1);
+        }
+        hashes[slot] = at as u16;
+        writeln!(out, "Name {{ name: {name:?}, variants: &{variants:?} }},")?;
+    }
+    writeln!(out, "];\npub(super) static NAME_HASHES: [u16; {size}] = {hashes:?};")
+}
+
+/// By layout's encoding and column: from opcode to variant.
+fn decoding(out: &mut String, tables: &Tables) -> std::fmt::Result {
+    let mut lists: Vec<Vec<u16>> = vec![Vec::new()];
+    let mut of = vec![[0u16; ENCODINGS]; COLUMNS];
+    for (column, of) in of.iter_mut().enumerate() {
+        let (generation, _) = read::column(column);
+        for (encoding, number) in of.iter_mut().enumerate() {
+            let mut list: Vec<u16> = Vec::new();
+            for (at, draft) in tables.drafts.iter().enumerate() {
+                if draft.spec.encoding as usize != encoding || draft.columns & 1 << column == 0 {
+                    continue;
+                }
+                let opcode = usize::from(draft.opcodes[generation as usize]);
+                if list.len() <= opcode {
+                    list.resize(opcode + 1, NONE);
+                }
+                if list[opcode] == NONE {
+                    list[opcode] = at as u16;
+                }
+            }
+            *number = Tables::intern(&mut lists, &list) as u16;
+        }
+    }
+    writeln!(out, "pub(super) static OPCODE_LISTS: &[&[u16]] = &{:?};", Borrowed(&lists))?;
+    writeln!(out, "pub(super) static OPCODES: [[u16; ENCODINGS]; COLUMNS] = {of:?};")
+}

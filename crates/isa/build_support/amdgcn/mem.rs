@@ -1,0 +1,183 @@
+//! Memory instructions: which encoding and which modifiers a row has in a generation.
+//!
+//! The rows say what is theirs (`lds`, `d16`, `gds`, …: [`Trait`]); what all instructions of a family share stands here.
+//! Facts: the syntax LLVM 19 accepts and prints, tried per generation.
+
+use super::forms::{Spec, slot, whole};
+use super::read::{Cell, SourceRow};
+use crate::amdgcn_facts::model::{
+    Access, Class, Encoding, Field, Form, Format, Gen, Mod, ModSlot, Slot, Trait, Traits, Type,
+};
+use crate::amdgcn_facts::regs::Reg;
+
+/// The traits of a row.
+pub fn traits(row: &SourceRow) -> Traits {
+    let traits = row.flags.iter().filter_map(|(flag, _)| Trait::from_name(flag));
+    Traits(traits.fold(0, |set, id| set | 1 << id as u8))
+}
+
+/// The one way to write a row of memory.
+pub fn spec(row: &SourceRow, cell: &Cell, generation: Gen) -> Spec {
+    let slots = row.operands.iter().map(|operand| slot(operand, generation));
+    let (mut slots, implied): (Vec<Slot>, Vec<Slot>) = slots.partition(|slot| slot.class != Class::Implicit);
+    slots.extend(implied);
+    let encoding = encoding(row, generation);
+    if let Some(reg) = implicit(row, generation).filter(|reg| slots.iter().all(|slot| slot.reg != reg.0)) {
+        slots.push(Slot {
+            class: Class::Implicit,
+            ty: Type::None,
+            field: Field::None,
+            access: Access(Access::READ),
+            source: Slot::NO_SOURCE,
+            reg: reg.0,
+        });
+    }
+    Spec {
+        name: cell.name.clone().unwrap_or_else(|| row.name.clone()),
+        form: Form::Native,
+        encoding,
+        opcode: cell.opcode,
+        need: cell.need,
+        slots,
+        mods: mods(row, traits(row), generation),
+    }
+}
+
+fn encoding(row: &SourceRow, generation: Gen) -> Encoding {
+    let sampled = row.operands.iter().any(|o| o.field == Field::Ssamp) || traits(row).has(Trait::Msaa);
+    match row.format {
+        Format::Smem => Encoding::Smem,
+        Format::Ds => Encoding::Ds,
+        Format::Mubuf | Format::Mtbuf if generation == Gen::Gfx12 => Encoding::Vbuffer,
+        Format::Mubuf => Encoding::Mubuf,
+        Format::Mtbuf => Encoding::Mtbuf,
+        Format::Mimg if generation == Gen::Gfx12 && sampled => Encoding::Vsample,
+        Format::Mimg if generation == Gen::Gfx12 => Encoding::Vimage,
+        Format::Mimg => Encoding::Mimg,
+        Format::Flat => Encoding::Flat,
+        Format::Global => Encoding::Global,
+        _ => Encoding::Scratch,
+    }
+}
+
+/// A register read without being written: `m0` bounds LDS until gfx8, and addresses what is loaded into LDS.
+fn implicit(row: &SourceRow, generation: Gen) -> Option<Reg> {
+    let to_lds = traits(row).has(Trait::ToLds) || traits(row).has(Trait::LdsAlways);
+    match row.format {
+        Format::Ds if generation <= Gen::Gfx8 && !row.operands.is_empty() => Some(Reg::M0),
+        Format::Mubuf if to_lds => Some(Reg::M0),
+        _ => None,
+    }
+}
+
+/// Modifiers in the order they are written.
+fn mods(row: &SourceRow, traits: Traits, generation: Gen) -> Vec<ModSlot> {
+    let mut out: Vec<Mod> = Vec::new();
+    let gfx12 = generation == Gen::Gfx12;
+    let dlc = (Gen::Gfx10..=Gen::Gfx11_5).contains(&generation);
+    let cpol: &[Mod] = match row.format {
+        Format::Smem if generation <= Gen::Gfx7 => &[],
+        Format::Smem if generation <= Gen::Gfx906 => &[Mod::Glc],
+        Format::Smem if dlc => &[Mod::Glc, Mod::Dlc],
+        _ if gfx12 => &[Mod::Th, Mod::Scope],
+        // Buffer atomics of gfx10 have no such bit.
+        Format::Mubuf if dlc && generation < Gen::Gfx11 && traits.has(Trait::Atomic) => &[Mod::Glc, Mod::Slc],
+        _ if dlc => &[Mod::Glc, Mod::Slc, Mod::Dlc],
+        _ => &[Mod::Glc, Mod::Slc],
+    };
+    let cpol = |out: &mut Vec<Mod>| {
+        if traits.has(Trait::Cpol) || row.format == Format::Mimg {
+            out.extend(cpol);
+        }
+    };
+    match row.format {
+        Format::Smem => {
+            if traits.has(Trait::Offset) && generation >= Gen::Gfx9 {
+                out.push(Mod::Offset);
+            }
+            cpol(&mut out);
+        }
+        Format::Ds => {
+            let said = [Trait::Offset, Trait::Swizzle].into_iter().any(|id| traits.has(id));
+            if said {
+                out.push(Mod::Offset);
+            } else if traits.has(Trait::Offset0) {
+                out.extend([Mod::Offset0, Mod::Offset1]);
+            }
+            if (traits.has(Trait::Gds) || traits.has(Trait::GdsAlways)) && !gfx12 {
+                out.push(Mod::Gds);
+            }
+        }
+        Format::Mubuf | Format::Mtbuf => {
+            if traits.has(Trait::Format) {
+                out.push(Mod::Format);
+            }
+            if traits.has(Trait::Vaddr) {
+                out.extend([Mod::Idxen, Mod::Offen]);
+                if generation <= Gen::Gfx7 {
+                    out.push(Mod::Addr64);
+                }
+            }
+            if traits.has(Trait::Offset) {
+                out.push(Mod::Offset);
+            }
+            if traits.has(Trait::LdsAlways) {
+                out.push(Mod::Lds);
+            }
+            cpol(&mut out);
+            if traits.has(Trait::Lds) && generation < Gen::Gfx11 {
+                out.push(Mod::Lds);
+            }
+            if traits.has(Trait::Tfe) {
+                out.push(Mod::Tfe);
+            }
+        }
+        Format::Mimg => image(&mut out, traits, generation, encoding(row, generation), &cpol),
+        _ => {
+            if traits.has(Trait::Offset) {
+                out.push(Mod::Offset);
+            }
+            cpol(&mut out);
+            if traits.has(Trait::Lds) && generation < Gen::Gfx11 {
+                out.push(Mod::Lds);
+            }
+        }
+    }
+    out.into_iter().map(|id| whole(id, Field::from_name(id.name()).unwrap_or(Field::None))).collect()
+}
+
+fn image(
+    out: &mut Vec<Mod>,
+    traits: Traits,
+    generation: Gen,
+    encoding: Encoding,
+    cpol: &dyn Fn(&mut Vec<Mod>),
+) {
+    if traits.has(Trait::Bvh) || traits.has(Trait::Bvh64) {
+        out.push(Mod::A16);
+        return;
+    }
+    out.push(Mod::Dmask);
+    if generation >= Gen::Gfx10 {
+        out.push(Mod::Dim);
+    }
+    if encoding != Encoding::Vimage {
+        out.push(Mod::Unorm);
+    }
+    cpol(out);
+    match generation {
+        Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => out.push(Mod::R128),
+        Gen::Gfx9 | Gen::Gfx906 => out.push(Mod::A16),
+        _ => out.extend([Mod::R128, Mod::A16]),
+    }
+    out.push(Mod::Tfe);
+    if encoding != Encoding::Vimage {
+        out.push(Mod::Lwe);
+    }
+    if generation <= Gen::Gfx906 {
+        out.push(Mod::Da);
+    }
+    if traits.has(Trait::D16) && generation >= Gen::Gfx8 {
+        out.push(Mod::D16);
+    }
+}

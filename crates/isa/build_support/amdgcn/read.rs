@@ -1,0 +1,269 @@
+//! Reads `data/amd`: `encodings.txt` and the tables of instructions.
+
+use crate::amdgcn_facts::model::{
+    Bits, COLUMNS, Class, Columns, Encoding, FIELDS, Field, Format, GENS, Gen, Layout, Need, Type,
+};
+
+/// A source, one line of which is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct Error {
+    line: usize,
+    what: String,
+}
+
+/// An opcode in some generations: `GENERATIONS:[FORMAT.]OPCODE[=NAME][@NEED]`.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub gens: Vec<Gen>,
+    /// If it is not the row's.
+    pub format: Option<Format>,
+    pub opcode: u16,
+    pub name: Option<String>,
+    pub need: Need,
+}
+
+/// An operand as the table states it.
+#[derive(Debug, Clone)]
+pub struct Operand {
+    pub field: Field,
+    /// Types with the generations in which they hold: `i32@8-10.3/i16@11-12`.
+    pub types: Vec<(Type, Vec<Gen>)>,
+    pub class: Option<Class>,
+    pub reg: Option<u16>,
+    pub written: bool,
+    pub read: bool,
+}
+
+/// A row as the table states it.
+#[derive(Debug, Clone)]
+pub struct SourceRow {
+    pub name: String,
+    pub format: Format,
+    pub unit: String,
+    pub operands: Vec<Operand>,
+    /// With the generations in which they are set.
+    pub flags: Vec<(String, Vec<Gen>)>,
+    pub cells: Vec<Cell>,
+    /// Other names that are accepted, and where.
+    pub aliases: Vec<(String, Columns)>,
+}
+
+impl Operand {
+    /// Its type in a generation.
+    pub fn ty(&self, generation: Gen) -> Type {
+        self.types.iter().find(|(_, of)| of.contains(&generation)).map_or(Type::None, |(ty, _)| *ty)
+    }
+}
+
+impl SourceRow {
+    /// Whether a flag is set in a generation: `FLAG`, or `FLAG@GENERATIONS`.
+    pub fn has(&self, flag: &str, generation: Gen) -> bool {
+        self.flags.iter().any(|(name, of)| name == flag && of.contains(&generation))
+    }
+}
+
+fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    source
+        .lines()
+        .enumerate()
+        .map(|(n, line)| (n + 1, line.split('#').next().unwrap_or_default().trim_end()))
+        .filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// `6`, `8-906`, `6-7,10-`.
+fn gens(text: &str) -> Option<Vec<Gen>> {
+    let mut out = Vec::new();
+    for part in text.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let from = Gen::from_name(from)?;
+        let to = Gen::from_name(to)?;
+        out.extend(Gen::ALL.iter().filter(|g| (from..=to).contains(*g)));
+    }
+    Some(out)
+}
+
+/// The columns of generations, those of real true16 included.
+pub fn columns(gens: &[Gen]) -> Columns {
+    gens.iter().fold(0, |set, &generation| {
+        let column = generation as usize;
+        let t16 = if column + 3 >= GENS { 1 << (column + 3) } else { 0 };
+        set | 1 << column | t16
+    })
+}
+
+/// The generation of a column, and whether it is one of real true16.
+pub fn column(column: usize) -> (Gen, bool) {
+    assert!(column < COLUMNS);
+    if column < GENS { (Gen::ALL[column], false) } else { (Gen::ALL[column - 3], true) }
+}
+
+fn bits(text: &str) -> Option<(&str, Bits)> {
+    let (name, at) = text.split_once('@')?;
+    let (lsb, width) = at.split_once('+').unwrap_or((at, ""));
+    let binary = name.bytes().all(|b| matches!(b, b'0' | b'1'));
+    let width = match width {
+        "" if binary => name.len() as u8,
+        "" => 1,
+        _ => width.parse().ok()?,
+    };
+    Some((name, Bits { lsb: lsb.parse().ok()?, width }))
+}
+
+/// Layouts with the generations they are of.
+pub fn encodings(source: &str) -> Result<Vec<(Vec<Gen>, Layout)>, Error> {
+    let mut out = Vec::new();
+    for (line, text) in lines(source) {
+        let wrong = |what: &str| Error { line, what: what.to_owned() };
+        let mut words = text.split_whitespace();
+        let mut next = |what: &str| words.next().ok_or_else(|| wrong(what));
+        let encoding =
+            Encoding::from_name(next("an encoding")?).ok_or_else(|| wrong("an unknown encoding"))?;
+        let of = gens(next("generations")?).ok_or_else(|| wrong("generations"))?;
+        let dwords = next("dwords")?.parse().map_err(|_| wrong("dwords"))?;
+        let mut layout = Layout {
+            encoding,
+            dwords,
+            literal: false,
+            mask: 0,
+            value: 0,
+            fields: [Bits { lsb: 0, width: 0 }; FIELDS],
+        };
+        for word in words {
+            if word == "literal" {
+                layout.literal = true;
+                continue;
+            }
+            let (name, bits) = bits(word).ok_or_else(|| wrong(word))?;
+            if name.bytes().all(|b| b == b'0' || b == b'1') {
+                let value = u64::from_str_radix(name, 2).map_err(|_| wrong(word))?;
+                layout.mask |= ((1u64 << name.len()) - 1) << bits.lsb;
+                layout.value |= value << bits.lsb;
+            } else {
+                let field = Field::from_name(name).ok_or_else(|| wrong(word))?;
+                layout.fields[field as usize] = bits;
+            }
+        }
+        out.push((of, layout));
+    }
+    Ok(out)
+}
+
+fn default_class(field: Field) -> Class {
+    match field {
+        Field::Sdst => Class::Sdst,
+        Field::Ssrc0 | Field::Ssrc1 | Field::Soffset => Class::Ssrc,
+        Field::Simm16 => Class::Imm16,
+        Field::Literal => Class::Imm32,
+        Field::Src0 | Field::Src1 | Field::Src2 | Field::SrcX0 | Field::SrcY0 => Class::Src,
+        Field::Sbase => Class::SregPair,
+        Field::Srsrc | Field::Ssamp => Class::SregQuad,
+        Field::Saddr => Class::Sreg,
+        _ => Class::Vgpr,
+    }
+}
+
+fn operand(token: &str, register: &dyn Fn(&str) -> Option<u16>) -> Option<Operand> {
+    let (prefix, rest) = match token.as_bytes().first()? {
+        b'<' | b'>' | b'+' => token.split_at(1),
+        _ => ("", token),
+    };
+    let mut parts = rest.split(':');
+    let name = parts.next()?;
+    let ty = parts.next();
+    let class = match parts.next() {
+        Some(class) => Some(Class::from_name(class)?),
+        None => None,
+    };
+    let reg = register(name);
+    let field = if reg.is_some() { Field::None } else { Field::from_name(name)? };
+    let destination = matches!(field, Field::Sdst | Field::Vdst | Field::VdstX | Field::VdstY);
+    let implicit = ty.is_none();
+    Some(Operand {
+        field,
+        types: match ty {
+            Some(list) => list
+                .split('/')
+                .map(|one| {
+                    let (ty, of) = one.split_once('@').unwrap_or((one, "6-12"));
+                    Type::from_name(ty).zip(gens(of))
+                })
+                .collect::<Option<_>>()?,
+            None if matches!(name, "exec" | "vcc") => vec![(Type::Mask, Gen::ALL.to_vec())],
+            None if name == "scc" => Vec::new(),
+            None if reg.is_some() => vec![(Type::B32, Gen::ALL.to_vec())],
+            None => return None,
+        },
+        class: match (class, reg) {
+            (Some(class), _) => Some(class),
+            (None, Some(_)) if implicit => Some(Class::Implicit),
+            (None, Some(_)) => Some(Class::Fixed),
+            (None, None) => Some(default_class(field)),
+        },
+        reg,
+        written: prefix == ">" || prefix == "+" || (prefix.is_empty() && destination),
+        read: prefix == "<" || prefix == "+" || (prefix.is_empty() && !destination),
+    })
+}
+
+fn cell(text: &str) -> Option<Cell> {
+    let (of, rest) = text.split_once(':')?;
+    let (rest, need) = match rest.split_once('@') {
+        Some((rest, need)) => (rest, Need::from_name(need)?),
+        None => (rest, Need::Always),
+    };
+    let (opcode, name) = match rest.split_once('=') {
+        Some((opcode, name)) => (opcode, Some(name.to_owned())),
+        None => (rest, None),
+    };
+    let (format, opcode) = match opcode.split_once('.') {
+        Some((format, opcode)) => (Some(Format::from_name(format)?), opcode),
+        None => (None, opcode),
+    };
+    Some(Cell { gens: gens(of)?, format, opcode: u16::from_str_radix(opcode, 16).ok()?, name, need })
+}
+
+/// Rows of one table. `register` tells the number of a register by its name.
+pub fn rows(source: &str, register: &dyn Fn(&str) -> Option<u16>) -> Result<Vec<SourceRow>, Error> {
+    let mut out: Vec<SourceRow> = Vec::new();
+    for (line, text) in lines(source) {
+        let wrong = |what: &str| Error { line, what: what.to_owned() };
+        if let Some(alias) = text.trim().strip_prefix("alias ") {
+            let (name, of) = alias.trim().split_once(' ').ok_or_else(|| wrong("alias NAME GENERATIONS"))?;
+            let of = columns(&gens(of.trim()).ok_or_else(|| wrong("generations"))?);
+            let row = out.last_mut().ok_or_else(|| wrong("an alias of nothing"))?;
+            row.aliases.push((name.to_owned(), of));
+            continue;
+        }
+        let mut columns = text.split('|');
+        let mut next = |what: &str| columns.next().map(str::trim).ok_or_else(|| wrong(what));
+        let head: Vec<&str> = next("a head")?.split_whitespace().collect();
+        let [name, format, unit] = head[..] else { return Err(wrong("NAME FORMAT UNIT")) };
+        let operands = next("operands")?
+            .split_whitespace()
+            .map(|token| operand(token, register).ok_or_else(|| wrong(token)))
+            .collect::<Result<_, _>>()?;
+        let flags = next("flags")?
+            .split_whitespace()
+            .map(|token| {
+                let (name, of) = token.split_once('@').map_or((token, "6-12"), |(name, of)| (name, of));
+                gens(of).map(|of| (name.to_owned(), of)).ok_or_else(|| wrong(token))
+            })
+            .collect::<Result<_, _>>()?;
+        let cells = next("opcodes")?
+            .split_whitespace()
+            .map(|token| cell(token).ok_or_else(|| wrong(token)))
+            .collect::<Result<_, _>>()?;
+        let format = Format::from_name(format).ok_or_else(|| wrong(format))?;
+        out.push(SourceRow {
+            name: name.to_owned(),
+            format,
+            unit: unit.to_owned(),
+            operands,
+            flags,
+            cells,
+            aliases: Vec::new(),
+        });
+    }
+    Ok(out)
+}

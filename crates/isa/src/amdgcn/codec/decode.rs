@@ -1,0 +1,239 @@
+//! From words to instruction.
+//!
+//! A bit that no slot and no modifier accounts for must be zero; otherwise the words are no instruction.
+
+use super::mem;
+use crate::amdgcn::inst::{Half, Inst, Operand, dwords};
+use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, Slot, Type};
+use crate::amdgcn::{Gpu, Reg, regs, tables};
+
+/// An instruction and how long it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decoded {
+    /// The instruction.
+    pub inst: Inst,
+    /// How many dwords it takes.
+    pub dwords: u8,
+}
+
+/// Words being read.
+pub(super) struct Reader<'a> {
+    pub(super) bits: u128,
+    /// Bits that have been read.
+    pub(super) seen: u128,
+    /// The dword after the encoding, if it is there.
+    pub(super) literal: Option<u32>,
+    pub(super) used_literal: bool,
+    pub(super) layout: &'a Layout,
+    pub(super) gpu: &'a Gpu,
+}
+
+impl Reader<'_> {
+    /// The value of a field.
+    pub(super) fn get(&self, field: Field) -> u32 {
+        let Bits { lsb, width } = self.layout.fields[field as usize];
+        (self.bits >> lsb) as u32 & !u32::MAX.unbounded_shl(width.into())
+    }
+
+    /// The value of a field, which is thereby accounted for.
+    fn take(&mut self, field: Field) -> u32 {
+        let Bits { lsb, width } = self.layout.fields[field as usize];
+        self.seen |= u128::from(!u32::MAX.unbounded_shl(width.into())) << lsb;
+        self.get(field)
+    }
+
+    fn take_literal(&mut self) -> Option<Operand> {
+        self.used_literal = true;
+        self.literal.map(Operand::Literal)
+    }
+
+    fn source(&mut self, code: u32, count: u8) -> Option<Operand> {
+        match code {
+            256.. => Some(vector(code - 256, count, Half::Whole)),
+            128..=208 | 240..=247 => Some(Operand::Inline(code as u8)),
+            248 if self.gpu.generation() >= crate::amdgcn::Gen::Gfx8 => Some(Operand::Inline(248)),
+            255 if self.layout.literal => self.take_literal(),
+            _ => self.scalar(code, count),
+        }
+    }
+
+    fn scalar(&self, code: u32, count: u8) -> Option<Operand> {
+        regs::scalar_of_code(u8::try_from(code).ok()?, self.gpu.generation())
+            .map(|reg| Operand::reg(reg, count))
+    }
+
+    fn operand(&mut self, slot: &Slot) -> Option<Operand> {
+        let count = dwords(slot.ty, self.gpu);
+        if slot.class == Class::Fixed {
+            return Some(Operand::reg(Reg(slot.reg), count));
+        }
+        if slot.class == Class::Imm32 {
+            return self.take_literal();
+        }
+        let value = self.take(slot.field);
+        let low = value & 127;
+        let half = if value & 128 != 0 { Half::High } else { Half::Low };
+        match slot.class {
+            Class::Src | Class::Ssrc | Class::Ssrc32 => self.source(value, count),
+            Class::SrcLow if value >= 256 + 128 => None,
+            Class::SrcLow => self.source(value, count),
+            Class::SrcHalf if value >= 256 => Some(vector(low, count, half)),
+            Class::SrcHalf => self.source(value, count),
+            Class::SrcSel if value >= 256 => Some(vector(value - 256, count, Half::Low)),
+            Class::SrcSel => self.source(value, count),
+            Class::SrcMatrix if value < 128 || value == 255 => None,
+            Class::SrcMatrix => self.source(value, count),
+            Class::SrcInline | Class::SsrcInline if value == 255 => None,
+            Class::SrcInline | Class::SsrcInline => self.source(value, count),
+            Class::Vgpr | Class::ExpSrc => Some(vector(value, count, Half::Whole)),
+            Class::VgprSel => Some(vector(value, count, Half::Low)),
+            Class::VgprLow => (value < 128).then(|| vector(value, count, Half::Whole)),
+            Class::VgprHalf => Some(vector(low, count, half)),
+            Class::VgprSrc => match value {
+                254 => self.scalar(value, count),
+                _ => Some(vector(value.checked_sub(256)?, count, Half::Whole)),
+            },
+            Class::VgprLowSrc => {
+                value.checked_sub(256).filter(|n| *n < 128).map(|n| vector(n, count, Half::Whole))
+            }
+            Class::VgprHalfSrc => value.checked_sub(256).map(|_| vector(low, count, half)),
+            Class::VgprDual => {
+                let other = self.get(Field::VdstX);
+                Some(vector(value << 1 | (other & 1 ^ 1), count, Half::Whole))
+            }
+            Class::SrcSdwa => {
+                let scalar = self.take(if slot.source == 0 { Field::S0 } else { Field::S1 });
+                if scalar == 0 { Some(vector(value, count, Half::Whole)) } else { self.source(value, count) }
+            }
+            Class::SdwaSdst => match (self.take(Field::Sd), value) {
+                (0, 0) => Some(Operand::reg(Reg::VCC, count)),
+                (0, _) => None,
+                _ => self.scalar(value, count),
+            },
+            Class::SregPair => self.scalar(value << 1, count),
+            Class::SregQuad => self.scalar(value << 2, count),
+            Class::Sreg | Class::Sdst => self.scalar(value, count),
+            Class::Attr => {
+                let channel = self.take(Field::Chan);
+                Some(Operand::Imm((value << 2 | channel) as i32))
+            }
+            Class::Label => Some(Operand::Imm((value as u16 as i16).into())),
+            Class::Barrier if value == 255 => None,
+            Class::Barrier => self.source(value, count),
+            Class::Imm16 if slot.ty == Type::I16 => Some(Operand::Imm((value as u16 as i16).into())),
+            _ => Some(Operand::Imm(value as i32)),
+        }
+    }
+}
+
+/// Vector registers from number `n` on.
+fn vector(n: u32, dwords: u8, half: Half) -> Operand {
+    Operand::Reg { reg: Reg(256 + n as u16), dwords, half }
+}
+
+/// The instruction that words begin with; `None`: they are none, or end in its midst.
+pub fn decode(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
+    let first = *words.first()?;
+    let second = words.get(1).copied().unwrap_or_default();
+    tables::layouts_of(first, second, gpu).find_map(|layout| decode_as(words, layout, gpu))
+}
+
+/// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal
+/// has no bits beyond its type.
+fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
+    if let Operand::Literal(value) = operand {
+        return slot.ty.bits() != 16 || value >> 16 == 0;
+    }
+    let Operand::Reg { reg, dwords, .. } = *operand else { return true };
+    if dwords < 2 || reg.is_vgpr() || reg.0 >= Reg::SHARED_BASE.0 || reg == Reg::NULL {
+        return true;
+    }
+    let aligned = reg.index().is_multiple_of(if dwords == 2 { 2 } else { 4 });
+    aligned && regs::code_of(Reg(reg.0 + u16::from(dwords) - 1), gpu.generation()).is_some()
+}
+
+fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
+    let own = words.get(..usize::from(layout.dwords))?;
+    let bits = own.iter().rev().fold(0u128, |bits, word| bits << 32 | u128::from(*word));
+    let literal = words.get(usize::from(layout.dwords)).copied();
+    let seen = layout.mask.into();
+    let mut reader = Reader { bits, seen, literal, used_literal: false, layout, gpu };
+    let opcode = reader.take(Field::Op) | reader.take(Field::OpHi) << layout.fields[Field::Op as usize].width;
+    let number = tables::variant_of(layout.encoding, opcode, gpu)?;
+    let mut inst = Inst::new(number)?;
+    let variant = inst.variant();
+    if !gpu.meets(variant.need) {
+        return None;
+    }
+    if inst.row().format.is_memory() {
+        let more = mem::decode(&reader, words, &mut inst)?;
+        return Some(Decoded { inst, dwords: layout.dwords + more });
+    }
+    let slots = variant.slots.iter().take(usize::from(variant.written));
+    for (place, slot) in inst.operands.iter_mut().zip(slots) {
+        *place = reader.operand(slot)?;
+    }
+    if !inst.written().all(|(slot, operand)| whole(slot, &operand, gpu)) {
+        return None;
+    }
+    for slot in inst.implicit().iter().filter(|slot| slot.field != Field::None) {
+        let code = regs::code_of(Reg(slot.reg), gpu.generation())?;
+        if reader.take(slot.field) != u32::from(code) {
+            return None;
+        }
+    }
+    let mut spread = 0u32;
+    let mut field = Field::None;
+    for slot in variant.mods {
+        let mut value = reader.take(slot.field);
+        if slot.field == Field::FiCode {
+            value = value.checked_sub(1).filter(|fi| *fi < 2)?;
+        }
+        // Bits of one field may belong to several modifiers in a row.
+        if slot.field != field {
+            if spread != 0 {
+                return None;
+            }
+            spread = value << slot.shift;
+            field = slot.field;
+        }
+        if slot.id == Mod::Ones && spread & slot.mask != slot.mask {
+            return None;
+        }
+        inst.mods.set(slot.id, inst.mods.get(slot.id) | (spread & slot.mask) as i32);
+        spread &= !slot.mask;
+    }
+    if spread != 0 || bits & !reader.seen != 0 {
+        return None;
+    }
+    match variant.encoding {
+        Encoding::Exp => exp_sources(&mut inst),
+        Encoding::Vop3Dpp | Encoding::Vop3Dpp8 => halves(&mut inst),
+        _ => {}
+    }
+    Some(Decoded { inst, dwords: layout.dwords + u8::from(reader.used_literal) })
+}
+
+/// Sources that an export leaves out, and those of halves, of which two are encoded and four written.
+fn exp_sources(inst: &mut Inst) {
+    let [_, a, b, c, d, ..] = inst.operands;
+    let sources = if inst.mods.has(Mod::Compr) { [a, a, b, b] } else { [a, b, c, d] };
+    let en = inst.mods.get(Mod::En);
+    for (at, (place, source)) in inst.operands.iter_mut().skip(1).zip(sources).enumerate() {
+        *place = if en >> at & 1 != 0 { source } else { Operand::Off };
+    }
+}
+
+/// With DPP the halves that `op_sel` tells are written with the registers as well.
+fn halves(inst: &mut Inst) {
+    let op_sel = inst.mods.get(Mod::OpSel);
+    let variant = inst.variant();
+    for (slot, operand) in variant.slots.iter().zip(&mut inst.operands) {
+        let bit = if slot.source < 3 { slot.source } else { 3 };
+        if let Operand::Reg { half: half @ Half::Low, .. } = operand
+            && op_sel >> bit & 1 != 0
+        {
+            *half = Half::High;
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! From instruction to words.
+
+use super::{Words, mem};
+use crate::amdgcn::inst::{Half, Inst, Operand};
+use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, Slot, Variant};
+use crate::amdgcn::{Gpu, Reg, regs, tables};
+
+/// Why an instruction has no words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The GPU does not have it.
+    #[error("not an instruction of this GPU")]
+    NotHere,
+    /// An operand, counted from 0, is nothing that can be encoded there.
+    #[error("operand {0} cannot be encoded there")]
+    Operand(u8),
+    /// Two literals that differ.
+    #[error("only one literal can be encoded")]
+    Literals,
+}
+
+/// Words being made.
+pub(super) struct Maker<'a> {
+    pub(super) bits: u128,
+    pub(super) literal: Option<u32>,
+    pub(super) layout: &'a Layout,
+    pub(super) gpu: &'a Gpu,
+}
+
+impl Maker<'_> {
+    /// Puts a value into a field; false if it has more bits than that.
+    pub(super) fn put(&mut self, field: Field, value: u32) -> bool {
+        let Bits { lsb, width } = self.layout.fields[field as usize];
+        self.bits |= u128::from(value) << lsb;
+        u64::from(value) >> width == 0
+    }
+
+    fn literal(&mut self, value: u32) -> Result<(), EncodeError> {
+        match self.literal {
+            Some(other) if other != value => Err(EncodeError::Literals),
+            _ => {
+                self.literal = Some(value);
+                Ok(())
+            }
+        }
+    }
+
+    /// The 9-bit code of a source.
+    fn source(&mut self, operand: Operand) -> Result<Option<u32>, EncodeError> {
+        Ok(match operand {
+            Operand::Reg { reg, .. } => regs::code_of(reg, self.gpu.generation()).map(u32::from),
+            Operand::Inline(code) => Some(code.into()),
+            Operand::Literal(value) if self.layout.literal => {
+                self.literal(value)?;
+                Some(255)
+            }
+            _ => None,
+        })
+    }
+
+    /// What a slot's field says of an operand; `None`: it cannot.
+    fn value(&mut self, slot: &Slot, operand: Operand) -> Result<Option<u32>, EncodeError> {
+        let generation = self.gpu.generation();
+        let reg = match operand {
+            Operand::Reg { reg, half, .. } => {
+                regs::code_of(reg, generation).map(|code| (u32::from(code), half))
+            }
+            _ => None,
+        };
+        let vector = reg.and_then(|(code, half)| Some((code.checked_sub(256)?, half)));
+        Ok(match slot.class {
+            Class::Src | Class::Ssrc | Class::Ssrc32 | Class::SrcSel | Class::Barrier => {
+                self.source(operand)?
+            }
+            Class::SrcLow => self.source(operand)?.filter(|code| *code < 256 + 128),
+            Class::SrcHalf => match vector {
+                Some((n, half)) if n < 128 => Some(256 + n + high(half)),
+                Some(_) => None,
+                None => self.source(operand)?,
+            },
+            Class::SrcMatrix => {
+                self.source(operand)?.filter(|code| *code >= 256 || (128..249).contains(code))
+            }
+            Class::SrcInline | Class::SsrcInline => self.source(operand)?.filter(|code| *code != 255),
+            Class::Vgpr | Class::VgprSel => vector.map(|(n, _)| n),
+            Class::VgprLow => vector.map(|(n, _)| n).filter(|n| *n < 128),
+            Class::VgprHalf => vector.filter(|(n, _)| *n < 128).map(|(n, half)| n + high(half)),
+            Class::VgprSrc => reg.map(|(code, _)| code).filter(|code| *code >= 256 || *code == 254),
+            Class::VgprLowSrc => vector.map(|(n, _)| n + 256).filter(|n| *n < 256 + 128),
+            Class::VgprHalfSrc => vector.filter(|(n, _)| *n < 128).map(|(n, half)| 256 + n + high(half)),
+            Class::VgprDual => vector.map(|(n, _)| n >> 1),
+            Class::SrcSdwa => match (vector, self.source(operand)?) {
+                (Some((n, _)), _) => Some(n),
+                (None, Some(code)) if code != 255 => {
+                    self.put(if slot.source == 0 { Field::S0 } else { Field::S1 }, 1);
+                    Some(code)
+                }
+                _ => None,
+            },
+            Class::SdwaSdst => match operand {
+                Operand::Reg { reg: Reg::VCC, .. } => Some(0),
+                _ => {
+                    self.put(Field::Sd, 1);
+                    reg.map(|(code, _)| code)
+                }
+            },
+            Class::Sreg | Class::Sdst => reg.map(|(code, _)| code).filter(|code| *code < 256),
+            Class::SregPair => reg.map(|(code, _)| code >> 1),
+            Class::SregQuad => reg.map(|(code, _)| code >> 2),
+            Class::Fixed => match operand {
+                Operand::Reg { reg, .. } if reg.0 == slot.reg => Some(0),
+                _ => None,
+            },
+            Class::Attr => match operand {
+                Operand::Imm(value) => {
+                    self.put(Field::Chan, value as u32 & 3);
+                    Some(value as u32 >> 2)
+                }
+                _ => None,
+            },
+            Class::ExpSrc => match operand {
+                Operand::Off => Some(0),
+                _ => vector.map(|(n, _)| n),
+            },
+            Class::SendMsgRtn => match operand {
+                Operand::Imm(value) => u32::try_from(value).ok(),
+                _ => None,
+            },
+            _ => match operand {
+                Operand::Imm(value) => {
+                    let width = self.layout.fields[slot.field as usize].width;
+                    Some(value as u32 & u32::MAX.unbounded_shr(32 - u32::from(width)))
+                }
+                _ => None,
+            },
+        })
+    }
+}
+
+/// The bit that says which half.
+fn high(half: Half) -> u32 {
+    if half == Half::High { 128 } else { 0 }
+}
+
+/// The words of an instruction on a GPU.
+pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
+    let variant = inst.variant();
+    let opcode = variant.opcodes[gpu.generation() as usize];
+    if variant.columns & gpu.columns() == 0 || opcode == Variant::NO_OPCODE || !gpu.meets(variant.need) {
+        return Err(EncodeError::NotHere);
+    }
+    let layout = tables::layout(variant.encoding, gpu).ok_or(EncodeError::NotHere)?;
+    let mut maker = Maker { bits: layout.value.into(), literal: None, layout, gpu };
+    let op = layout.fields[Field::Op as usize].width;
+    maker.put(Field::Op, u32::from(opcode) & !u32::MAX.unbounded_shl(op.into()));
+    maker.put(Field::OpHi, u32::from(opcode) >> op);
+    let mut follow = Words::default();
+    if inst.row().format.is_memory() {
+        mem::encode(&mut maker, inst, &mut follow)?;
+        return Ok(words(&maker, follow));
+    }
+    let mut inst = *inst;
+    if variant.encoding == Encoding::Exp && inst.mods.has(Mod::Compr) {
+        exp_halves(&mut inst);
+    }
+    for (at, (slot, operand)) in (0..).zip(inst.written()) {
+        let wrong = EncodeError::Operand(at);
+        if slot.class == Class::Imm32 {
+            match operand {
+                Operand::Literal(value) => maker.literal(value)?,
+                _ => return Err(wrong),
+            }
+            continue;
+        }
+        let value = maker.value(slot, operand)?.ok_or(wrong)?;
+        if slot.class != Class::Fixed && !maker.put(slot.field, value) {
+            return Err(wrong);
+        }
+    }
+    for slot in inst.implicit().iter().filter(|slot| slot.field != Field::None) {
+        maker.put(slot.field, regs::code_of(Reg(slot.reg), gpu.generation()).unwrap_or_default().into());
+    }
+    for slot in variant.mods {
+        let value = if slot.id == Mod::En {
+            // The sources that are there.
+            match inst.mods.get(Mod::Compr) {
+                0 => (0..4)
+                    .zip(inst.operands.iter().skip(1))
+                    .fold(0, |en, (at, operand)| if *operand == Operand::Off { en } else { en | 1u32 << at }),
+                _ => inst.mods.get(Mod::En) as u32,
+            }
+        } else if slot.id == Mod::Ones {
+            slot.mask
+        } else {
+            inst.mods.get(slot.id) as u32 & slot.mask
+        };
+        match slot.field {
+            Field::FiCode => maker.put(slot.field, 1 + value),
+            _ => maker.put(slot.field, value >> slot.shift),
+        };
+    }
+    if let Some(literal) = maker.literal {
+        follow.push(literal);
+    }
+    Ok(words(&maker, follow))
+}
+
+/// An export of halves is written with four sources, of which two and two are one; only two are encoded.
+fn exp_halves(inst: &mut Inst) {
+    let [_, a, b, c, d, ..] = inst.operands;
+    let one = |first: Operand, second: Operand| if first == Operand::Off { second } else { first };
+    inst.mods.set(
+        Mod::En,
+        (0..).zip([a, b, c, d]).fold(
+            0,
+            |en, (at, operand)| {
+                if operand == Operand::Off { en } else { en | 1 << at }
+            },
+        ),
+    );
+    inst.operands[1..5].copy_from_slice(&[one(a, b), one(c, d), Operand::Off, Operand::Off]);
+}
+
+/// The words of an encoding and those after it.
+fn words(maker: &Maker<'_>, follow: Words) -> Words {
+    let mut words = Words::default();
+    for dword in 0..maker.layout.dwords {
+        words.push((maker.bits >> (32 * u32::from(dword))) as u32);
+    }
+    for word in follow.as_slice() {
+        words.push(*word);
+    }
+    words
+}

@@ -1,0 +1,52 @@
+//! Instructions as words, and words as instructions.
+//!
+//! Both directions read the same table: a variant's slots and modifiers name fields, the generation's layout says where
+//! those are. Words that no row has are no instruction; there is no second reading.
+
+mod decode;
+mod encode;
+mod mem;
+
+pub use decode::{Decoded, decode};
+pub use encode::{EncodeError, encode};
+
+/// `s_nop 0`, on every GPU: what code is filled up with.
+pub const NOP: u32 = 0xbf80_0000;
+
+/// The words of one instruction: up to six dwords.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Words {
+    words: [u32; 6],
+    count: u8,
+}
+
+impl Words {
+    /// The dwords.
+    pub fn as_slice(&self) -> &[u32] {
+        self.words.get(..usize::from(self.count)).unwrap_or_default()
+    }
+
+    /// How many bytes they are.
+    pub fn len(&self) -> usize {
+        usize::from(self.count) * 4
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends them as bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        for word in self.as_slice() {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    pub(super) fn push(&mut self, word: u32) {
+        if let Some(place) = self.words.get_mut(usize::from(self.count)) {
+            *place = word;
+            self.count += 1;
+        }
+    }
+}

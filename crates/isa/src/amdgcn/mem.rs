@@ -1,0 +1,261 @@
+//! What the modifiers of a memory instruction say of its operands: how many registers data and address take, how far an
+//! offset reaches, which code says "off".
+//!
+//! Never: bits or text; [`super::codec`] and [`super::text`] both ask here. Facts: AMD's ISA manuals for what the
+//! modifiers mean, LLVM 19 for what is taken, tried per generation.
+
+use super::inst::{Inst, Mods, dwords};
+use super::model::{Class, Encoding, Field, Format, Gen, Mod, Slot, Trait, Type};
+use super::{Gpu, Reg};
+
+/// The most registers an image address has as a list.
+pub(super) const LIST: usize = 13;
+
+/// How many registers the parts of an image address take, in order; those not used are 0.
+pub(super) type Parts = [u8; LIST];
+
+/// Whether an atomic returns what was in memory.
+pub(super) fn returns(mods: &Mods, gpu: &Gpu) -> bool {
+    if gpu.generation() == Gen::Gfx12 { mods.get(Mod::Th) & 1 != 0 } else { mods.has(Mod::Glc) }
+}
+
+/// How many registers an operand whose width is its type's own, or follows from a modifier, takes.
+pub(super) fn data(slot: &Slot, mods: &Mods, gpu: &Gpu) -> u8 {
+    let own = match slot.class {
+        Class::D16Data if gpu.unpacked_d16() => (slot.ty.bits() / 16) as u8,
+        _ => dwords(slot.ty, gpu),
+    };
+    let status = matches!(slot.class, Class::TfeData | Class::D16Data) && mods.has(Mod::Tfe);
+    own + u8::from(status)
+}
+
+/// How many registers the vector address of a buffer instruction takes; `None`: its modifiers exclude each other.
+pub(super) fn buffer_address(mods: &Mods) -> Option<u8> {
+    let parts = mods.get(Mod::Idxen) + mods.get(Mod::Offen);
+    match (mods.has(Mod::Addr64), parts) {
+        (false, parts) => Some(parts as u8),
+        (true, 0) => Some(2),
+        (true, _) => None,
+    }
+}
+
+/// The smallest and largest offset of an instruction in bytes (dwords in scalar memory until gfx7).
+pub(super) fn offsets(format: Format, buffer: bool, gpu: &Gpu) -> (i32, i32) {
+    let signed = |bits: u32| (-(1 << (bits - 1)), (1 << (bits - 1)) - 1);
+    let unsigned = |bits: u32| (0, (1 << bits) - 1);
+    let generation = gpu.generation();
+    match (format, generation) {
+        (Format::Ds, _) => unsigned(16),
+        (_, Gen::Gfx12) => signed(24),
+        (Format::Mubuf | Format::Mtbuf, _) => unsigned(12),
+        (Format::Smem, Gen::Gfx6 | Gen::Gfx7) => unsigned(8),
+        (Format::Smem, Gen::Gfx8) => unsigned(20),
+        (Format::Smem, _) if buffer => unsigned(20),
+        (Format::Smem, _) => signed(21),
+        // There it has no field.
+        (Format::Flat, Gen::Gfx7 | Gen::Gfx8) => (0, 0),
+        (Format::Flat, Gen::Gfx10 | Gen::Gfx10_3) => unsigned(11),
+        (Format::Flat, _) => unsigned(12),
+        (_, Gen::Gfx10 | Gen::Gfx10_3) => signed(12),
+        _ => signed(13),
+    }
+}
+
+/// The largest immediate that stands in place of a register.
+pub(super) fn most(class: Class, gpu: &Gpu) -> i32 {
+    if class == Class::Imm5 || gpu.generation() == Gen::Gfx12 { 31 } else { 127 }
+}
+
+/// Whether a scalar memory instruction takes a buffer descriptor.
+pub(super) fn is_buffer(slots: &[Slot]) -> bool {
+    slots.iter().any(|slot| slot.class == Class::SregPair && slot.ty == Type::B128)
+}
+
+/// The code of `saddr` that says there is none.
+pub(super) fn no_base(format: Format, gpu: &Gpu) -> u32 {
+    match (gpu.generation(), format) {
+        (Gen::Gfx7 | Gen::Gfx8, _) | (Gen::Gfx9 | Gen::Gfx906, Format::Flat) => 0,
+        (Gen::Gfx9 | Gen::Gfx906, _) => 0x7f,
+        (Gen::Gfx10 | Gen::Gfx10_3, _) => 0x7d,
+        _ => 0x7c,
+    }
+}
+
+/// The code of `saddr` in a scratch instruction that has no address at all, where that is so said.
+pub(super) fn no_address(gpu: &Gpu) -> Option<u32> {
+    (gpu.generation() == Gen::Gfx10_3).then_some(0x7f)
+}
+
+/// Whether scratch instructions can have both a vector and a scalar address, or neither.
+pub(super) fn free_scratch(gpu: &Gpu) -> bool {
+    gpu.generation() >= Gen::Gfx11
+}
+
+/// How many registers the data of an image instruction takes; `None`: none that it could.
+pub(super) fn image_data(inst: &Inst, gpu: &Gpu) -> Option<u8> {
+    let (mods, traits) = (&inst.mods, inst.row().traits);
+    let status = mods.get(Mod::Tfe) as u8;
+    let mask = mods.get(Mod::Dmask) & 15;
+    let four = traits.has(Trait::Gather4) || traits.has(Trait::Msaa) && gpu.generation() >= Gen::Gfx11;
+    let texels = if four { 4 } else { (mask.count_ones() as u8).max(1) };
+    let packed = mods.has(Mod::D16) && !gpu.unpacked_d16();
+    let size = if packed { texels.div_ceil(2) } else { texels } + status;
+    if traits.has(Trait::Atomic) {
+        let sizes: &[u8] = if traits.has(Trait::Cmpswap) { &[2, 3, 4, 5] } else { &[1, 2, 3, 5] };
+        return (matches!(mask, 1 | 3 | 15) && sizes.contains(&size)).then_some(size);
+    }
+    let sizes: &[u8] = if traits.has(Trait::Gather4) { &[2, 4, 5] } else { &[1, 2, 3, 4, 5] };
+    ((!four || mask.count_ones() == 1) && sizes.contains(&size)).then_some(size)
+}
+
+/// The fewest and most registers of an image address. Before gfx10 no field says how many there are; later what would take
+/// more has no encoding (samples of arrays, except of images that derivatives make long).
+pub(super) fn image_address_range(inst: &Inst) -> (u8, u8) {
+    let traits = inst.row().traits;
+    let sampled = inst.variant().slots.iter().any(|slot| slot.field == Field::Ssamp);
+    if !sampled || inst.row().name == "image_get_lod" {
+        return (1, 4);
+    }
+    let extra = extra(traits);
+    let gradients = traits.has(Trait::Grad);
+    let least = extra + 1 + u8::from(gradients);
+    let most = extra + 3 + u8::from(traits.has(Trait::Lod)) + if gradients { 6 } else { 0 };
+    // There is no block of three registers alone.
+    let blocks = inst.variant().encoding == Encoding::Mimg;
+    (least, if blocks { most.max(4) } else { most })
+}
+
+fn extra(traits: super::model::Traits) -> u8 {
+    match (traits.has(Trait::Extra1), traits.has(Trait::Extra2), traits.has(Trait::Extra3)) {
+        (true, ..) => 1,
+        (_, true, _) => 2,
+        (.., true) => 3,
+        _ => 0,
+    }
+}
+
+/// Coordinates and derivatives of each dimension, by its code.
+const DIMS: [(u8, u8); 8] = [(1, 2), (2, 4), (3, 6), (3, 4), (2, 2), (3, 4), (3, 4), (4, 4)];
+
+/// Names of the dimensions, by code.
+pub(super) const DIM_NAMES: [&str; 8] =
+    ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "2D_MSAA", "2D_MSAA_ARRAY"];
+
+/// How many dwords an image address has from gfx10 on.
+pub(super) fn image_address(inst: &Inst, gpu: &Gpu) -> u8 {
+    let traits = inst.row().traits;
+    let a16 = inst.mods.has(Mod::A16);
+    let (coordinates, gradients) = DIMS[inst.mods.get(Mod::Dim) as usize & 7];
+    let coordinates = if traits.has(Trait::NoCoord) { 0 } else { coordinates };
+    let parts = coordinates + u8::from(traits.has(Trait::Lod));
+    let mut dwords = extra(traits) + if a16 { parts.div_ceil(2) } else { parts };
+    if traits.has(Trait::Grad) {
+        // Derivatives are halved by an opcode of their own, or where there is none by a16.
+        let half = traits.has(Trait::G16) || a16 && gpu.generation() < Gen::Gfx10;
+        dwords += if half { (gradients / 2).next_multiple_of(2) } else { gradients };
+    }
+    dwords
+}
+
+/// Whether it traces rays, whose addresses have parts of their own.
+pub(super) fn is_bvh(inst: &Inst) -> bool {
+    let traits = inst.row().traits;
+    traits.has(Trait::Bvh) || traits.has(Trait::Bvh64)
+}
+
+/// The parts of a ray: node, extent, origin, direction, inverse direction.
+fn ray(inst: &Inst) -> ([u8; 5], usize) {
+    let node = 1 + u8::from(inst.row().traits.has(Trait::Bvh64));
+    if inst.mods.has(Mod::A16) { ([node, 1, 3, 3, 0], 4) } else { ([node, 1, 3, 3, 3], 5) }
+}
+
+/// The parts of an image address written as a list: how many registers each takes, and how many parts there are. `None`:
+/// it cannot be a list on this GPU.
+pub(super) fn image_parts(inst: &Inst, gpu: &Gpu) -> Option<(Parts, usize)> {
+    if !is_bvh(inst) && image_address(inst, gpu) > image_address_range(inst).1 {
+        return None;
+    }
+    let mut parts = [0u8; LIST];
+    let grouped = gpu.generation() >= Gen::Gfx11;
+    if is_bvh(inst) && grouped {
+        let (ray, count) = ray(inst);
+        parts.get_mut(..ray.len())?.copy_from_slice(&ray);
+        return Some((parts, count));
+    }
+    let dwords = image_dwords(inst, gpu);
+    let most = match inst.variant().encoding {
+        Encoding::Vsample => 4,
+        _ if grouped => 5,
+        _ => LIST,
+    };
+    let count = usize::from(dwords);
+    if count <= most {
+        parts.get_mut(..count)?.fill(1);
+        return Some((parts, count));
+    }
+    // What does not fit stands together in the last part.
+    let rest = u8::try_from(count - most + 1).ok()?;
+    let (last, single) = parts.get_mut(..most)?.split_last_mut()?;
+    single.fill(1);
+    *last = rest;
+    grouped.then_some((parts, most))
+}
+
+/// How many dwords an address has, rays included.
+pub(super) fn image_dwords(inst: &Inst, gpu: &Gpu) -> u8 {
+    if is_bvh(inst) { ray(inst).0.iter().sum() } else { image_address(inst, gpu) }
+}
+
+/// Whether eight registers may stand for an address of at most so many.
+pub(super) fn eight_stand_for(most: u8) -> bool {
+    (5..8).contains(&most)
+}
+
+/// How many registers an image address takes when they follow each other; `None`: it cannot be so many.
+pub(super) fn image_block(inst: &Inst, gpu: &Gpu) -> Option<u8> {
+    let dwords = image_dwords(inst, gpu);
+    let most = image_address_range(inst).1;
+    (is_bvh(inst) || dwords <= most || eight_stand_for(most) && dwords == 8).then_some(dwords)
+}
+
+/// Whether these scalar registers may stand in a slot: aligned, all of one file, and of the kind it takes.
+pub(super) fn scalar(slot: &Slot, reg: Reg, dwords: u8) -> Result<(), Rule> {
+    if reg.is_vgpr() || reg.0 >= Reg::SHARED_BASE.0 {
+        return if slot.class == Class::BufferOffset && reg.0 < Reg::LDS_DIRECT.0 {
+            Ok(())
+        } else {
+            Err(Rule::Kind)
+        };
+    }
+    let exec = reg == Reg::EXEC || reg == Reg::EXEC_HI;
+    let numbered = reg.is_sgpr() || reg.is_ttmp();
+    let kind = match slot.class {
+        Class::Sdst => !exec && reg != Reg::M0 && (dwords <= 2 || numbered),
+        Class::Sreg if slot.field == Field::Sdst => !exec && reg != Reg::M0 && (dwords <= 2 || numbered),
+        Class::SregQuad => numbered,
+        Class::SregPair if dwords > 2 => numbered,
+        Class::GlobalBase => reg != Reg::NULL && reg != Reg::M0,
+        Class::ScratchBase => reg != Reg::NULL && reg != Reg::EXEC_HI,
+        _ => dwords == 1 || reg != Reg::M0,
+    };
+    let step = if dwords > 2 { 4 } else { u16::from(dwords) };
+    let last = Reg(reg.0 + u16::from(dwords) - 1);
+    let together = last.is_sgpr() == reg.is_sgpr() && last.is_ttmp() == reg.is_ttmp();
+    match (kind, reg == Reg::NULL, reg.index() % step, together) {
+        (false, ..) => Err(Rule::Kind),
+        (_, true, ..) | (_, _, 0, true) => Ok(()),
+        (_, _, 0, false) => Err(Rule::NotThere),
+        _ => Err(Rule::Alignment),
+    }
+}
+
+/// Why scalar registers may not stand in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Not these registers.
+    Kind,
+    /// They begin at the wrong number.
+    Alignment,
+    /// They end behind the last.
+    NotThere,
+}

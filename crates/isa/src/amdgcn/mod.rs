@@ -1,0 +1,23 @@
+//! AMD's instruction set, GCN and RDNA from gfx6 to gfx12.
+//!
+//! One row per instruction for all generations stands in `data/amd`, compiled in by the build script ([`model`] is its
+//! vocabulary, [`tables`] looks it up). [`Inst`] is one instruction; [`codec`] has its words, [`text`] its text in LLVM's
+//! syntax. [`source`] reads files of assembly, with labels and directives, [`listing`] writes code with labels at
+//! its branches' targets. Never: a file format.
+
+pub mod codec;
+pub mod descriptor;
+mod gpu;
+mod inst;
+pub mod listing;
+mod mem;
+pub mod model;
+pub mod regs;
+pub mod source;
+pub mod tables;
+pub mod text;
+
+pub use gpu::{Gpu, GpuError};
+pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
+pub use model::Gen;
+pub use regs::Reg;

@@ -1,0 +1,631 @@
+//! The vocabulary of the instruction table: what `data/amd/*.txt` may say, and the rows the build makes of it.
+//!
+//! Shared by the build script, which compiles the table, and by the library, which only reads what was compiled.
+//! Never: a fact about one instruction; those stand in `data/amd`.
+
+/// Declares an enum whose variants have a name in the table.
+macro_rules! vocabulary {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum $name { $(#[doc = concat!("`", $text, "`.")] $(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// Every one, in order.
+            pub const ALL: &[$name] = &[$($name::$variant,)*];
+
+            /// Its name in the table.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+
+            /// The one of this name.
+            pub fn from_name(name: &str) -> Option<$name> {
+                match name { $($text => Some($name::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+vocabulary! {
+    /// A column of the table: a generation of chips with one opcode map.
+    Gen {
+        /// Southern Islands.
+        Gfx6 = "6",
+        /// Sea Islands.
+        Gfx7 = "7",
+        /// Volcanic Islands, Polaris.
+        Gfx8 = "8",
+        /// Vega 10 and its like.
+        Gfx9 = "9",
+        /// Vega 20: gfx9 with a few instructions more.
+        Gfx906 = "906",
+        /// RDNA.
+        Gfx10 = "10",
+        /// RDNA 2.
+        Gfx10_3 = "10.3",
+        /// RDNA 3.
+        Gfx11 = "11",
+        /// RDNA 3.5.
+        Gfx11_5 = "11.5",
+        /// RDNA 4.
+        Gfx12 = "12",
+    }
+}
+
+/// How many generations there are.
+pub const GENS: usize = Gen::ALL.len();
+
+/// The bits of a set of columns: bit `n` is generation `n`, and [`REAL_TRUE16`] moves a generation to its second column.
+pub type Columns = u16;
+
+/// From gfx11 on a generation has a second column, for the mode in which 16-bit operands name half registers.
+pub const REAL_TRUE16: usize = 3;
+
+/// How many columns there are.
+pub const COLUMNS: usize = GENS + REAL_TRUE16;
+
+vocabulary! {
+    /// The family of encodings a row belongs to.
+    Format {
+        Sop1 = "SOP1", Sop2 = "SOP2", Sopc = "SOPC", Sopk = "SOPK", Sopp = "SOPP",
+        Vop1 = "VOP1", Vop2 = "VOP2", Vopc = "VOPC", Vop3 = "VOP3", Vop3p = "VOP3P",
+        /// Half of a dual instruction.
+        Vopd = "VOPD",
+        Vintrp = "VINTRP", Vinterp = "VINTERP", Ldsdir = "LDSDIR", Exp = "EXP",
+        Smem = "SMEM", Ds = "DS", Mubuf = "MUBUF", Mtbuf = "MTBUF", Mimg = "MIMG",
+        Flat = "FLAT", Global = "GLOBAL", Scratch = "SCRATCH",
+        Vbuffer = "VBUFFER", Vimage = "VIMAGE", Vsample = "VSAMPLE",
+    }
+}
+
+impl Format {
+    /// Whether it is a memory instruction's.
+    pub const fn is_memory(self) -> bool {
+        self as u8 >= Format::Smem as u8
+    }
+}
+
+vocabulary! {
+    /// One layout of bits: a format, or a format with an extra dword. `data/amd/encodings.txt` has its bits per generation.
+    Encoding {
+        Sop1 = "SOP1", Sop2 = "SOP2", Sopc = "SOPC", Sopk = "SOPK", Sopp = "SOPP",
+        Vop1 = "VOP1", Vop1Sdwa = "VOP1_SDWA", Vop1Dpp = "VOP1_DPP", Vop1Dpp8 = "VOP1_DPP8",
+        Vop2 = "VOP2", Vop2Sdwa = "VOP2_SDWA", Vop2Dpp = "VOP2_DPP", Vop2Dpp8 = "VOP2_DPP8",
+        Vopc = "VOPC", VopcSdwa = "VOPC_SDWA", VopcDpp = "VOPC_DPP", VopcDpp8 = "VOPC_DPP8",
+        Vop3 = "VOP3", Vop3Dpp = "VOP3_DPP", Vop3Dpp8 = "VOP3_DPP8",
+        Vop3p = "VOP3P", Vop3pDpp = "VOP3P_DPP", Vop3pDpp8 = "VOP3P_DPP8",
+        Vopd = "VOPD",
+        Vintrp = "VINTRP", Vinterp = "VINTERP", Ldsdir = "LDSDIR", Exp = "EXP",
+        Smem = "SMEM", SmemImm = "SMEM_IMM", Ds = "DS", Mubuf = "MUBUF", Mtbuf = "MTBUF", Mimg = "MIMG", MimgNsa = "MIMG_NSA",
+        Flat = "FLAT", Global = "GLOBAL", Scratch = "SCRATCH",
+        Vbuffer = "VBUFFER", Vimage = "VIMAGE", Vsample = "VSAMPLE",
+    }
+}
+
+vocabulary! {
+    /// How an instruction of a row is written and encoded.
+    Form {
+        /// In the encoding of the row's format, which is its only one: no suffix.
+        Native = "native",
+        /// `_e32`.
+        E32 = "e32",
+        /// `_e64`: a VOP1, VOP2 or VOPC row encoded as VOP3.
+        E64 = "e64",
+        /// `_sdwa`.
+        Sdwa = "sdwa",
+        /// `_dpp`.
+        Dpp = "dpp",
+        /// `_dpp` with `dpp8:`.
+        Dpp8 = "dpp8",
+        /// `_e64_dpp`.
+        E64Dpp = "e64_dpp",
+        /// `_e64_dpp` with `dpp8:`.
+        E64Dpp8 = "e64_dpp8",
+    }
+}
+
+vocabulary! {
+    /// What a value is: how wide, and how constants in its place are read and written.
+    Type {
+        None = "none",
+        B8 = "b8",
+        B16 = "b16", I16 = "i16", U16 = "u16", F16 = "f16", Bf16 = "bf16",
+        B32 = "b32", I32 = "i32", U32 = "u32", F32 = "f32",
+        PkB16 = "pk_b16", PkI16 = "pk_i16", PkU16 = "pk_u16", PkF16 = "pk_f16", PkBf16 = "pk_bf16",
+        B64 = "b64", I64 = "i64", U64 = "u64", F64 = "f64", PkF32 = "pk_f32",
+        B96 = "b96", B128 = "b128", B160 = "b160", B192 = "b192", B224 = "b224", B256 = "b256", B288 = "b288",
+        B320 = "b320", B352 = "b352", B384 = "b384", B512 = "b512", B1024 = "b1024",
+        /// A bit per lane: one dword in wave32, two in wave64.
+        Mask = "mask",
+        /// Spread over the lanes of a wave: this many bits in wave32, half as many in wave64.
+        Wave64 = "wave64", Wave128 = "wave128", Wave256 = "wave256", Wave512 = "wave512",
+        /// Three and four values of 16 bits, as memory instructions move them.
+        Pk3B16 = "pk3_b16", Pk4B16 = "pk4_b16",
+    }
+}
+
+impl Type {
+    /// Width in bits: of a mask in wave64, of what is spread over a wave in wave32.
+    pub const fn bits(self) -> u16 {
+        match self {
+            Type::None => 0,
+            Type::B8 => 8,
+            Type::B16 | Type::I16 | Type::U16 | Type::F16 | Type::Bf16 => 16,
+            Type::B32 | Type::I32 | Type::U32 | Type::F32 => 32,
+            Type::PkB16 | Type::PkI16 | Type::PkU16 | Type::PkF16 | Type::PkBf16 => 32,
+            Type::B64 | Type::I64 | Type::U64 | Type::F64 | Type::PkF32 | Type::Mask => 64,
+            Type::Pk3B16 => 48,
+            Type::Pk4B16 => 64,
+            Type::B96 => 96,
+            Type::Wave64 => 64,
+            Type::Wave128 => 128,
+            Type::Wave256 => 256,
+            Type::Wave512 => 512,
+            Type::B128 => 128,
+            Type::B160 => 160,
+            Type::B192 => 192,
+            Type::B224 => 224,
+            Type::B256 => 256,
+            Type::B288 => 288,
+            Type::B320 => 320,
+            Type::B352 => 352,
+            Type::B384 => 384,
+            Type::B512 => 512,
+            Type::B1024 => 1024,
+        }
+    }
+
+    /// How many registers hold it, in the wave size of [`Type::bits`].
+    pub const fn dwords(self) -> u8 {
+        self.bits().div_ceil(32) as u8
+    }
+
+    /// Whether it is floating point.
+    pub const fn is_float(self) -> bool {
+        matches!(
+            self,
+            Type::F16 | Type::Bf16 | Type::F32 | Type::F64 | Type::PkF16 | Type::PkBf16 | Type::PkF32
+        )
+    }
+
+    /// Whether it is two values in one.
+    pub const fn is_packed(self) -> bool {
+        matches!(self, Type::PkB16 | Type::PkI16 | Type::PkU16 | Type::PkF16 | Type::PkBf16 | Type::PkF32)
+    }
+}
+
+vocabulary! {
+    /// What may stand in an operand's place, and how it is put into its field.
+    Class {
+        /// Vector registers.
+        Vgpr = "vgpr",
+        /// A vector register of the lower half, in the 8 bits of a place for halves of registers.
+        VgprLow = "vgpr_low",
+        /// Half of a vector register of the lower half; bit 7 tells which.
+        VgprHalf = "vgpr_half",
+        /// Half of any vector register; a bit of `op_sel` tells which.
+        VgprSel = "vgpr_sel",
+        /// A vector register in a field that could say more: bit 8 is set.
+        VgprSrc = "vgpr_src",
+        /// As [`Class::VgprLow`], in a field that could say more.
+        VgprLowSrc = "vgpr_low_src",
+        /// As [`Class::VgprHalf`], in a field that could say more.
+        VgprHalfSrc = "vgpr_half_src",
+        /// The second destination of a dual instruction: even if the first is odd.
+        VgprDual = "vgpr_dual",
+        /// A source of the vector ALU: vector or scalar register, constant, literal.
+        Src = "src",
+        /// As [`Class::Src`], but of vector registers the lower half.
+        SrcLow = "src_low",
+        /// As [`Class::Src`], with halves of vector registers of the lower half.
+        SrcHalf = "src_half",
+        /// As [`Class::Src`], with halves of vector registers told by `op_sel`.
+        SrcSel = "src_sel",
+        /// Vector registers or an inline constant.
+        SrcMatrix = "matrix",
+        /// As [`Class::Src`], but no literal.
+        SrcInline = "src_inline",
+        /// A source of an SDWA instruction: a flag tells vector registers from the rest.
+        SrcSdwa = "src_sdwa",
+        /// A scalar source: register, constant, literal.
+        Ssrc = "ssrc",
+        /// As [`Class::Ssrc`], with constants of 32 bits though the value has 16.
+        Ssrc32 = "ssrc32",
+        /// As [`Class::Ssrc`], but no literal.
+        SsrcInline = "ssrc_inline",
+        /// Scalar registers, read.
+        Sreg = "sreg",
+        /// Scalar registers, written.
+        Sdst = "sdst",
+        /// Scalar registers whose number is encoded without its low bit.
+        SregPair = "sreg2",
+        /// Scalar registers whose number is encoded without its low two bits.
+        SregQuad = "sreg4",
+        /// One certain register, written in the text but not encoded.
+        Fixed = "fixed",
+        /// One certain register, neither written in the text nor encoded.
+        Implicit = "implicit",
+        /// The lane mask written by an SDWA comparison: vcc, or with a flag any scalar register.
+        SdwaSdst = "sdwa_sdst",
+        /// A 16-bit immediate.
+        Imm16 = "imm16",
+        /// A 16-bit immediate that may be left out if it is 0.
+        Imm16Optional = "imm16?",
+        /// A 32-bit immediate in a dword of its own.
+        Imm32 = "imm32",
+        /// A branch target, in dwords after this instruction.
+        Label = "label",
+        /// `hwreg(…)`.
+        Hwreg = "hwreg",
+        /// `sendmsg(…)`.
+        SendMsg = "sendmsg",
+        /// `sendmsg(…)` in a scalar source.
+        SendMsgRtn = "sendmsg_rtn",
+        /// `vmcnt(…) expcnt(…) lgkmcnt(…)`.
+        Waitcnt = "waitcnt",
+        /// `depctr_…(…)`.
+        Depctr = "depctr",
+        /// `instid0(…) | instskip(…) | instid1(…)`.
+        DelayAlu = "delay_alu",
+        /// `gpr_idx(…)`, in 4 bits.
+        GprIdx = "gpr_idx",
+        /// A barrier: `m0` or a number.
+        Barrier = "barrier",
+        /// Version codes of `s_version`.
+        Version = "version",
+        /// `attr0.x`.
+        Attr = "attr",
+        /// `p10`, `p20`, `p0`.
+        InterpSlot = "interp_slot",
+        /// Target of an export.
+        ExpTarget = "exp_target",
+        /// A vector register that an export may leave out: `off`.
+        ExpSrc = "exp_src",
+        /// The offset of a scalar memory instruction: a register, an immediate, or both.
+        SmemOffset = "smem_offset",
+        /// Unsigned immediates in place of a register.
+        Imm5 = "imm5", Imm7 = "imm7",
+        /// A signed immediate of 24 bits.
+        Imm24 = "imm24",
+        /// The scalar offset of a buffer instruction: a register or an inline constant, never a literal.
+        BufferOffset = "buffer_offset",
+        /// The vector address of a buffer instruction: as many registers as its modifiers say, or `off`.
+        BufferAddr = "buffer_addr",
+        /// A vector register written only if the instruction returns what was in memory.
+        Returned = "returned",
+        /// Data with one register more for the status that `tfe` asks for.
+        TfeData = "tfe_data",
+        /// Data of 16 bits each, in a register each where they are not packed.
+        D16Data = "d16_data",
+        /// The address of a global instruction: 64 bits, or an offset of 32 bits to [`Class::GlobalBase`].
+        GlobalAddr = "global_addr",
+        /// A pair of scalar registers, or `off`.
+        GlobalBase = "global_base",
+        /// The vector address of a scratch instruction, or `off`.
+        ScratchAddr = "scratch_addr",
+        /// The scalar address of a scratch instruction, or `off`.
+        ScratchBase = "scratch_base",
+        /// Data of an image instruction, as many registers as its modifiers say.
+        ImageData = "image_data",
+        /// The address of an image instruction, in registers that may be named one by one.
+        ImageAddr = "image_addr",
+    }
+}
+
+vocabulary! {
+    /// A field of an encoding.
+    Field {
+        None = "-",
+        Op = "op", OpHi = "op_hi", OpX = "opx", OpY = "opy",
+        Sdst = "sdst", Ssrc0 = "ssrc0", Ssrc1 = "ssrc1", Simm16 = "simm16", Literal = "literal",
+        Vdst = "vdst", Src0 = "src0", Src1 = "src1", Src2 = "src2", Vsrc1 = "vsrc1",
+        VdstX = "vdstx", VdstY = "vdsty", SrcX0 = "srcx0", VsrcX1 = "vsrcx1", SrcY0 = "srcy0", VsrcY1 = "vsrcy1",
+        Abs = "abs", Neg = "neg", NegHi = "neg_hi", OpSel = "op_sel", OpSelHi = "op_sel_hi", OpSelHi2 = "op_sel_hi2",
+        Clamp = "clamp", Omod = "omod",
+        DstSel = "dst_sel", DstUnused = "dst_unused", Src0Sel = "src0_sel", Src1Sel = "src1_sel",
+        Sext0 = "sext0", Neg0 = "neg0", Abs0 = "abs0", S0 = "s0", Sext1 = "sext1", Neg1 = "neg1", Abs1 = "abs1", S1 = "s1",
+        Sd = "sd",
+        DppCtrl = "dpp_ctrl", Fi = "fi", BoundCtrl = "bound_ctrl", BankMask = "bank_mask", RowMask = "row_mask",
+        LaneSel = "lane_sel",
+        Vsrc = "vsrc", Chan = "chan", Attr = "attr", WaitExp = "wait_exp", WaitVdst = "wait_vdst", WaitVsrc = "wait_vsrc",
+        En = "en", Target = "target", Compr = "compr", Done = "done", Vm = "vm", RowEn = "row_en",
+        Vsrc0 = "vsrc0", Vsrc2 = "vsrc2", Vsrc3 = "vsrc3",
+        Sbase = "sbase", Offset = "offset", Soffset = "soffset", Imm = "imm", Soe = "soe", Nv = "nv",
+        Glc = "glc", Slc = "slc", Dlc = "dlc", Scope = "scope", Th = "th",
+        Offset0 = "offset0", Offset1 = "offset1", Gds = "gds", Addr = "addr", Data0 = "data0", Data1 = "data1",
+        Offen = "offen", Idxen = "idxen", Addr64 = "addr64", Lds = "lds", Vaddr = "vaddr", Vdata = "vdata",
+        Srsrc = "srsrc", Tfe = "tfe", Lwe = "lwe", Dfmt = "dfmt", Nfmt = "nfmt", BufFormat = "format",
+        Dmask = "dmask", Unorm = "unorm", Da = "da", R128 = "r128", A16 = "a16", D16 = "d16", Ssamp = "ssamp",
+        Nsa = "nsa", Dim = "dim", Saddr = "saddr", Data = "data", Sve = "sve",
+        /// 233 and 234 minus 232: which of the two codes of DPP8 it is.
+        FiCode = "fi_code", High = "high", ByteSel = "byte_sel", ByteLow = "byte_low", ByteHigh = "byte_high",
+        IndexKey = "index_key",
+        Vaddr0 = "vaddr0", Vaddr1 = "vaddr1", Vaddr2 = "vaddr2", Vaddr3 = "vaddr3", Vaddr4 = "vaddr4",
+    }
+}
+
+/// How many fields there are.
+pub const FIELDS: usize = Field::ALL.len();
+
+vocabulary! {
+    /// What an instruction says besides its operands. A modifier's value stands in [`super::Mods`].
+    Mod {
+        /// A bit per source.
+        Neg = "neg", Abs = "abs", Sext = "sext",
+        /// A bit per source, and bit 3 for the destination.
+        OpSel = "op_sel",
+        /// A bit per source.
+        OpSelHi = "op_sel_hi", NegLo = "neg_lo", NegHi = "neg_hi",
+        /// Bits that are always set, and not written.
+        Ones = "ones",
+        Clamp = "clamp", Omod = "omod", ByteSel = "byte_sel", IndexKey = "index_key", High = "high",
+        DstSel = "dst_sel", DstUnused = "dst_unused", Src0Sel = "src0_sel", Src1Sel = "src1_sel",
+        DppCtrl = "dpp_ctrl", RowMask = "row_mask", BankMask = "bank_mask", BoundCtrl = "bound_ctrl",
+        /// Eight lane numbers of three bits.
+        Dpp8 = "dpp8",
+        Fi = "fi",
+        WaitExp = "wait_exp", WaitVdst = "wait_vdst", WaitVaVdst = "wait_va_vdst", WaitVmVsrc = "wait_vm_vsrc",
+        Done = "done", Vm = "vm", Compr = "compr", RowEn = "row_en",
+        /// Which of an export's sources are there: a bit each.
+        En = "en",
+        Offset = "offset", Offset0 = "offset0", Offset1 = "offset1", Gds = "gds",
+        Glc = "glc", Slc = "slc", Dlc = "dlc", Nv = "nv", Th = "th", Scope = "scope",
+        Offen = "offen", Idxen = "idxen", Addr64 = "addr64", Lds = "lds", Tfe = "tfe", Lwe = "lwe",
+        Format = "format", Dmask = "dmask", Unorm = "unorm", Da = "da", R128 = "r128", A16 = "a16", D16 = "d16",
+        Dim = "dim",
+        /// That a scalar register has an offset beside it, which may be 0.
+        Soe = "soe",
+    }
+}
+
+impl Mod {
+    /// How many bits its value has; a negative number says that it is signed.
+    pub const fn width(self) -> i8 {
+        match self {
+            Mod::Neg | Mod::Abs | Mod::NegLo | Mod::NegHi | Mod::OpSelHi | Mod::Ones | Mod::Sext => 3,
+            Mod::Omod | Mod::ByteSel | Mod::IndexKey | Mod::DstUnused | Mod::Scope => 2,
+            Mod::OpSel
+            | Mod::RowMask
+            | Mod::BankMask
+            | Mod::WaitVdst
+            | Mod::WaitVaVdst
+            | Mod::En
+            | Mod::Dmask => 4,
+            Mod::DstSel | Mod::Src0Sel | Mod::Src1Sel | Mod::WaitExp | Mod::Dim | Mod::Th => 3,
+            Mod::DppCtrl => 9,
+            Mod::Dpp8 => 24,
+            Mod::Offset => -25,
+            Mod::Offset0 | Mod::Offset1 => 8,
+            Mod::Format => 7,
+            _ => 1,
+        }
+    }
+}
+
+vocabulary! {
+    /// What a GPU needs beyond its generation for a row to exist there.
+    Need {
+        Always = "always",
+        Wave32 = "wave32",
+        Wave64 = "wave64",
+        /// `v_dot2_f32_f16` and the other dot products of gfx1011.
+        Dot = "dot",
+        /// Ray tracing of gfx1013.
+        Bvh = "bvh",
+    }
+}
+
+vocabulary! {
+    /// What instructions do, beyond their operands.
+    Trait {
+
+        Load = "load", Store = "store", Atomic = "atomic",
+        /// Asks the descriptor, not memory.
+        Query = "query",
+        /// Swaps only what compares equal: twice the data.
+        Cmpswap = "cmpswap",
+        /// What it loads goes to LDS, always.
+        ToLds = "to_lds",
+        /// `lds` may be said, or must be.
+        Lds = "lds", LdsAlways = "lds_always",
+        /// `gds` may be said, or must be.
+        Gds = "gds", GdsAlways = "gds_always",
+        /// Modifiers of most memory instructions: caching, offsets, the address of a buffer, its format, status.
+        Cpol = "cpol", Offset = "offset", Offset0 = "offset0", Offset1 = "offset1", Vaddr = "vaddr",
+        Format = "format", Tfe = "tfe",
+        /// The offset is a pattern of lanes.
+        Swizzle = "swizzle",
+        /// Four texels of one channel.
+        Gather4 = "gather4",
+        /// Four samples of one channel, from gfx11 on.
+        Msaa = "msaa",
+        /// Dwords of the address that are not coordinates.
+        Extra1 = "extra1", Extra2 = "extra2", Extra3 = "extra3",
+        /// Derivatives, of 16 bits each with the second.
+        Grad = "grad", G16 = "g16",
+        /// A level of detail, a clamp of it, or a mip level.
+        Lod = "lod",
+        /// No coordinates.
+        NoCoord = "nocoord",
+        /// `d16` and `a16` may be said.
+        D16 = "d16", A16 = "a16",
+        /// Ray tracing, with node addresses of 32 and 64 bits.
+        Bvh = "bvh", Bvh64 = "bvh64",
+    }
+}
+
+/// A set of [`Trait`]s: bit `n` is number `n`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traits(
+    /// The bits.
+    pub u64,
+);
+
+impl Traits {
+    /// Whether a trait is among them.
+    pub const fn has(self, id: Trait) -> bool {
+        self.0 >> id as u8 & 1 != 0
+    }
+}
+
+/// Which way a value goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Access(
+    /// [`Access::READ`] and [`Access::WRITE`].
+    pub u8,
+);
+
+impl Access {
+    /// The instruction reads it.
+    pub const READ: u8 = 1;
+    /// The instruction writes it.
+    pub const WRITE: u8 = 2;
+
+    /// Whether the instruction reads it.
+    pub const fn reads(self) -> bool {
+        self.0 & Access::READ != 0
+    }
+
+    /// Whether the instruction writes it.
+    pub const fn writes(self) -> bool {
+        self.0 & Access::WRITE != 0
+    }
+}
+
+/// Where an operand stands: in the text by its position, in the words by its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// What may stand there.
+    pub class: Class,
+    /// What the instruction takes it for.
+    pub ty: Type,
+    /// The field it is encoded in.
+    pub field: Field,
+    /// Whether it is read, written, or both.
+    pub access: Access,
+    /// Which source it is to modifiers: bit `source` of [`Mod::Neg`] and so on. [`Slot::NO_SOURCE`] if none.
+    pub source: u8,
+    /// The register, if there is only one: a number of [`super::Reg`].
+    pub reg: u16,
+}
+
+impl Slot {
+    /// Of [`Slot::source`]: modifiers do not apply.
+    pub const NO_SOURCE: u8 = 7;
+}
+
+/// A modifier an instruction may have, in the order they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ModSlot {
+    /// Which.
+    pub id: Mod,
+    /// The field it is encoded in.
+    pub field: Field,
+    /// The value's bits from this one on are in that field.
+    pub shift: u8,
+    /// The bits of the value that may be set.
+    pub mask: u32,
+}
+
+/// One row: an instruction of all generations.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// The name that stands for it in all generations; each generation may have another ([`Variant::name`]).
+    pub name: &'static str,
+    /// Its family.
+    pub format: Format,
+    /// The class its cost is told by.
+    pub unit: &'static str,
+    /// What it does beyond its operands.
+    pub traits: Traits,
+}
+
+/// One way to write and encode a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Variant {
+    /// The row.
+    pub row: u16,
+    /// The way.
+    pub form: Form,
+    /// The layout of its bits.
+    pub encoding: Encoding,
+    /// What a GPU needs to have it.
+    pub need: Need,
+    /// Its name in these columns, without a suffix.
+    pub name: &'static str,
+    /// Of a dual instruction: row and name of the second half, and its first slot.
+    pub second: Option<(u16, &'static str, u8)>,
+    /// The columns it is in.
+    pub columns: Columns,
+    /// Operands: those written come first, in the order they are written.
+    pub slots: &'static [Slot],
+    /// How many of [`Variant::slots`] are written.
+    pub written: u8,
+    /// Modifiers.
+    pub mods: &'static [ModSlot],
+    /// Bit `n`: modifier number `n` is among them.
+    pub mod_set: u64,
+    /// Of an `e32` form: there is no `e64` form of the same in these columns.
+    pub only_short: bool,
+    /// Opcode per generation.
+    pub opcodes: [u16; GENS],
+}
+
+impl Variant {
+    /// Of [`Variant::opcodes`]: not there.
+    pub const NO_OPCODE: u16 = u16::MAX;
+}
+
+/// Where a field lies: lowest bit and width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bits {
+    /// Lowest bit.
+    pub lsb: u8,
+    /// How many bits; 0: the encoding has no such field.
+    pub width: u8,
+}
+
+/// The bits of one encoding in one or more generations.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Of which encoding.
+    pub encoding: Encoding,
+    /// How many dwords, without a literal.
+    pub dwords: u8,
+    /// Whether a source may be a literal in one dword more.
+    pub literal: bool,
+    /// Bits of the first two dwords that tell the encoding.
+    pub mask: u64,
+    /// Value under the mask.
+    pub value: u64,
+    /// By number of [`Field`].
+    pub fields: [Bits; FIELDS],
+}
+
+/// How many encodings there are.
+pub const ENCODINGS: usize = Encoding::ALL.len();
+
+/// Index of a [`Layout`]; the greatest: none.
+pub type LayoutIndex = u8;
+
+/// A mnemonic and what it may mean.
+#[derive(Debug, Clone, Copy)]
+pub struct Name {
+    /// The mnemonic, without a suffix.
+    pub name: &'static str,
+    /// Variants in the order they are tried, with the columns in which they have this name.
+    pub variants: &'static [(u16, Columns)],
+}
+
+/// The hash names are found by.
+pub const fn name_hash(name: &[u8]) -> u32 {
+    let mut hash = 0x811c_9dc5u32;
+    let mut at = 0;
+    while at < name.len() {
+        hash = (hash ^ name[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash ^ hash >> 15
+}

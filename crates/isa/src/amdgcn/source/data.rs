@@ -1,0 +1,256 @@
+//! Directives: sections, symbols, data, alignment.
+
+use super::statement::{Line, quoted};
+use super::{Pass, Section, SectionKind, SymbolKind, Wrong};
+
+/// Directives that change nothing here: they speak to debuggers and linkers.
+const IGNORED: [&str; 16] = [
+    ".file",
+    ".loc",
+    ".ident",
+    ".local",
+    ".weak",
+    ".hidden",
+    ".protected",
+    ".internal",
+    ".addrsig",
+    ".addrsig_sym",
+    ".amd_amdgpu_isa",
+    ".p2alignl",
+    ".cfi_sections",
+    ".cfi_startproc",
+    ".cfi_endproc",
+    ".end",
+];
+
+impl Pass<'_> {
+    /// A line that starts with a point.
+    pub(super) fn directive(&mut self, line: Line<'_>) {
+        let (name, rest) = line.word();
+        let result = if self.kernel.is_some() {
+            self.kernel_directive(name, rest)
+        } else {
+            self.known(name, line, rest)
+        };
+        if let Err((column, wrong)) = result {
+            self.error(column, wrong);
+        }
+    }
+
+    fn known(&mut self, name: &str, line: Line<'_>, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        match name {
+            ".text" => self.enter(".text", SectionKind::Code),
+            ".data" => self.enter(".data", SectionKind::Data),
+            ".rodata" => self.enter(".rodata", SectionKind::ReadOnly),
+            ".bss" => self.enter(".bss", SectionKind::Zeros),
+            ".section" | ".pushsection" => return self.section(rest),
+            ".previous" | ".popsection" => std::mem::swap(&mut self.section, &mut self.previous),
+            ".byte" => return self.data(rest, 1),
+            ".short" | ".hword" | ".2byte" | ".value" => return self.data(rest, 2),
+            ".long" | ".int" | ".4byte" | ".word" => return self.data(rest, 4),
+            ".quad" | ".8byte" => return self.data(rest, 8),
+            ".ascii" => return self.strings(rest, false),
+            ".asciz" | ".string" => return self.strings(rest, true),
+            ".p2align" | ".align" | ".balign" => return self.align(name, rest),
+            ".fill" => return self.repeat(rest),
+            ".zero" | ".skip" | ".space" => return self.space(rest),
+            ".org" => return self.org(rest),
+            ".set" | ".equ" => return self.set(rest),
+            ".globl" | ".global" => {
+                for name in rest.parts() {
+                    self.said.entry(name.text.to_owned()).or_default().global = true;
+                }
+            }
+            ".type" => return self.kind(rest),
+            ".size" => return self.size(rest),
+            ".amdgcn_target" => return self.target(rest),
+            ".amdhsa_code_object_version" => {
+                let (value, _) = self.whole_expression(rest)?;
+                self.version = u32::try_from(value).ok();
+            }
+            ".amdhsa_kernel" => self.open_kernel(rest),
+            ".amdgpu_metadata" => return Err((line.column, Wrong::Metadata(".amdgpu_metadata"))),
+            ".amd_kernel_code_t" => return Err((line.column, Wrong::Metadata(".amd_kernel_code_t"))),
+            _ if IGNORED.contains(&name) => {}
+            _ => return Err((line.column, Wrong::Directive(name.to_owned()))),
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, name: &str, kind: SectionKind) {
+        let found = self.sections.iter().position(|s| s.name == name);
+        self.previous = self.section;
+        self.section = found.unwrap_or_else(|| {
+            self.sections.push(Section { name: name.to_owned(), kind, bytes: Vec::new(), align: 1 });
+            self.sections.len() - 1
+        });
+    }
+
+    /// `.section name, "flags", @type`
+    fn section(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        let parts = rest.parts();
+        let Some(name) = parts.first().filter(|p| !p.text.is_empty()) else {
+            return Err((rest.column, Wrong::Expected("the name of a section")));
+        };
+        let name = name.text.trim_matches('"');
+        let flags = parts.get(1).map_or("", |p| p.text);
+        let is =
+            |prefix: &str| name == prefix || name.strip_prefix(prefix).is_some_and(|r| r.starts_with('.'));
+        let kind = match parts.get(2).map(|p| p.text) {
+            Some("@nobits" | "%nobits") => SectionKind::Zeros,
+            Some("@note" | "%note") => SectionKind::Note,
+            _ if flags.contains('x') || is(".text") => SectionKind::Code,
+            _ if is(".note") => SectionKind::Note,
+            _ if flags.contains('w') || is(".data") => SectionKind::Data,
+            _ if is(".bss") => SectionKind::Zeros,
+            _ => SectionKind::ReadOnly,
+        };
+        self.enter(name, kind);
+        Ok(())
+    }
+
+    fn data(&mut self, rest: Line<'_>, size: u8) -> Result<(), (usize, Wrong)> {
+        if rest.text.is_empty() {
+            return Err((rest.column, Wrong::Expected("values")));
+        }
+        for part in rest.parts() {
+            let (value, _) = self.whole_expression(part)?;
+            let bits = 8 * u32::from(size);
+            let fits = bits == 64 || value >> (bits - 1) == -1 || value >> bits == 0;
+            if !fits {
+                self.error(part.column, Wrong::Fits(value, size));
+            }
+            self.put(&value.to_le_bytes()[..usize::from(size)]);
+        }
+        Ok(())
+    }
+
+    fn strings(&mut self, rest: Line<'_>, zero: bool) -> Result<(), (usize, Wrong)> {
+        for part in rest.parts() {
+            let bytes = quoted(part.text).ok_or((part.column, Wrong::Expected("a text in quotes")))?;
+            self.put(&bytes);
+            if zero {
+                self.put(&[0]);
+            }
+        }
+        Ok(())
+    }
+
+    fn align(&mut self, name: &str, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        let parts = rest.parts();
+        let first = parts.first().copied().unwrap_or(rest);
+        let (value, _) = self.whole_expression(first)?;
+        let wanted = if name == ".p2align" {
+            u32::try_from(value).ok().and_then(|p| 1u64.checked_shl(p))
+        } else {
+            u64::try_from(value).ok()
+        };
+        let align = wanted.filter(|a| a.is_power_of_two() && *a <= 1 << 16);
+        let align = align.ok_or((first.column, Wrong::Expected("a power of two, up to 65536")))?;
+        let with = match parts.get(1).filter(|p| !p.text.is_empty()) {
+            Some(part) => Some(self.whole_expression(*part)?.0 as u8),
+            None => None,
+        };
+        let section = &mut self.sections[self.section];
+        section.align = section.align.max(align);
+        let len = section.bytes.len() as u64;
+        match with {
+            Some(_) => self.fill(len.next_multiple_of(align) - len, with),
+            None => self.pad_to(align),
+        }
+        Ok(())
+    }
+
+    /// `.fill count, size, value`
+    fn repeat(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        let parts = rest.parts();
+        let mut values = [0, 1, 0];
+        for (slot, part) in values.iter_mut().zip(&parts) {
+            *slot = self.whole_expression(*part)?.0;
+        }
+        let [count, size, value] = values;
+        let sized = usize::try_from(size).ok().filter(|s| *s <= 8);
+        let (Ok(count), Some(size)) = (u64::try_from(count), sized) else {
+            return Err((rest.column, Wrong::Expected("a count, a size of up to 8 bytes and a value")));
+        };
+        if count.saturating_mul(size as u64).saturating_add(self.total) > super::MAX_BYTES {
+            self.total = super::MAX_BYTES + 1;
+            return Ok(());
+        }
+        for _ in 0..count {
+            self.put(&value.to_le_bytes()[..size]);
+        }
+        Ok(())
+    }
+
+    fn space(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        let parts = rest.parts();
+        let first = parts.first().copied().unwrap_or(rest);
+        let (count, _) = self.whole_expression(first)?;
+        let with = match parts.get(1) {
+            Some(part) => self.whole_expression(*part)?.0 as u8,
+            None => 0,
+        };
+        let count = u64::try_from(count).map_err(|_| (first.column, Wrong::Expected("a number of bytes")))?;
+        self.fill(count, Some(with));
+        Ok(())
+    }
+
+    fn org(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        let (value, address) = self.whole_expression(rest)?;
+        let base = if address { self.section as i64 * super::SECTION_SPAN } else { 0 };
+        let len = self.sections[self.section].bytes.len() as u64;
+        match u64::try_from(value.wrapping_sub(base)).ok().and_then(|to| to.checked_sub(len)) {
+            Some(count) => self.fill(count, Some(0)),
+            None => return Err((rest.column, Wrong::Behind(len))),
+        }
+        Ok(())
+    }
+
+    /// `.set name, value`
+    fn set(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        match rest.parts()[..] {
+            [name, value] if !name.text.is_empty() => self.assign(name.text, value, name.column),
+            _ => return Err((rest.column, Wrong::Expected("a name, a comma and a value"))),
+        }
+        Ok(())
+    }
+
+    /// `.type name, @function`
+    fn kind(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        let parts = rest.parts();
+        let kind = match parts.get(1).map(|p| p.text.trim_start_matches(['@', '%', '#'])) {
+            Some("function" | "STT_FUNC") => SymbolKind::Function,
+            Some("object" | "STT_OBJECT") => SymbolKind::Object,
+            Some("notype") => SymbolKind::Label,
+            _ => return Err((rest.column, Wrong::Expected("a name and @function or @object"))),
+        };
+        if let Some(name) = parts.first() {
+            self.said.entry(name.text.to_owned()).or_default().kind = Some(kind);
+        }
+        Ok(())
+    }
+
+    /// `.size name, value`
+    fn size(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        match rest.parts()[..] {
+            [name, value] => {
+                let (size, _) = self.whole_expression(value)?;
+                self.said.entry(name.text.to_owned()).or_default().size = Some(size);
+                Ok(())
+            }
+            _ => Err((rest.column, Wrong::Expected("a name, a comma and a size"))),
+        }
+    }
+
+    /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx1030:xnack+"`
+    fn target(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+        let said = rest.text.trim_matches('"');
+        let processor = said.rsplit('-').next().unwrap_or_default();
+        let processor = processor.split(':').next().unwrap_or_default();
+        if processor != self.gpu.name() {
+            return Err((rest.column, Wrong::OtherGpu(processor.to_owned(), self.gpu.name())));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,506 @@
+//! Files of assembly: labels, directives and instructions to sections of bytes.
+//!
+//! The language is what LLVM's assembler reads for AMD GPUs: `//`, `;` and `/* */` start comments, labels end in a colon,
+//! `1b` and `1f` are the nearest label `1` before and after. A file is read twice: the first time for where its labels
+//! are. All errors of a file are told. Never: ELF (the sections and symbols are what a writer of ELF needs), relocations (a
+//! name that the file does not define is an error).
+
+mod data;
+mod kernel;
+mod statement;
+
+use super::descriptor::DescriptorError;
+use super::model::Gen;
+use super::text::{ParseError, Symbol, Symbols};
+use super::{Gpu, codec, text};
+use statement::Line;
+use std::collections::HashMap;
+
+/// No file grows past so many bytes: `.fill` and `.org` can ask for any number.
+const MAX_BYTES: u64 = 256 << 20;
+/// Errors of a file beyond these are counted, and not kept.
+const MAX_ERRORS: usize = 1000;
+/// Between the addresses of sections, so that an address tells its section.
+const SECTION_SPAN: i64 = 1 << 40;
+
+/// What a section holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SectionKind {
+    /// Machine code.
+    Code,
+    /// Bytes that are only read.
+    ReadOnly,
+    /// Bytes that are written.
+    Data,
+    /// Memory without bytes in a file.
+    Zeros,
+    /// Notes.
+    Note,
+}
+
+/// A section of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// `.text`.
+    pub name: String,
+    /// What it holds.
+    pub kind: SectionKind,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What its address is a multiple of.
+    pub align: u64,
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SymbolKind {
+    /// A place.
+    Label,
+    /// Code (`.type name,@function`).
+    Function,
+    /// Data (`.type name,@object`).
+    Object,
+}
+
+/// A symbol of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defined {
+    /// Its name.
+    pub name: String,
+    /// What it stands for.
+    pub kind: SymbolKind,
+    /// Seen by other files (`.globl`).
+    pub global: bool,
+    /// Its section, an index of [`Assembly::sections`]; `None`: its value is a number.
+    pub section: Option<usize>,
+    /// Offset into its section, or the number.
+    pub value: i64,
+    /// Bytes it covers (`.size`).
+    pub size: u64,
+}
+
+/// Eight bytes that become the distance from themselves to a symbol, plus an addend, once sections have their places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// Index of the section they are in.
+    pub section: usize,
+    /// Their offset in it.
+    pub offset: usize,
+    /// The symbol.
+    pub symbol: String,
+    /// What is added.
+    pub addend: i64,
+}
+
+/// What a file of assembly makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assembly {
+    /// Sections, the code first.
+    pub sections: Vec<Section>,
+    /// Symbols, in the order of their names; names that start with `.L` are not among them.
+    pub symbols: Vec<Defined>,
+    /// Distances that are not known yet.
+    pub relocations: Vec<Relocation>,
+    /// `.amdhsa_code_object_version`, if the file says it.
+    pub version: Option<u32>,
+    /// Errors, in the order of lines.
+    pub errors: Vec<SourceError>,
+    /// How many more there are than [`Assembly::errors`] holds.
+    pub more_errors: usize,
+}
+
+/// An error in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub what: Wrong,
+}
+
+/// What can be wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// An instruction, or a value.
+    #[error("{}", .0.rule)]
+    Instruction(ParseError),
+    /// An instruction that cannot be encoded.
+    #[error("{0}")]
+    Encoding(codec::EncodeError),
+    /// A directive of a kernel descriptor.
+    #[error("{0}")]
+    Descriptor(DescriptorError),
+    /// A directive that is not known.
+    #[error("no directive of the name {0}")]
+    Directive(String),
+    /// What a directive takes is not there.
+    #[error("expected {0}")]
+    Expected(&'static str),
+    /// Something is left at a line's end.
+    #[error("nothing more is expected on this line")]
+    Rest,
+    /// A label or symbol that is there already.
+    #[error("`{0}` is defined a second time; first in line {1}")]
+    Again(String, usize),
+    /// A value that does not fit.
+    #[error("{0} does not fit {1} bytes")]
+    Fits(i64, u8),
+    /// Instructions outside of code.
+    #[error("instructions stand in sections of code; this is {0}")]
+    NotCode(String),
+    /// A file that grows without end.
+    #[error("the file grows past {} MiB", MAX_BYTES >> 20)]
+    TooLarge,
+    /// `.org` to a place before.
+    #[error("the place is behind already: at {0:#x}")]
+    Behind(u64),
+    /// The file is for another GPU than what was asked for.
+    #[error("this file is for {0}, not for {1}")]
+    OtherGpu(String, &'static str),
+    /// A kernel's directives are not ended.
+    #[error(".end_amdhsa_kernel is missing")]
+    OpenKernel,
+    /// A comment is not ended.
+    #[error("a comment that does not end")]
+    OpenComment,
+    /// A descriptor of a kernel that the file does not define.
+    #[error("the kernel `{0}` is not defined in this file")]
+    NoKernel(String),
+    /// A block of metadata.
+    #[error("metadata is not made: leave {0} out")]
+    Metadata(&'static str),
+}
+
+/// Assembles a file.
+pub fn assemble(source: &str, gpu: &Gpu) -> Assembly {
+    let (clean, open) = statement::without_comments(source);
+    let (names, locals) = (HashMap::new(), HashMap::new());
+    let mut first = Pass::new(gpu, &names, &locals);
+    first.run(&clean);
+    let (names, locals) = (first.defined, first.locals);
+    let mut last = Pass::new(gpu, &names, &locals);
+    last.last = true;
+    last.run(&clean);
+    if open {
+        last.error(1, Wrong::OpenComment);
+    }
+    last.finish()
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    value: i64,
+    /// A place in a section, not a number.
+    address: bool,
+    line: usize,
+    /// May be set again (`=`, `.set`).
+    variable: bool,
+}
+
+/// What is said of a symbol besides its value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    global: bool,
+    kind: Option<SymbolKind>,
+    size: Option<i64>,
+}
+
+/// One reading of a file.
+struct Pass<'p> {
+    gpu: &'p Gpu,
+    /// What the reading before found.
+    before: &'p HashMap<String, Known>,
+    before_locals: &'p HashMap<(u32, usize), i64>,
+    defined: HashMap<String, Known>,
+    /// Addresses of numbered labels: number and how many there were before.
+    locals: HashMap<(u32, usize), i64>,
+    seen_locals: HashMap<u32, usize>,
+    said: HashMap<String, Said>,
+    sections: Vec<Section>,
+    section: usize,
+    previous: usize,
+    version: Option<u32>,
+    kernel: Option<kernel::Kernel>,
+    kernels: Vec<kernel::Placed>,
+    relocations: Vec<Relocation>,
+    errors: Vec<SourceError>,
+    more_errors: usize,
+    line: usize,
+    total: u64,
+    last: bool,
+}
+
+impl Symbols for Pass<'_> {
+    fn symbol(&self, name: &str) -> Option<Symbol> {
+        if let Some(known) = self.defined.get(name) {
+            return Some(if known.address {
+                Symbol::Address(known.value)
+            } else {
+                Symbol::Absolute(known.value)
+            });
+        }
+        if let Some(local) = statement::local_reference(name) {
+            let seen = self.seen_locals.get(&local.0).copied().unwrap_or(0);
+            let which = if local.1 { seen } else { seen.checked_sub(1)? };
+            let found =
+                self.locals.get(&(local.0, which)).or_else(|| self.before_locals.get(&(local.0, which)));
+            return match found {
+                Some(&at) => Some(Symbol::Address(at)),
+                None if !self.last => Some(Symbol::Address(self.here())),
+                None => None,
+            };
+        }
+        if let Some(value) = self.builtin(name) {
+            return Some(Symbol::Absolute(value));
+        }
+        // What comes later is never an inline constant: its size is the same in both readings.
+        match self.before.get(name) {
+            Some(known) => Some(Symbol::Address(known.value)),
+            None if !self.last => Some(Symbol::Address(self.here())),
+            None => None,
+        }
+    }
+
+    fn here(&self) -> i64 {
+        let offset = self.sections.get(self.section).map_or(0, |s| s.bytes.len() as i64);
+        self.section as i64 * SECTION_SPAN + offset
+    }
+}
+
+impl<'p> Pass<'p> {
+    fn new(
+        gpu: &'p Gpu,
+        before: &'p HashMap<String, Known>,
+        before_locals: &'p HashMap<(u32, usize), i64>,
+    ) -> Pass<'p> {
+        let text = Section { name: ".text".to_owned(), kind: SectionKind::Code, bytes: Vec::new(), align: 4 };
+        Pass {
+            gpu,
+            before,
+            before_locals,
+            defined: HashMap::new(),
+            locals: HashMap::new(),
+            seen_locals: HashMap::new(),
+            said: HashMap::new(),
+            sections: vec![text],
+            section: 0,
+            previous: 0,
+            version: None,
+            kernel: None,
+            kernels: Vec::new(),
+            relocations: Vec::new(),
+            errors: Vec::new(),
+            more_errors: 0,
+            line: 0,
+            total: 0,
+            last: false,
+        }
+    }
+
+    fn run(&mut self, source: &str) {
+        for (number, line) in source.lines().enumerate() {
+            self.line = number + 1;
+            if self.total > MAX_BYTES {
+                self.error(1, Wrong::TooLarge);
+                return;
+            }
+            self.statement(Line::new(line));
+        }
+        if self.total > MAX_BYTES {
+            self.error(1, Wrong::TooLarge);
+        }
+        if self.kernel.is_some() {
+            self.error(1, Wrong::OpenKernel);
+        }
+    }
+
+    fn error(&mut self, column: usize, what: Wrong) {
+        if !self.last {
+            return;
+        }
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(SourceError { line: self.line, column, what });
+        } else {
+            self.more_errors += 1;
+        }
+    }
+
+    /// One line: labels, then a directive, an assignment or an instruction.
+    fn statement(&mut self, line: Line<'_>) {
+        let mut line = line;
+        while let Some((label, rest)) = line.label() {
+            self.label(label, line.column);
+            line = rest;
+        }
+        if line.text.is_empty() {
+            return;
+        }
+        if let Some((name, value)) = line.assignment() {
+            self.assign(name, value, line.column);
+        } else if line.text.starts_with('.') {
+            self.directive(line);
+        } else {
+            self.instruction(line);
+        }
+    }
+
+    fn label(&mut self, name: &str, column: usize) {
+        let here = self.here();
+        if let Ok(number) = name.parse::<u32>() {
+            let seen = self.seen_locals.entry(number).or_insert(0);
+            self.locals.insert((number, *seen), here);
+            *seen += 1;
+            return;
+        }
+        self.define(name, Known { value: here, address: true, line: self.line, variable: false }, column);
+    }
+
+    fn define(&mut self, name: &str, known: Known, column: usize) {
+        match self.defined.get(name) {
+            Some(old) if !(old.variable && known.variable) => {
+                self.error(column, Wrong::Again(name.to_owned(), old.line));
+            }
+            _ => {
+                self.defined.insert(name.to_owned(), known);
+            }
+        }
+    }
+
+    fn assign(&mut self, name: &str, value: Line<'_>, column: usize) {
+        match self.whole_expression(value) {
+            Ok((value, address)) => {
+                let known = Known { value, address, line: self.line, variable: true };
+                self.define(name, known, column);
+            }
+            Err((column, wrong)) => self.error(column, wrong),
+        }
+    }
+
+    fn instruction(&mut self, line: Line<'_>) {
+        let section = &self.sections[self.section];
+        if section.kind != SectionKind::Code {
+            let name = section.name.clone();
+            self.error(line.column, Wrong::NotCode(name));
+            return;
+        }
+        // Code starts at whole dwords.
+        self.pad_to(4);
+        match text::parse_line(line.text, self.gpu, self) {
+            Ok(inst) => match codec::encode(&inst, self.gpu) {
+                Ok(words) => {
+                    for word in words.as_slice() {
+                        self.put(&word.to_le_bytes());
+                    }
+                }
+                Err(wrong) => self.error(line.column, Wrong::Encoding(wrong)),
+            },
+            Err(mut wrong) => {
+                wrong.column += line.column - 1;
+                self.error(wrong.column, Wrong::Instruction(wrong));
+                // So that what follows is where it would be.
+                self.put(&[0; 4]);
+            }
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        if self.total <= MAX_BYTES {
+            self.sections[self.section].bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// Fills up to a multiple: code with its no-operation, anything else with zeros.
+    fn pad_to(&mut self, align: u64) {
+        let len = self.sections[self.section].bytes.len() as u64;
+        let pad = len.next_multiple_of(align.max(1)) - len;
+        self.fill(pad, None);
+    }
+
+    fn fill(&mut self, count: u64, with: Option<u8>) {
+        if self.total.saturating_add(count) > MAX_BYTES {
+            self.total = MAX_BYTES + 1;
+            return;
+        }
+        self.total += count;
+        let nop = codec::NOP.to_le_bytes();
+        let section = &mut self.sections[self.section];
+        let code = section.kind == SectionKind::Code;
+        for _ in 0..count {
+            let at = section.bytes.len() % 4;
+            section.bytes.push(with.unwrap_or(if code { nop[at] } else { 0 }));
+        }
+    }
+
+    /// Symbols every file has.
+    fn builtin(&self, name: &str) -> Option<i64> {
+        let generation = self.gpu.generation();
+        let major = match generation {
+            Gen::Gfx6 => 6,
+            Gen::Gfx7 => 7,
+            Gen::Gfx8 => 8,
+            Gen::Gfx9 | Gen::Gfx906 => 9,
+            Gen::Gfx10 | Gen::Gfx10_3 => 10,
+            Gen::Gfx11 | Gen::Gfx11_5 => 11,
+            Gen::Gfx12 => 12,
+        };
+        let digits = self.gpu.name().strip_prefix("gfx")?;
+        let hex = |at: usize| digits.get(at..at + 1).and_then(|d| i64::from_str_radix(d, 16).ok());
+        let last = digits.len().checked_sub(1)?;
+        match name {
+            ".amdgcn.gfx_generation_number" => Some(major),
+            ".amdgcn.gfx_generation_minor" => hex(last.checked_sub(1)?),
+            ".amdgcn.gfx_generation_stepping" => hex(last),
+            _ => None,
+        }
+    }
+
+    /// An expression that is all of a text: its value, and whether it is an address.
+    fn whole_expression(&self, line: Line<'_>) -> Result<(i64, bool), (usize, Wrong)> {
+        match text::expression(line.text, self) {
+            Ok((value, address, end)) if line.text[end..].trim().is_empty() => Ok((value, address)),
+            Ok((_, _, end)) => Err((line.column_of(end), Wrong::Rest)),
+            Err(mut wrong) => {
+                wrong.column += line.column - 1;
+                Err((wrong.column, Wrong::Instruction(wrong)))
+            }
+        }
+    }
+
+    fn finish(mut self) -> Assembly {
+        self.place_kernels();
+        let mut symbols: Vec<Defined> = self
+            .defined
+            .iter()
+            .filter(|(name, _)| !name.starts_with(".L") && !name.starts_with(".amdgcn."))
+            .map(|(name, known)| {
+                let said = self.said.get(name).copied().unwrap_or_default();
+                let section = known.address.then_some((known.value / SECTION_SPAN) as usize);
+                Defined {
+                    name: name.clone(),
+                    kind: said.kind.unwrap_or(SymbolKind::Label),
+                    global: said.global,
+                    section: section.filter(|&s| s < self.sections.len()),
+                    value: if known.address { known.value % SECTION_SPAN } else { known.value },
+                    size: said.size.and_then(|s| u64::try_from(s).ok()).unwrap_or(0),
+                }
+            })
+            .collect();
+        symbols.sort_by(|a, b| a.name.cmp(&b.name));
+        self.errors.sort_by_key(|e| (e.line, e.column));
+        Assembly {
+            sections: self.sections,
+            symbols,
+            relocations: self.relocations,
+            version: self.version,
+            errors: self.errors,
+            more_errors: self.more_errors,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Lines of a file, without their comments, and what they start with.
+
+/// A source whose comments are spaces: lines and columns stay what they were. The second value: whether the last comment
+/// has no end.
+pub(super) fn without_comments(source: &str) -> (String, bool) {
+    let mut clean = String::with_capacity(source.len());
+    let mut rest = source.strip_prefix('\u{feff}').unwrap_or(source).chars().peekable();
+    let (mut quoted, mut blank) = (false, true);
+    while let Some(c) = rest.next() {
+        match (c, rest.peek()) {
+            ('\n', _) => {
+                (quoted, blank) = (false, true);
+                clean.push(c);
+                continue;
+            }
+            ('\\', Some(&next)) if quoted && next != '\n' => {
+                clean.push(c);
+                clean.push(next);
+                rest.next();
+                continue;
+            }
+            ('"', _) => quoted = !quoted,
+            _ if quoted => {}
+            ('/', Some('*')) => {
+                clean.push_str("  ");
+                rest.next();
+                let mut last = ' ';
+                loop {
+                    let Some(c) = rest.next() else { return (clean, true) };
+                    clean.push(if c == '\n' { c } else { ' ' });
+                    if last == '*' && c == '/' {
+                        break;
+                    }
+                    last = c;
+                }
+                continue;
+            }
+            (';', _) | ('/', Some('/')) => {
+                skip_line(&mut rest);
+                continue;
+            }
+            ('#', _) if blank => {
+                skip_line(&mut rest);
+                continue;
+            }
+            _ => {}
+        }
+        blank &= c.is_whitespace();
+        clean.push(c);
+    }
+    (clean, false)
+}
+
+fn skip_line(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while rest.next_if(|&c| c != '\n').is_some() {}
+}
+
+/// What is left to read of a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'s> {
+    /// Without spaces around it.
+    pub(super) text: &'s str,
+    /// Column of its first character, from 1.
+    pub(super) column: usize,
+}
+
+impl<'s> Line<'s> {
+    pub(super) fn new(line: &'s str) -> Line<'s> {
+        Line { text: line, column: 1 }.trimmed()
+    }
+
+    fn trimmed(self) -> Line<'s> {
+        let text = self.text.trim_start();
+        let skipped = self.text.len() - text.len();
+        Line { column: self.column_of(skipped), text: text.trim_end() }
+    }
+
+    /// The column of a byte of the text.
+    pub(super) fn column_of(&self, byte: usize) -> usize {
+        self.column + self.text.get(..byte).map_or(byte, |t| t.chars().count())
+    }
+
+    /// What is left from a byte on.
+    pub(super) fn from(&self, byte: usize) -> Line<'s> {
+        Line { text: self.text.get(byte..).unwrap_or_default(), column: self.column_of(byte) }.trimmed()
+    }
+
+    /// The label it starts with, and what follows.
+    pub(super) fn label(&self) -> Option<(&'s str, Line<'s>)> {
+        let end = name_length(self.text);
+        let rest = self.text.get(end..)?;
+        let colon = rest.len() - rest.trim_start().len();
+        let rest = rest.trim_start();
+        (end > 0 && rest.starts_with(':')).then(|| (&self.text[..end], self.from(end + colon + 1)))
+    }
+
+    /// `name = value`.
+    pub(super) fn assignment(&self) -> Option<(&'s str, Line<'s>)> {
+        let end = name_length(self.text);
+        let behind = self.text.get(end..)?;
+        let spaces = behind.len() - behind.trim_start().len();
+        let value = behind.trim_start().strip_prefix('=')?;
+        let named = end > 0 && !self.text.starts_with(|c: char| c.is_ascii_digit());
+        (named && !value.starts_with('=')).then(|| (&self.text[..end], self.from(end + spaces + 1)))
+    }
+
+    /// The word it starts with, up to a space or comma, and what follows.
+    pub(super) fn word(&self) -> (&'s str, Line<'s>) {
+        let end = self.text.find(|c: char| c.is_whitespace() || c == ',').unwrap_or(self.text.len());
+        (&self.text[..end], self.from(end))
+    }
+
+    /// The parts between commas that stand in no quotes, parentheses or brackets.
+    pub(super) fn parts(&self) -> Vec<Line<'s>> {
+        let mut parts = Vec::new();
+        let (mut start, mut depth, mut quoted, mut escaped) = (0, 0u32, false, false);
+        for (at, c) in self.text.char_indices() {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if quoted => escaped = true,
+                '"' => quoted = !quoted,
+                _ if quoted => {}
+                '(' | '[' => depth = depth.saturating_add(1),
+                ')' | ']' => depth = depth.saturating_sub(1),
+                ',' if depth == 0 => {
+                    parts.push(Line { text: &self.text[..at], ..*self }.from(start));
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        if !self.text.is_empty() {
+            parts.push(self.from(start));
+        }
+        parts
+    }
+}
+
+/// Bytes of the name a text starts with.
+fn name_length(text: &str) -> usize {
+    let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '@');
+    text.find(|c| !of_name(c)).unwrap_or(text.len())
+}
+
+/// `1b` and `1f`: the number, and whether it is the next one.
+pub(super) fn local_reference(name: &str) -> Option<(u32, bool)> {
+    let (number, forward) = match name.strip_suffix('f') {
+        Some(number) => (number, true),
+        None => (name.strip_suffix('b')?, false),
+    };
+    number.parse().ok().map(|number| (number, forward))
+}
+
+/// A quoted text with its escapes undone; `None`: it is not quoted.
+pub(super) fn quoted(text: &str) -> Option<Vec<u8>> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    let mut bytes = Vec::with_capacity(inner.len());
+    let mut rest = inner.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest.next()? {
+            b'n' => bytes.push(b'\n'),
+            b't' => bytes.push(b'\t'),
+            b'r' => bytes.push(b'\r'),
+            b'b' => bytes.push(8),
+            b'f' => bytes.push(12),
+            digit @ b'0'..=b'7' => {
+                let mut value = u32::from(digit - b'0');
+                for _ in 0..2 {
+                    if let Some(digit) = rest.next_if(|d| (b'0'..=b'7').contains(d)) {
+                        value = value * 8 + u32::from(digit - b'0');
+                    }
+                }
+                bytes.push(value as u8);
+            }
+            other => bytes.push(other),
+        }
+    }
+    Some(bytes)
+}

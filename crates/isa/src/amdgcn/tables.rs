@@ -1,0 +1,68 @@
+//! The compiled tables and how they are looked up.
+
+use super::gpu::Gpu;
+use super::model::{COLUMNS, Encoding, GENS, Layout, LayoutIndex, Name, Row, Variant, name_hash};
+
+#[rustfmt::skip]
+#[allow(missing_docs, clippy::unreadable_literal, reason = "made by the build script")]
+mod compiled {
+    use crate::amdgcn::model::*;
+    include!(concat!(env!("OUT_DIR"), "/amdgcn.rs"));
+}
+
+/// Every row of the table.
+pub fn rows() -> &'static [Row] {
+    compiled::ROWS
+}
+
+/// Every way to write a row, by its number.
+pub fn variants() -> &'static [Variant] {
+    compiled::VARIANTS
+}
+
+/// Every mnemonic, in the order of the alphabet.
+pub fn names() -> &'static [Name] {
+    compiled::NAMES
+}
+
+/// A mnemonic, without a suffix.
+pub fn name(name: &[u8]) -> Option<&'static Name> {
+    let size = compiled::NAME_HASHES.len();
+    let mut slot = name_hash(name) as usize % size;
+    loop {
+        let found = compiled::NAMES.get(usize::from(*compiled::NAME_HASHES.get(slot)?))?;
+        if found.name.as_bytes() == name {
+            return Some(found);
+        }
+        slot = (slot + 1) % size;
+    }
+}
+
+/// The layout of an encoding in a GPU's generation.
+pub fn layout(encoding: Encoding, gpu: &Gpu) -> Option<&'static Layout> {
+    let at = compiled::LAYOUT_OF.get(gpu.generation() as usize)?.get(encoding as usize)?;
+    compiled::LAYOUTS.get(usize::from(*at))
+}
+
+/// Layouts that two dwords may begin, in the order they are tried.
+pub fn layouts_of(first: u32, second: u32, gpu: &Gpu) -> impl Iterator<Item = &'static Layout> {
+    let list = compiled::TRIES
+        .get(gpu.generation() as usize)
+        .and_then(|tries| tries.get(first as usize >> 23))
+        .and_then(|list| compiled::TRY_LISTS.get(usize::from(*list)))
+        .copied()
+        .unwrap_or_default();
+    let both = u64::from(second) << 32 | u64::from(first);
+    list.iter()
+        .filter_map(|at| compiled::LAYOUTS.get(usize::from(*at)))
+        .filter(move |layout| both & layout.mask == layout.value)
+}
+
+/// The number of the variant that an opcode stands for.
+pub fn variant_of(encoding: Encoding, opcode: u32, gpu: &Gpu) -> Option<u16> {
+    let list = *compiled::OPCODES.get(gpu.column())?.get(encoding as usize)?;
+    let found = *compiled::OPCODE_LISTS.get(usize::from(list))?.get(opcode as usize)?;
+    (found != u16::MAX).then_some(found)
+}
+
+const _: () = assert!(COLUMNS <= 16 && GENS < COLUMNS && compiled::LAYOUTS.len() < LayoutIndex::MAX as usize);

@@ -1,0 +1,376 @@
+//! Names that are values of modifiers: formats of typed buffers, temporal hints, scopes.
+//!
+//! Facts: AMD's ISA manuals, and the names LLVM 19 prints per generation.
+
+use super::write::{decimal, hex};
+use crate::amdgcn::Gpu;
+use crate::amdgcn::model::{Gen, Trait, Traits};
+
+/// The format that is not written.
+pub(super) const DEFAULT: i32 = 1;
+
+/// Until gfx9 a format is a data format (four bits) and a number format (three).
+const DATA: [&str; 16] = [
+    "INVALID",
+    "8",
+    "16",
+    "8_8",
+    "32",
+    "16_16",
+    "10_11_11",
+    "11_11_10",
+    "10_10_10_2",
+    "2_10_10_10",
+    "8_8_8_8",
+    "32_32",
+    "16_16_16_16",
+    "32_32_32",
+    "32_32_32_32",
+    "RESERVED_15",
+];
+
+/// Number formats.
+const NUMBER: [&str; 8] = ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
+
+/// What number format 6 was until gfx7.
+const NUMBER_6: &str = "SNORM_OGL";
+
+/// Formats of gfx10, by code.
+const FORMATS_10: [&str; 78] = [
+    "INVALID",
+    "8_UNORM",
+    "8_SNORM",
+    "8_USCALED",
+    "8_SSCALED",
+    "8_UINT",
+    "8_SINT",
+    "16_UNORM",
+    "16_SNORM",
+    "16_USCALED",
+    "16_SSCALED",
+    "16_UINT",
+    "16_SINT",
+    "16_FLOAT",
+    "8_8_UNORM",
+    "8_8_SNORM",
+    "8_8_USCALED",
+    "8_8_SSCALED",
+    "8_8_UINT",
+    "8_8_SINT",
+    "32_UINT",
+    "32_SINT",
+    "32_FLOAT",
+    "16_16_UNORM",
+    "16_16_SNORM",
+    "16_16_USCALED",
+    "16_16_SSCALED",
+    "16_16_UINT",
+    "16_16_SINT",
+    "16_16_FLOAT",
+    "10_11_11_UNORM",
+    "10_11_11_SNORM",
+    "10_11_11_USCALED",
+    "10_11_11_SSCALED",
+    "10_11_11_UINT",
+    "10_11_11_SINT",
+    "10_11_11_FLOAT",
+    "11_11_10_UNORM",
+    "11_11_10_SNORM",
+    "11_11_10_USCALED",
+    "11_11_10_SSCALED",
+    "11_11_10_UINT",
+    "11_11_10_SINT",
+    "11_11_10_FLOAT",
+    "10_10_10_2_UNORM",
+    "10_10_10_2_SNORM",
+    "10_10_10_2_USCALED",
+    "10_10_10_2_SSCALED",
+    "10_10_10_2_UINT",
+    "10_10_10_2_SINT",
+    "2_10_10_10_UNORM",
+    "2_10_10_10_SNORM",
+    "2_10_10_10_USCALED",
+    "2_10_10_10_SSCALED",
+    "2_10_10_10_UINT",
+    "2_10_10_10_SINT",
+    "8_8_8_8_UNORM",
+    "8_8_8_8_SNORM",
+    "8_8_8_8_USCALED",
+    "8_8_8_8_SSCALED",
+    "8_8_8_8_UINT",
+    "8_8_8_8_SINT",
+    "32_32_UINT",
+    "32_32_SINT",
+    "32_32_FLOAT",
+    "16_16_16_16_UNORM",
+    "16_16_16_16_SNORM",
+    "16_16_16_16_USCALED",
+    "16_16_16_16_SSCALED",
+    "16_16_16_16_UINT",
+    "16_16_16_16_SINT",
+    "16_16_16_16_FLOAT",
+    "32_32_32_UINT",
+    "32_32_32_SINT",
+    "32_32_32_FLOAT",
+    "32_32_32_32_UINT",
+    "32_32_32_32_SINT",
+    "32_32_32_32_FLOAT",
+];
+
+/// Formats from gfx11 on, by code.
+const FORMATS_11: [&str; 64] = [
+    "INVALID",
+    "8_UNORM",
+    "8_SNORM",
+    "8_USCALED",
+    "8_SSCALED",
+    "8_UINT",
+    "8_SINT",
+    "16_UNORM",
+    "16_SNORM",
+    "16_USCALED",
+    "16_SSCALED",
+    "16_UINT",
+    "16_SINT",
+    "16_FLOAT",
+    "8_8_UNORM",
+    "8_8_SNORM",
+    "8_8_USCALED",
+    "8_8_SSCALED",
+    "8_8_UINT",
+    "8_8_SINT",
+    "32_UINT",
+    "32_SINT",
+    "32_FLOAT",
+    "16_16_UNORM",
+    "16_16_SNORM",
+    "16_16_USCALED",
+    "16_16_SSCALED",
+    "16_16_UINT",
+    "16_16_SINT",
+    "16_16_FLOAT",
+    "10_11_11_FLOAT",
+    "11_11_10_FLOAT",
+    "10_10_10_2_UNORM",
+    "10_10_10_2_SNORM",
+    "10_10_10_2_UINT",
+    "10_10_10_2_SINT",
+    "2_10_10_10_UNORM",
+    "2_10_10_10_SNORM",
+    "2_10_10_10_USCALED",
+    "2_10_10_10_SSCALED",
+    "2_10_10_10_UINT",
+    "2_10_10_10_SINT",
+    "8_8_8_8_UNORM",
+    "8_8_8_8_SNORM",
+    "8_8_8_8_USCALED",
+    "8_8_8_8_SSCALED",
+    "8_8_8_8_UINT",
+    "8_8_8_8_SINT",
+    "32_32_UINT",
+    "32_32_SINT",
+    "32_32_FLOAT",
+    "16_16_16_16_UNORM",
+    "16_16_16_16_SNORM",
+    "16_16_16_16_USCALED",
+    "16_16_16_16_SSCALED",
+    "16_16_16_16_UINT",
+    "16_16_16_16_SINT",
+    "16_16_16_16_FLOAT",
+    "32_32_32_UINT",
+    "32_32_32_SINT",
+    "32_32_32_FLOAT",
+    "32_32_32_32_UINT",
+    "32_32_32_32_SINT",
+    "32_32_32_32_FLOAT",
+];
+
+fn number_format(code: usize, gpu: &Gpu) -> &'static str {
+    if code == 6 && gpu.generation() <= Gen::Gfx7 {
+        NUMBER_6
+    } else {
+        NUMBER.get(code).copied().unwrap_or_default()
+    }
+}
+
+fn unified(gpu: &Gpu) -> Option<&'static [&'static str]> {
+    match gpu.generation() {
+        Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => None,
+        Gen::Gfx10 | Gen::Gfx10_3 => Some(&FORMATS_10),
+        _ => Some(&FORMATS_11),
+    }
+}
+
+/// Appends a buffer format, unless it is the one that is not written.
+pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut String) {
+    if format == DEFAULT {
+        return;
+    }
+    out.push_str(" format:");
+    let code = format as usize & 127;
+    if let Some(names) = unified(gpu) {
+        match names.get(code) {
+            Some(name) => {
+                out.push_str("[BUF_FMT_");
+                out.push_str(name);
+                out.push(']');
+            }
+            None => decimal(code as i64, out),
+        }
+        return;
+    }
+    let (data, number) = (code & 15, code >> 4);
+    out.push('[');
+    if data != 1 {
+        out.push_str("BUF_DATA_FORMAT_");
+        out.push_str(DATA[data]);
+    }
+    if data != 1 && number != 0 {
+        out.push(',');
+    }
+    if number != 0 {
+        out.push_str("BUF_NUM_FORMAT_");
+        out.push_str(number_format(number, gpu));
+    }
+    out.push(']');
+}
+
+/// A format by the names in its brackets; `None`: the GPU has none of these names.
+pub(super) fn format(first: &str, second: Option<&str>, gpu: &Gpu) -> Option<i32> {
+    if let Some(name) = first.strip_prefix("BUF_FMT_") {
+        let names = unified(gpu).filter(|_| second.is_none())?;
+        return names.iter().position(|have| *have == name).map(|code| code as i32);
+    }
+    let (mut data, mut number) = (None, None);
+    for name in [Some(first), second].into_iter().flatten() {
+        if let Some(name) = name.strip_prefix("BUF_DATA_FORMAT_") {
+            let code = DATA.iter().position(|have| *have == name)?;
+            if data.replace(code).is_some() {
+                return None;
+            }
+        } else {
+            let name = name.strip_prefix("BUF_NUM_FORMAT_")?;
+            let code = (0..8).find(|code| number_format(*code, gpu) == name)?;
+            if number.replace(code).is_some() {
+                return None;
+            }
+        }
+    }
+    let (data, number) = (data.unwrap_or(1), number.unwrap_or(0));
+    match unified(gpu) {
+        None => Some((data | number << 4) as i32),
+        // The unified format is named as both together.
+        Some(_) if data == 0 => (number == 0).then_some(0),
+        Some(names) => {
+            let parts = (DATA[data], NUMBER[number]);
+            let same = |name: &&str| {
+                name.strip_prefix(parts.0).and_then(|rest| rest.strip_prefix('_')) == Some(parts.1)
+            };
+            names.iter().position(same).map(|code| code as i32)
+        }
+    }
+}
+
+/// Names of scopes, by code.
+const SCOPES: [&str; 4] = ["CU", "SE", "DEV", "SYS"];
+
+/// The scope of the whole system, where a hint means something else.
+const SYSTEM: i32 = 3;
+
+/// Hints of loads; the fourth is another in the scope of the system.
+const LOAD: [&str; 7] = ["RT", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT"];
+
+/// Hints of stores, likewise.
+const STORE: [&str; 8] = ["RT", "NT", "HT", "RT_WB", "NT_RT", "RT_NT", "NT_HT", "NT_WB"];
+
+/// Hints of atomics, by the names that LLVM takes.
+const ATOMIC: [(&str, i32); 7] = [
+    ("RT", 0),
+    ("RETURN", 1),
+    ("RT_RETURN", 1),
+    ("NT", 2),
+    ("NT_RETURN", 3),
+    ("CASCADE_RT", 4),
+    ("CASCADE_NT", 6),
+];
+
+/// In all but the scope of the system, the hint that says to bypass there.
+const BYPASS: i32 = 3;
+
+/// Appends a temporal hint and a scope, unless they say nothing.
+pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut String) {
+    if th != 0 {
+        out.push_str(" th:");
+        if traits.has(Trait::Atomic) {
+            out.push_str("TH_ATOMIC_");
+            match (th, scope) {
+                (1..=3, _) => out.push_str(["", "RETURN", "NT", "NT_RETURN"][th as usize]),
+                (4, 2..) => out.push_str("CASCADE_RT"),
+                (6, 2..) => out.push_str("CASCADE_NT"),
+                _ => hex(th as u64, out),
+            }
+        } else {
+            let store = traits.has(Trait::Store);
+            let name = if store { STORE.get(th as usize) } else { LOAD.get(th as usize) };
+            match name {
+                None => hex(th as u64, out),
+                Some(name) => {
+                    out.push_str(if store { "TH_STORE_" } else { "TH_LOAD_" });
+                    out.push_str(if th == BYPASS && scope == SYSTEM { "BYPASS" } else { name });
+                }
+            }
+        }
+    }
+    if scope != 0 {
+        out.push_str(" scope:SCOPE_");
+        out.push_str(SCOPES[scope as usize & 3]);
+    }
+}
+
+/// A hint as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hint {
+    /// Its code.
+    pub(super) code: i32,
+    /// Written as bypassing, which it does in the scope of the system only.
+    pub(super) bypass: bool,
+}
+
+/// A temporal hint by its name; `None`: instructions of this kind have none of that name.
+pub(super) fn hint(name: &str, traits: Traits) -> Option<Hint> {
+    let plain = |code: i32| Hint { code, bypass: false };
+    // Loads have no name for the last.
+    if name == "0x7" && !traits.has(Trait::Atomic) && !traits.has(Trait::Store) {
+        return Some(plain(7));
+    }
+    if name == "TH_DEFAULT" {
+        return Some(plain(0));
+    }
+    if traits.has(Trait::Atomic) {
+        let name = name.strip_prefix("TH_ATOMIC_")?;
+        if let Some(code) = name.strip_prefix("0x").and_then(|code| code.parse().ok()) {
+            return (4..8).contains(&code).then_some(plain(code));
+        }
+        return ATOMIC.iter().find(|(have, _)| *have == name).map(|(_, code)| plain(*code));
+    }
+    let (name, names): (_, &[&str]) = if traits.has(Trait::Store) {
+        (name.strip_prefix("TH_STORE_")?, &STORE)
+    } else {
+        (name.strip_prefix("TH_LOAD_")?, &LOAD)
+    };
+    if name == "BYPASS" {
+        return Some(Hint { code: BYPASS, bypass: true });
+    }
+    names.iter().position(|have| *have == name).map(|code| plain(code as i32))
+}
+
+/// Whether a hint may stand with a scope.
+pub(super) fn valid(hint: Hint, scope: i32, traits: Traits) -> bool {
+    traits.has(Trait::Atomic) || hint.code != BYPASS || hint.bypass == (scope == SYSTEM)
+}
+
+/// A scope by its name.
+pub(super) fn scope(name: &str) -> Option<i32> {
+    let name = name.strip_prefix("SCOPE_")?;
+    SCOPES.iter().position(|have| *have == name).map(|code| code as i32)
+}

@@ -1,0 +1,63 @@
+//! Instructions as text in LLVM's syntax, both ways.
+//!
+//! One line is one instruction: no labels, no directives, no comments. What names a symbol is asked of the caller
+//! ([`Symbols`]). Where generations differ, the spelling is that of LLVM 19 for that GPU.
+
+mod accept;
+mod hints;
+mod mem;
+mod mem_write;
+mod modifiers;
+mod named;
+mod operand;
+mod parse;
+mod rules;
+mod scan;
+mod special;
+mod swizzle;
+mod write;
+
+pub use parse::{ParseError, Rule, parse_line};
+pub use write::write;
+
+/// What a symbol is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Symbol {
+    /// A number, as one written out.
+    Absolute(i64),
+    /// An address: always encoded as a literal, never as an inline constant.
+    Address(i64),
+}
+
+/// What the text around a line knows.
+pub trait Symbols {
+    /// What a name stands for.
+    fn symbol(&self, name: &str) -> Option<Symbol>;
+
+    /// The address of the instruction itself: that of its first byte, to which branches are relative.
+    fn here(&self) -> i64;
+}
+
+/// No symbols, at address 0.
+impl Symbols for () {
+    fn symbol(&self, _: &str) -> Option<Symbol> {
+        None
+    }
+
+    fn here(&self) -> i64 {
+        0
+    }
+}
+
+/// What an expression at the start of a text is worth, whether it is an address, and how many bytes it and the spaces after
+/// it take.
+pub fn expression(text: &str, symbols: &dyn Symbols) -> Result<(i64, bool, usize), ParseError> {
+    let mut scan = scan::Scan::new(text);
+    scan.space();
+    let at = scan.at();
+    let value = scan.expression(symbols)?;
+    if value.float {
+        return Err(scan.error(at, Rule::Number));
+    }
+    Ok((value.value, value.address, scan.at()))
+}

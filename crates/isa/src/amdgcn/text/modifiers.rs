@@ -1,0 +1,392 @@
+//! Modifiers: `clamp`, `mul:2`, `quad_perm:[0,1,2,3]`.
+//!
+//! Those of memory instructions are read and written with their operands.
+
+use super::Symbols;
+use super::parse::{ParseError, Rule};
+use super::scan::Scan;
+use super::write::{decimal, hex};
+use crate::amdgcn::inst::{Inst, Mods};
+use crate::amdgcn::model::{Form, Format, Mod, Slot, Variant};
+use crate::amdgcn::{Gen, Gpu};
+
+/// `dpp_ctrl` as it is written: where a kind of it begins, how many there are, the first number.
+struct Lanes {
+    name: &'static str,
+    base: i32,
+    first: i32,
+    last: i32,
+    since: Gen,
+    until: Gen,
+}
+
+const fn lanes(name: &'static str, base: i32, first: i32, last: i32, since: Gen, until: Gen) -> Lanes {
+    Lanes { name, base, first, last, since, until }
+}
+
+/// Kinds of `dpp_ctrl` but `quad_perm`: `base + n` for the number `n`.
+const LANES: &[Lanes] = &[
+    lanes("row_shl", 0x100, 1, 15, Gen::Gfx8, Gen::Gfx12),
+    lanes("row_shr", 0x110, 1, 15, Gen::Gfx8, Gen::Gfx12),
+    lanes("row_ror", 0x120, 1, 15, Gen::Gfx8, Gen::Gfx12),
+    lanes("wave_shl", 0x12f, 1, 1, Gen::Gfx8, Gen::Gfx906),
+    lanes("wave_rol", 0x133, 1, 1, Gen::Gfx8, Gen::Gfx906),
+    lanes("wave_shr", 0x137, 1, 1, Gen::Gfx8, Gen::Gfx906),
+    lanes("wave_ror", 0x13b, 1, 1, Gen::Gfx8, Gen::Gfx906),
+    lanes("row_share", 0x150, 0, 15, Gen::Gfx10, Gen::Gfx12),
+    lanes("row_xmask", 0x160, 0, 15, Gen::Gfx10, Gen::Gfx12),
+];
+
+const ROW_MIRROR: i32 = 0x140;
+const ROW_HALF_MIRROR: i32 = 0x141;
+const ROW_BCAST15: i32 = 0x142;
+const ROW_BCAST31: i32 = 0x143;
+
+/// Selections of SDWA, by value.
+const SELECTIONS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
+
+/// What SDWA does with the rest of the destination, by value.
+const UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
+
+/// What a modifier is worth that is not written.
+pub(super) fn default_of(id: Mod, mask: u32, mixed: bool) -> i32 {
+    match id {
+        // Of mixed precision: 32 bits.
+        Mod::OpSelHi if mixed => 0,
+        Mod::RowMask | Mod::BankMask => 15,
+        Mod::OpSelHi | Mod::Ones => mask as i32,
+        Mod::DstSel | Mod::Src0Sel | Mod::Src1Sel => 6,
+        Mod::DstUnused => 2,
+        _ => 0,
+    }
+}
+
+/// How many sources `op_sel` speaks of: a destination that is read is one.
+fn selected(variant: &Variant) -> u32 {
+    let is_source = |slot: &&Slot| slot.source < 3 || (slot.access.reads() && slot.access.writes());
+    variant.slots.iter().filter(is_source).count() as u32
+}
+
+/// Whether sources of several widths are mixed, which `op_sel_hi` tells apart.
+pub(super) fn is_mixed(variant: &Variant) -> bool {
+    variant.mod_set >> Mod::OpSelHi as u8 & 1 != 0 && variant.mod_set >> Mod::Abs as u8 & 1 != 0
+}
+
+/// Whether a form is one only if a modifier says so, and which.
+pub(super) fn needed(form: Form) -> Option<Mod> {
+    match form {
+        Form::Dpp | Form::E64Dpp => Some(Mod::DppCtrl),
+        Form::Dpp8 | Form::E64Dpp8 => Some(Mod::Dpp8),
+        _ => None,
+    }
+}
+
+/// Modifiers that have been read.
+pub(super) struct Seen {
+    pub(super) mods: Mods,
+    /// Bit `n`: modifier number `n` was written.
+    pub(super) set: u64,
+}
+
+impl Seen {
+    pub(super) fn put(&mut self, id: Mod, value: i32) -> Result<(), Rule> {
+        let bit = 1 << id as u8;
+        if self.set & bit != 0 {
+            return Err(Rule::Twice);
+        }
+        let width = id.width();
+        let fits = match width {
+            ..0 => value >> (width.unsigned_abs() - 1) == 0 || value >> (width.unsigned_abs() - 1) == -1,
+            _ => value >> width == 0,
+        };
+        if !fits {
+            return Err(Rule::Range);
+        }
+        self.set |= bit;
+        self.mods.set(id, value);
+        Ok(())
+    }
+}
+
+/// `[a,b,c]`: at most `most` numbers that are below `limit`, `width` bits each, the first lowest.
+fn list(
+    scan: &mut Scan<'_>,
+    symbols: &dyn Symbols,
+    most: u8,
+    limit: i64,
+    width: u32,
+) -> Result<(i32, u8), ParseError> {
+    scan.expect(b'[', Rule::Bracket)?;
+    let mut value = 0;
+    let mut count = 0u8;
+    loop {
+        let at = scan.at();
+        let number = scan.expression(symbols)?.value;
+        if !(0..limit).contains(&number) || count >= most {
+            return Err(scan.error(at, Rule::Range));
+        }
+        value |= (number as i32) << (u32::from(count) * width);
+        count += 1;
+        if !scan.eat(b',') {
+            break;
+        }
+    }
+    scan.expect(b']', Rule::Bracket)?;
+    Ok((value, count))
+}
+
+/// A number, from `least` to `most`.
+pub(super) fn number(
+    scan: &mut Scan<'_>,
+    symbols: &dyn Symbols,
+    least: i64,
+    most: i64,
+) -> Result<i32, ParseError> {
+    let at = scan.at();
+    let value = scan.expression(symbols)?;
+    match i32::try_from(value.value) {
+        Ok(number) if !value.float && (least..=most).contains(&value.value) => Ok(number),
+        _ => Err(scan.error(at, Rule::Range)),
+    }
+}
+
+/// One of some names, or its number.
+pub(super) fn one_of(scan: &mut Scan<'_>, symbols: &dyn Symbols, names: &[&str]) -> Result<i32, ParseError> {
+    let at = scan.at();
+    let name = scan.name();
+    if let Some(found) = names.iter().position(|n| *n == name) {
+        scan.space();
+        return Ok(found as i32);
+    }
+    scan.back_to(at);
+    if !scan.peek().is_ascii_digit() {
+        return Err(scan.error(at, Rule::ModifierValue));
+    }
+    number(scan, symbols, 0, names.len() as i64 - 1)
+}
+
+/// Reads one modifier; false: what is next is none.
+pub(super) fn parse(
+    scan: &mut Scan<'_>,
+    gpu: &Gpu,
+    symbols: &dyn Symbols,
+    variant: &Variant,
+    seen: &mut Seen,
+) -> Result<bool, ParseError> {
+    let start = scan.at();
+    let name = scan.name();
+    scan.space();
+    let wrong = |rule: Rule| scan.error(start, rule);
+    let flag = match name {
+        "clamp" => Some(Mod::Clamp),
+        "high" => Some(Mod::High),
+        "done" => Some(Mod::Done),
+        "vm" => Some(Mod::Vm),
+        "compr" => Some(Mod::Compr),
+        "row_en" => Some(Mod::RowEn),
+        _ => None,
+    };
+    if let Some(id) = flag {
+        return seen.put(id, 1).map(|()| true).map_err(wrong);
+    }
+    let fixed = match name {
+        "row_mirror" => Some(ROW_MIRROR),
+        "row_half_mirror" => Some(ROW_HALF_MIRROR),
+        _ => None,
+    };
+    if let Some(value) = fixed {
+        return seen.put(Mod::DppCtrl, value).map(|()| true).map_err(wrong);
+    }
+    if scan.peek() != b':' || scan.peek_second() == b':' {
+        scan.back_to(start);
+        return Ok(false);
+    }
+    scan.eat(b':');
+    let generation = gpu.generation();
+    let (id, value) = match name {
+        "mul" => {
+            let value = number(scan, symbols, 1, 4)?;
+            match value {
+                1 | 2 | 4 => (Mod::Omod, value >> 1),
+                _ => return Err(scan.error(start, Rule::Range)),
+            }
+        }
+        "div" => match number(scan, symbols, 1, 2)? {
+            1 => (Mod::Omod, 0),
+            _ => (Mod::Omod, 3),
+        },
+        "op_sel" | "op_sel_hi" | "neg_lo" | "neg_hi" => {
+            let id = match name {
+                "op_sel" => Mod::OpSel,
+                "op_sel_hi" => Mod::OpSelHi,
+                "neg_lo" => Mod::NegLo,
+                _ => Mod::NegHi,
+            };
+            let (mut value, count) = list(scan, symbols, 4, 2, 1)?;
+            if id == Mod::OpSel {
+                // The destination's bit stands last, whatever the number of sources.
+                let sources = selected(variant) as u8;
+                if count > sources {
+                    let dst = value >> sources & 1;
+                    value = value & !(1 << sources) | dst << 3;
+                }
+            }
+            (id, if id == Mod::OpSel { value } else { value & 7 })
+        }
+        "byte_sel" => (Mod::ByteSel, number(scan, symbols, 0, 3)?),
+        "index_key" => (Mod::IndexKey, number(scan, symbols, 0, 3)?),
+        "dst_sel" => (Mod::DstSel, one_of(scan, symbols, SELECTIONS)?),
+        "src0_sel" => (Mod::Src0Sel, one_of(scan, symbols, SELECTIONS)?),
+        "src1_sel" => (Mod::Src1Sel, one_of(scan, symbols, SELECTIONS)?),
+        "dst_unused" => (Mod::DstUnused, one_of(scan, symbols, UNUSED)?),
+        "quad_perm" => (Mod::DppCtrl, list(scan, symbols, 4, 4, 2)?.0),
+        "dpp8" => (Mod::Dpp8, list(scan, symbols, 8, 8, 3)?.0),
+        "row_mask" => (Mod::RowMask, number(scan, symbols, 0, 15)?),
+        "bank_mask" => (Mod::BankMask, number(scan, symbols, 0, 15)?),
+        // Zero and one say the same: the name of the field is the wrong way round.
+        "bound_ctrl" => number(scan, symbols, 0, 1).map(|_| (Mod::BoundCtrl, 1))?,
+        "fi" => (Mod::Fi, number(scan, symbols, 0, 1)?),
+        "row_bcast" => match number(scan, symbols, 15, 31)? {
+            15 if generation <= Gen::Gfx906 => (Mod::DppCtrl, ROW_BCAST15),
+            31 if generation <= Gen::Gfx906 => (Mod::DppCtrl, ROW_BCAST31),
+            _ => return Err(scan.error(start, Rule::Range)),
+        },
+        "wait_exp" => (Mod::WaitExp, number(scan, symbols, 0, 7)?),
+        "wait_vdst" => (Mod::WaitVdst, number(scan, symbols, 0, 15)?),
+        "wait_va_vdst" => (Mod::WaitVaVdst, number(scan, symbols, 0, 15)?),
+        "wait_vm_vsrc" => (Mod::WaitVmVsrc, number(scan, symbols, 0, 1)?),
+        _ => match LANES.iter().find(|lanes| lanes.name == name) {
+            Some(lanes) if (lanes.since..=lanes.until).contains(&generation) => {
+                let value = number(scan, symbols, lanes.first.into(), lanes.last.into())?;
+                (Mod::DppCtrl, lanes.base + value)
+            }
+            Some(_) => return Err(scan.error(start, Rule::NotHere)),
+            None => return Err(scan.error(start, Rule::Modifier)),
+        },
+    };
+    seen.put(id, value).map(|()| true).map_err(|rule| scan.error(start, rule))
+}
+
+/// Appends ` name:[0,1,…]` of the lowest bits of a value.
+fn bits(name: &str, value: i32, count: u32, out: &mut String) {
+    out.push(' ');
+    out.push_str(name);
+    out.push_str(":[");
+    for at in 0..count {
+        if at > 0 {
+            out.push(',');
+        }
+        out.push(if value >> at & 1 != 0 { '1' } else { '0' });
+    }
+    out.push(']');
+}
+
+/// Appends ` name:number`.
+pub(super) fn named(name: &str, value: i32, out: &mut String) {
+    out.push(' ');
+    out.push_str(name);
+    out.push(':');
+    decimal(value.into(), out);
+}
+
+/// Appends `dpp_ctrl`.
+fn dpp_ctrl(value: i32, out: &mut String) {
+    out.push(' ');
+    if value < 0x100 {
+        out.push_str("quad_perm:[");
+        for at in 0..4 {
+            if at > 0 {
+                out.push(',');
+            }
+            decimal((value >> (2 * at) & 3).into(), out);
+        }
+        out.push(']');
+        return;
+    }
+    match value {
+        ROW_MIRROR => out.push_str("row_mirror"),
+        ROW_HALF_MIRROR => out.push_str("row_half_mirror"),
+        ROW_BCAST15 => out.push_str("row_bcast:15"),
+        ROW_BCAST31 => out.push_str("row_bcast:31"),
+        _ => {
+            let kind = LANES.iter().find(|lanes| (lanes.first..=lanes.last).contains(&(value - lanes.base)));
+            match kind {
+                Some(lanes) => {
+                    out.push_str(lanes.name);
+                    out.push(':');
+                    decimal((value - lanes.base).into(), out);
+                }
+                None => out.push_str("/* invalid dpp_ctrl value */"),
+            }
+        }
+    }
+}
+
+/// Appends the modifiers of an instruction that say something.
+pub(super) fn write(inst: &Inst, out: &mut String) {
+    let variant = inst.variant();
+    for slot in variant.mods {
+        let value = inst.mods.get(slot.id);
+        if slot.shift != 0 {
+            continue;
+        }
+        match slot.id {
+            Mod::Neg | Mod::Abs | Mod::Sext | Mod::En | Mod::Ones => {}
+            Mod::DppCtrl => dpp_ctrl(value, out),
+            Mod::RowMask | Mod::BankMask => {
+                out.push(' ');
+                out.push_str(slot.id.name());
+                out.push(':');
+                hex(value as u64, out);
+            }
+            Mod::Dpp8 => {
+                out.push_str(" dpp8:[");
+                for at in 0..8 {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    decimal((value >> (3 * at) & 7).into(), out);
+                }
+                out.push(']');
+            }
+            Mod::DstSel | Mod::Src0Sel | Mod::Src1Sel | Mod::DstUnused => {
+                let names = if slot.id == Mod::DstUnused { UNUSED } else { SELECTIONS };
+                out.push(' ');
+                out.push_str(slot.id.name());
+                out.push(':');
+                out.push_str(names.get(value as usize).copied().unwrap_or("?"));
+            }
+            Mod::WaitExp | Mod::WaitVdst | Mod::WaitVaVdst | Mod::WaitVmVsrc => {
+                named(slot.id.name(), value, out)
+            }
+            Mod::OpSel if value != 0 && slot.mask == 3 && inst.row().format == Format::Vop3 => {
+                bits("op_sel", value, 2, out);
+            }
+            Mod::OpSel if value != 0 => {
+                let sources = selected(variant);
+                let packed = matches!(inst.row().format, Format::Vop3p);
+                let dst = value >> 3 & 1;
+                let value = value & 7 | dst << sources;
+                bits("op_sel", value, sources + u32::from(!packed), out);
+            }
+            Mod::OpSelHi | Mod::NegLo | Mod::NegHi => {
+                let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
+                if value != default_of(slot.id, !(u32::MAX << sources), is_mixed(variant)) {
+                    bits(slot.id.name(), value, sources, out);
+                }
+            }
+            _ if value == 0 => {}
+            Mod::Omod => out.push_str(match value {
+                1 => " mul:2",
+                2 => " mul:4",
+                _ => " div:2",
+            }),
+            Mod::Clamp | Mod::High | Mod::Done | Mod::Vm | Mod::Compr | Mod::RowEn => {
+                out.push(' ');
+                out.push_str(slot.id.name());
+            }
+            Mod::ByteSel | Mod::IndexKey | Mod::BoundCtrl | Mod::Fi => named(slot.id.name(), value, out),
+            _ => named(slot.id.name(), value, out),
+        }
+    }
+}

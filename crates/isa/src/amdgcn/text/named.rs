@@ -1,0 +1,631 @@
+//! Values that are made of named parts: messages, hardware registers, counters.
+//!
+//! Facts: the names and fields LLVM 19 has per generation, tried for every value.
+
+use super::modifiers::one_of;
+use super::parse::{ParseError, Rule};
+use super::scan::{Scan, Value};
+use super::write::{decimal, hex};
+use super::{Symbol, Symbols};
+use crate::amdgcn::model::{Class, Slot};
+use crate::amdgcn::{Gen, Gpu};
+
+/// A name of a value in some generations.
+type Named = (&'static str, i32, Gen, Gen);
+
+/// The name of a value on a GPU.
+fn name_of(table: &[Named], value: i32, gpu: &Gpu) -> Option<&'static str> {
+    let generation = gpu.generation();
+    let found =
+        table.iter().find(|(_, v, since, until)| *v == value && (*since..=*until).contains(&generation));
+    found.map(|(name, ..)| *name)
+}
+
+/// The value of a name on a GPU.
+fn value_of(table: &[Named], name: &str, gpu: &Gpu) -> Option<i32> {
+    let generation = gpu.generation();
+    let found =
+        table.iter().find(|(n, _, since, until)| *n == name && (*since..=*until).contains(&generation));
+    found.map(|(_, value, ..)| *value)
+}
+
+/// Hardware registers. Where a number has two names, the first is written.
+#[rustfmt::skip]
+const HWREGS: &[Named] = &[
+    ("HW_REG_MODE", 1, Gen::Gfx6, Gen::Gfx12),
+    ("HW_REG_STATUS", 2, Gen::Gfx6, Gen::Gfx12),
+    ("HW_REG_TRAPSTS", 3, Gen::Gfx6, Gen::Gfx11_5),
+    ("HW_REG_HW_ID", 4, Gen::Gfx6, Gen::Gfx906),
+    ("HW_REG_STATE_PRIV", 4, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_GPR_ALLOC", 5, Gen::Gfx6, Gen::Gfx12),
+    ("HW_REG_LDS_ALLOC", 6, Gen::Gfx6, Gen::Gfx12),
+    ("HW_REG_IB_STS", 7, Gen::Gfx6, Gen::Gfx12),
+    ("HW_REG_PERF_SNAPSHOT_DATA", 10, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_PERF_SNAPSHOT_PC_LO", 11, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_PERF_SNAPSHOT_PC_HI", 12, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_SH_MEM_BASES", 15, Gen::Gfx9, Gen::Gfx11_5),
+    ("HW_REG_PERF_SNAPSHOT_DATA1", 15, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_TBA_LO", 16, Gen::Gfx9, Gen::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_DATA2", 16, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_TBA_HI", 17, Gen::Gfx9, Gen::Gfx10_3),
+    ("HW_REG_EXCP_FLAG_PRIV", 17, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_TMA_LO", 18, Gen::Gfx9, Gen::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_PC_LO", 18, Gen::Gfx11, Gen::Gfx11_5),
+    ("HW_REG_EXCP_FLAG_USER", 18, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_TMA_HI", 19, Gen::Gfx9, Gen::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_PC_HI", 19, Gen::Gfx11, Gen::Gfx11_5),
+    ("HW_REG_TRAP_CTRL", 19, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_FLAT_SCR_LO", 20, Gen::Gfx10, Gen::Gfx11_5),
+    ("HW_REG_SCRATCH_BASE_LO", 20, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_FLAT_SCR_HI", 21, Gen::Gfx10, Gen::Gfx11_5),
+    ("HW_REG_SCRATCH_BASE_HI", 21, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_XNACK_MASK", 22, Gen::Gfx10, Gen::Gfx10),
+    ("HW_REG_HW_ID1", 23, Gen::Gfx10, Gen::Gfx12),
+    ("HW_REG_HW_ID", 23, Gen::Gfx10, Gen::Gfx12),
+    ("HW_REG_HW_ID2", 24, Gen::Gfx10, Gen::Gfx12),
+    ("HW_REG_POPS_PACKER", 25, Gen::Gfx10, Gen::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_DATA", 27, Gen::Gfx11, Gen::Gfx11_5),
+    ("HW_REG_SHADER_CYCLES", 29, Gen::Gfx10_3, Gen::Gfx11_5),
+    ("HW_REG_SHADER_CYCLES_LO", 29, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_SHADER_CYCLES", 29, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_SHADER_CYCLES_HI", 30, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_DVGPR_ALLOC_LO", 31, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_DVGPR_ALLOC_HI", 32, Gen::Gfx12, Gen::Gfx12),
+];
+
+const MSG_GS: i32 = 2;
+const MSG_GS_DONE: i32 = 3;
+const MSG_SYSMSG: i32 = 15;
+
+/// Messages.
+#[rustfmt::skip]
+const MESSAGES: &[Named] = &[
+    ("MSG_INTERRUPT", 1, Gen::Gfx6, Gen::Gfx12),
+    ("MSG_GS", MSG_GS, Gen::Gfx6, Gen::Gfx10_3),
+    ("MSG_HS_TESSFACTOR", 2, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_GS_DONE", MSG_GS_DONE, Gen::Gfx6, Gen::Gfx10_3),
+    ("MSG_DEALLOC_VGPRS", 3, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_SAVEWAVE", 4, Gen::Gfx8, Gen::Gfx10_3),
+    ("MSG_STALL_WAVE_GEN", 5, Gen::Gfx9, Gen::Gfx11_5),
+    ("MSG_HALT_WAVES", 6, Gen::Gfx9, Gen::Gfx11_5),
+    ("MSG_ORDERED_PS_DONE", 7, Gen::Gfx9, Gen::Gfx10_3),
+    ("MSG_EARLY_PRIM_DEALLOC", 8, Gen::Gfx9, Gen::Gfx10_3),
+    ("MSG_GS_ALLOC_REQ", 9, Gen::Gfx9, Gen::Gfx12),
+    ("MSG_GET_DOORBELL", 10, Gen::Gfx9, Gen::Gfx10_3),
+    ("MSG_GET_DDID", 11, Gen::Gfx10, Gen::Gfx10_3),
+    ("MSG_SYSMSG", MSG_SYSMSG, Gen::Gfx6, Gen::Gfx10_3),
+    ("MSG_RTN_GET_DOORBELL", 128, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_RTN_GET_DDID", 129, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_RTN_GET_TMA", 130, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_RTN_GET_REALTIME", 131, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_RTN_SAVE_WAVE", 132, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_RTN_GET_TBA", 133, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_RTN_GET_TBA_TO_PC", 134, Gen::Gfx11, Gen::Gfx12),
+    ("MSG_RTN_GET_SE_AID_ID", 135, Gen::Gfx12, Gen::Gfx12),
+];
+
+/// Operations of system messages.
+#[rustfmt::skip]
+const SYSTEM: &[Named] = &[
+    ("SYSMSG_OP_ECC_ERR_INTERRUPT", 1, Gen::Gfx6, Gen::Gfx12),
+    ("SYSMSG_OP_REG_RD", 2, Gen::Gfx6, Gen::Gfx12),
+    ("SYSMSG_OP_HOST_TRAP_ACK", 3, Gen::Gfx6, Gen::Gfx8),
+    ("SYSMSG_OP_TTRACE_PC", 4, Gen::Gfx6, Gen::Gfx12),
+];
+
+/// Operations of geometry shaders' messages, by value.
+const GEOMETRY: &[&str] = &["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"];
+
+/// The number of a name, or a number written out, from 0 to `most`.
+fn named_or_number(
+    scan: &mut Scan<'_>,
+    symbols: &dyn Symbols,
+    most: i64,
+    find: &dyn Fn(&str) -> Option<i32>,
+) -> Result<(i32, bool), ParseError> {
+    let at = scan.at();
+    let name = scan.name();
+    if let Some(value) = find(name) {
+        scan.space();
+        return Ok((value, true));
+    }
+    scan.back_to(at);
+    match scan.expression(symbols)? {
+        Value { value, float: false, .. } if (0..=most).contains(&value) => Ok((value as i32, false)),
+        _ => Err(scan.error(at, Rule::Range)),
+    }
+}
+
+/// A number of 16 bits, signed or not.
+fn plain(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    let at = scan.at();
+    match scan.expression(symbols)? {
+        Value { value, float: false, .. } if (-0x8000..=0xffff).contains(&value) => Ok(value as i32 & 0xffff),
+        _ => Err(scan.error(at, Rule::Range)),
+    }
+}
+
+/// Whether a word and an opening parenthesis are next; they are taken then.
+fn call(scan: &mut Scan<'_>, word: &str) -> bool {
+    let at = scan.at();
+    let name = scan.name();
+    scan.space();
+    if name == word && scan.eat(b'(') {
+        return true;
+    }
+    scan.back_to(at);
+    false
+}
+
+/// `hwreg(NAME, offset, width)`.
+pub(super) fn hwreg(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    if !call(scan, "hwreg") {
+        return plain(scan, symbols);
+    }
+    let (id, _) = named_or_number(scan, symbols, 63, &|name| value_of(HWREGS, name, gpu))?;
+    let (mut offset, mut width) = (0, 32);
+    if scan.eat(b',') {
+        offset = named_or_number(scan, symbols, 31, &|_| None)?.0;
+        scan.expect(b',', Rule::Comma)?;
+        let at = scan.at();
+        width = named_or_number(scan, symbols, 32, &|_| None)?.0;
+        if width == 0 {
+            return Err(scan.error(at, Rule::Range));
+        }
+    }
+    scan.expect(b')', Rule::Parenthesis)?;
+    Ok(id | offset << 6 | (width - 1) << 11)
+}
+
+/// Appends a hardware register.
+pub(super) fn write_hwreg(value: i32, gpu: &Gpu, out: &mut String) {
+    let (id, offset, width) = (value & 63, value >> 6 & 31, (value >> 11 & 31) + 1);
+    out.push_str("hwreg(");
+    match name_of(HWREGS, id, gpu) {
+        Some(name) => out.push_str(name),
+        None => decimal(id.into(), out),
+    }
+    if offset != 0 || width != 32 {
+        for part in [offset, width] {
+            out.push_str(", ");
+            decimal(part.into(), out);
+        }
+    }
+    out.push(')');
+}
+
+/// What a message says: which, which operation, which stream.
+struct Message {
+    id: i32,
+    operation: i32,
+    stream: i32,
+}
+
+impl Message {
+    fn new(value: i32, gpu: &Gpu) -> Message {
+        match gpu.generation() >= Gen::Gfx11 {
+            true => Message { id: value & 255, operation: 0, stream: 0 },
+            false => Message { id: value & 15, operation: value >> 4 & 7, stream: value >> 8 & 3 },
+        }
+    }
+
+    fn value(&self, gpu: &Gpu) -> i32 {
+        match gpu.generation() >= Gen::Gfx11 {
+            true => self.id,
+            false => self.id | self.operation << 4 | self.stream << 8,
+        }
+    }
+
+    fn is_geometry(&self, gpu: &Gpu) -> bool {
+        gpu.generation() < Gen::Gfx11 && matches!(self.id, MSG_GS | MSG_GS_DONE)
+    }
+
+    fn is_system(&self, gpu: &Gpu) -> bool {
+        gpu.generation() < Gen::Gfx11 && self.id == MSG_SYSMSG
+    }
+
+    /// The name of the operation; `None`: there is no such operation of this message.
+    fn operation_name(&self, gpu: &Gpu) -> Option<&'static str> {
+        if self.is_system(gpu) {
+            return name_of(SYSTEM, self.operation, gpu);
+        }
+        let nothing = self.id == MSG_GS && self.operation == 0;
+        GEOMETRY.get(self.operation as usize).filter(|_| self.is_geometry(gpu) && !nothing).copied()
+    }
+
+    /// Whether message, operation and stream go together.
+    fn is_valid(&self, gpu: &Gpu) -> bool {
+        let streams = self.is_geometry(gpu) && self.operation != 0;
+        let operation = match self.is_geometry(gpu) || self.is_system(gpu) {
+            true => self.operation_name(gpu).is_some(),
+            false => self.operation == 0,
+        };
+        operation && (streams || self.stream == 0)
+    }
+}
+
+/// `sendmsg(NAME, OPERATION, stream)`.
+pub(super) fn sendmsg(
+    scan: &mut Scan<'_>,
+    slot: &Slot,
+    gpu: &Gpu,
+    symbols: &dyn Symbols,
+) -> Result<i32, ParseError> {
+    let start = scan.at();
+    if !call(scan, "sendmsg") {
+        let value = plain(scan, symbols)?;
+        let fits = slot.class == Class::SendMsg || value < 256;
+        return if fits { Ok(value) } else { Err(scan.error(start, Rule::Range)) };
+    }
+    let most = if gpu.generation() >= Gen::Gfx11 { 255 } else { 15 };
+    let (id, named) = named_or_number(scan, symbols, most, &|name| value_of(MESSAGES, name, gpu))?;
+    let mut message = Message { id, operation: 0, stream: 0 };
+    let mut said = false;
+    if scan.eat(b',') {
+        said = true;
+        let operations = |name: &str| {
+            let geometry = GEOMETRY.iter().position(|n| *n == name).map(|n| n as i32);
+            geometry.or_else(|| value_of(SYSTEM, name, gpu))
+        };
+        message.operation = named_or_number(scan, symbols, 7, &operations)?.0;
+        if scan.eat(b',') {
+            message.stream = named_or_number(scan, symbols, 3, &|_| None)?.0;
+        }
+    }
+    scan.expect(b')', Rule::Parenthesis)?;
+    let takes = message.is_geometry(gpu) || message.is_system(gpu);
+    // What is named must make sense; what is numbered only fit.
+    if named && (!message.is_valid(gpu) || takes != said) {
+        return Err(scan.error(start, Rule::Message));
+    }
+    Ok(message.value(gpu))
+}
+
+/// Appends a message.
+pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut String) {
+    let message = Message::new(value, gpu);
+    match name_of(MESSAGES, message.id, gpu).filter(|_| message.is_valid(gpu)) {
+        Some(name) => {
+            out.push_str("sendmsg(");
+            out.push_str(name);
+            if let Some(operation) = message.operation_name(gpu) {
+                out.push_str(", ");
+                out.push_str(operation);
+                if message.is_geometry(gpu) && message.operation != 0 {
+                    out.push_str(", ");
+                    decimal(message.stream.into(), out);
+                }
+            }
+            out.push(')');
+        }
+        None if message.value(gpu) == value => {
+            out.push_str("sendmsg(");
+            decimal(message.id.into(), out);
+            for part in [message.operation, message.stream] {
+                out.push_str(", ");
+                decimal(part.into(), out);
+            }
+            out.push(')');
+        }
+        None => decimal(value.into(), out),
+    }
+}
+
+/// A counter: its name, and its parts as lowest bit in the word and width, lowest first.
+type Counter = (&'static str, &'static [(u8, u8)]);
+
+/// The counters of `s_waitcnt`.
+fn counters(gpu: &Gpu) -> &'static [Counter; 3] {
+    const GFX6: [Counter; 3] = [("vmcnt", &[(0, 4)]), ("expcnt", &[(4, 3)]), ("lgkmcnt", &[(8, 4)])];
+    const GFX9: [Counter; 3] = [("vmcnt", &[(0, 4), (14, 2)]), ("expcnt", &[(4, 3)]), ("lgkmcnt", &[(8, 4)])];
+    const GFX10: [Counter; 3] =
+        [("vmcnt", &[(0, 4), (14, 2)]), ("expcnt", &[(4, 3)]), ("lgkmcnt", &[(8, 6)])];
+    const GFX11: [Counter; 3] = [("vmcnt", &[(10, 6)]), ("expcnt", &[(0, 3)]), ("lgkmcnt", &[(4, 6)])];
+    match gpu.generation() {
+        Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => &GFX6,
+        Gen::Gfx9 | Gen::Gfx906 => &GFX9,
+        Gen::Gfx10 | Gen::Gfx10_3 => &GFX10,
+        _ => &GFX11,
+    }
+}
+
+fn gather(parts: &[(u8, u8)], word: i32) -> i32 {
+    let mut shift = 0;
+    parts.iter().fold(0, |value, (lsb, width)| {
+        let part = word >> lsb & ((1 << width) - 1);
+        shift += width;
+        value | part << (shift - width)
+    })
+}
+
+fn scatter(parts: &[(u8, u8)], value: i32) -> i32 {
+    let mut shift = 0;
+    parts.iter().fold(0, |word, (lsb, width)| {
+        let part = value >> shift & ((1 << width) - 1);
+        shift += width;
+        word | part << lsb
+    })
+}
+
+fn most(parts: &[(u8, u8)]) -> i32 {
+    (1 << parts.iter().map(|(_, width)| width).sum::<u8>()) - 1
+}
+
+/// Fields by name, `name(value)`, between which there are spaces, `&` or commas. What is not said is the greatest.
+fn fields(
+    scan: &mut Scan<'_>,
+    symbols: &dyn Symbols,
+    all: &[Counter],
+    saturates: bool,
+) -> Result<i32, ParseError> {
+    let mut word = all.iter().fold(0, |word, (_, parts)| word | scatter(parts, most(parts)));
+    let mut seen = 0u32;
+    loop {
+        let at = scan.at();
+        let name = scan.name();
+        scan.space();
+        let (stem, saturate) = match name.strip_suffix("_sat").filter(|_| saturates) {
+            Some(stem) => (stem, true),
+            None => (name, false),
+        };
+        let found = all.iter().position(|(name, _)| *name == stem);
+        let (n, (_, parts)) = found
+            .and_then(|n| all.get(n).map(|field| (n, field)))
+            .ok_or_else(|| scan.error(at, Rule::Counter))?;
+        if seen >> n & 1 != 0 {
+            return Err(scan.error(at, Rule::Twice));
+        }
+        seen |= 1 << n;
+        scan.expect(b'(', Rule::Parenthesis)?;
+        let value_at = scan.at();
+        let value = scan.expression(symbols)?;
+        let value = match value.value {
+            _ if value.float => None,
+            value if (0..=i64::from(most(parts))).contains(&value) => Some(value as i32),
+            value if saturate && value > 0 => Some(most(parts)),
+            _ => None,
+        };
+        let value = value.ok_or_else(|| scan.error(value_at, Rule::Range))?;
+        scan.expect(b')', Rule::Parenthesis)?;
+        word = word & !scatter(parts, most(parts)) | scatter(parts, value);
+        let more = scan.eat(b'&') || scan.eat(b',');
+        if scan.end() {
+            return if more { Err(scan.here(Rule::Counter)) } else { Ok(word) };
+        }
+    }
+}
+
+/// Whether a name and an opening parenthesis are next. Nothing is taken.
+fn is_call(scan: &mut Scan<'_>) -> bool {
+    let at = scan.at();
+    let name = scan.name();
+    scan.space();
+    let call = !name.is_empty() && scan.peek() == b'(';
+    scan.back_to(at);
+    call
+}
+
+/// `vmcnt(0) & lgkmcnt(0)`.
+pub(super) fn waitcnt(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    if is_call(scan) { fields(scan, symbols, counters(gpu), true) } else { plain(scan, symbols) }
+}
+
+/// Appends fields that are not the greatest; all, if all are.
+fn write_fields(all: &[Counter], word: i32, out: &mut String) {
+    let greatest = |parts: &[(u8, u8)]| gather(parts, word) == most(parts);
+    let every = all.iter().all(|(_, parts)| greatest(parts));
+    let mut separator = "";
+    for (name, parts) in all.iter().filter(|(_, parts)| every || !greatest(parts)) {
+        out.push_str(separator);
+        separator = " ";
+        out.push_str(name);
+        out.push('(');
+        decimal(gather(parts, word).into(), out);
+        out.push(')');
+    }
+}
+
+/// Appends what a wait waits for.
+pub(super) fn write_waitcnt(value: i32, gpu: &Gpu, out: &mut String) {
+    write_fields(counters(gpu), value, out);
+}
+
+/// The fields of `s_waitcnt_depctr`, in the order they are written.
+const DEPCTR: [Counter; 7] = [
+    ("depctr_hold_cnt", &[(7, 1)]),
+    ("depctr_sa_sdst", &[(0, 1)]),
+    ("depctr_va_vdst", &[(12, 4)]),
+    ("depctr_va_sdst", &[(9, 3)]),
+    ("depctr_va_ssrc", &[(8, 1)]),
+    ("depctr_va_vcc", &[(1, 1)]),
+    ("depctr_vm_vsrc", &[(2, 3)]),
+];
+
+fn dependencies(gpu: &Gpu) -> &'static [Counter] {
+    let [_, rest @ ..] = &DEPCTR;
+    if gpu.generation() >= Gen::Gfx10_3 { &DEPCTR } else { rest }
+}
+
+/// `depctr_sa_sdst(0) & depctr_va_vdst(0)`.
+pub(super) fn depctr(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    if is_call(scan) { fields(scan, symbols, dependencies(gpu), false) } else { plain(scan, symbols) }
+}
+
+/// Appends dependencies; bits that are none make it a number.
+pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut String) {
+    let all = dependencies(gpu);
+    let known = all.iter().fold(0, |word, (_, parts)| word | scatter(parts, most(parts)));
+    if value & 0xffff & !known != 0 {
+        hex(u64::from(value as u16), out);
+    } else {
+        write_fields(all, value, out);
+    }
+}
+
+/// What `s_delay_alu` waits for, by value.
+const DELAYS: &[&str] = &[
+    "NO_DEP",
+    "VALU_DEP_1",
+    "VALU_DEP_2",
+    "VALU_DEP_3",
+    "VALU_DEP_4",
+    "TRANS32_DEP_1",
+    "TRANS32_DEP_2",
+    "TRANS32_DEP_3",
+    "FMA_ACCUM_CYCLE_1",
+    "SALU_CYCLE_1",
+    "SALU_CYCLE_2",
+    "SALU_CYCLE_3",
+];
+
+/// How many instructions lie between the two it speaks of, by value.
+const SKIPS: &[&str] = &["SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4"];
+
+/// `instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)`.
+pub(super) fn delay_alu(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    if !is_call(scan) {
+        return plain(scan, symbols);
+    }
+    let mut value = 0;
+    loop {
+        let at = scan.at();
+        let name = scan.name();
+        scan.space();
+        let (names, shift) = match name {
+            "instid0" => (DELAYS, 0),
+            "instskip" => (SKIPS, 4),
+            "instid1" => (DELAYS, 7),
+            _ => return Err(scan.error(at, Rule::Counter)),
+        };
+        scan.expect(b'(', Rule::Parenthesis)?;
+        value |= one_of(scan, symbols, names)? << shift;
+        scan.expect(b')', Rule::Parenthesis)?;
+        if !scan.eat(b'|') {
+            return Ok(value);
+        }
+    }
+}
+
+/// Appends a delay.
+pub(super) fn write_delay_alu(value: i32, out: &mut String) {
+    let mut separator = "";
+    let parts = [
+        ("instid0", DELAYS, value & 15),
+        ("instskip", SKIPS, value >> 4 & 7),
+        ("instid1", DELAYS, value >> 7 & 15),
+    ];
+    for (name, names, part) in parts.into_iter().filter(|(.., part)| *part != 0) {
+        out.push_str(separator);
+        separator = " | ";
+        out.push_str(name);
+        out.push('(');
+        match names.get(part as usize) {
+            Some(name) => out.push_str(name),
+            None => {
+                out.push_str("/* invalid ");
+                out.push_str(if name == "instskip" { name } else { "instid" });
+                out.push_str(" value */");
+            }
+        }
+        out.push(')');
+    }
+    if separator.is_empty() {
+        out.push('0');
+    }
+}
+
+/// Operands that are indexed, by bit.
+const INDEXED: &[&str] = &["SRC0", "SRC1", "SRC2", "DST"];
+
+/// `gpr_idx(SRC0,DST)`.
+pub(super) fn gpr_idx(scan: &mut Scan<'_>, slot: &Slot, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    let at = scan.at();
+    if !call(scan, "gpr_idx") {
+        let value = plain(scan, symbols)?;
+        let fits = value <= 15 || slot.class != Class::GprIdx;
+        return if fits { Ok(value) } else { Err(scan.error(at, Rule::Range)) };
+    }
+    let mut value = 0;
+    if !scan.eat(b')') {
+        loop {
+            let at = scan.at();
+            let name = scan.name();
+            scan.space();
+            let bit = INDEXED.iter().position(|n| *n == name).ok_or_else(|| scan.error(at, Rule::Counter))?;
+            if value >> bit & 1 != 0 {
+                return Err(scan.error(at, Rule::Twice));
+            }
+            value |= 1 << bit;
+            if !scan.eat(b',') {
+                break;
+            }
+        }
+        scan.expect(b')', Rule::Parenthesis)?;
+    }
+    Ok(value)
+}
+
+/// Appends which operands are indexed.
+pub(super) fn write_gpr_idx(value: i32, out: &mut String) {
+    if value & !15 != 0 {
+        hex(value as u64 & 0xffff, out);
+        return;
+    }
+    out.push_str("gpr_idx(");
+    let mut separator = "";
+    for (bit, name) in INDEXED.iter().enumerate() {
+        if value >> bit & 1 != 0 {
+            out.push_str(separator);
+            separator = ",";
+            out.push_str(name);
+        }
+    }
+    out.push(')');
+}
+
+/// Versions and bits of `s_version`.
+const VERSIONS: &[(&str, i32)] =
+    &[("UC_VERSION_GFX7", 0), ("UC_VERSION_GFX10", 4), ("UC_VERSION_GFX11", 6), ("UC_VERSION_GFX12", 9)];
+const VERSION_BITS: &[(&str, i32)] =
+    &[("UC_VERSION_W64_BIT", 0x2000), ("UC_VERSION_W32_BIT", 0x4000), ("UC_VERSION_MDP_BIT", 0x8000)];
+
+/// Symbols that [`version`] knows besides others.
+struct Versions<'a>(&'a dyn Symbols);
+
+impl Symbols for Versions<'_> {
+    fn symbol(&self, name: &str) -> Option<Symbol> {
+        let found = VERSIONS.iter().chain(VERSION_BITS).find(|(n, _)| *n == name);
+        found.map(|(_, value)| Symbol::Absolute((*value).into())).or_else(|| self.0.symbol(name))
+    }
+
+    fn here(&self) -> i64 {
+        self.0.here()
+    }
+}
+
+/// `UC_VERSION_GFX10|UC_VERSION_W32_BIT`.
+pub(super) fn version(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    plain(scan, &Versions(symbols))
+}
+
+/// Appends a version.
+pub(super) fn write_version(value: i32, out: &mut String) {
+    let bits = || VERSION_BITS.iter().filter(|(_, bit)| value & bit != 0);
+    if value & 0x1f00 != 0 {
+        hex(value as u64 & 0xffff, out);
+        return;
+    }
+    // All but the last bit close a parenthesis.
+    (1..bits().count()).for_each(|_| out.push('('));
+    match VERSIONS.iter().find(|(_, version)| *version == value & 0xff) {
+        Some((name, _)) => out.push_str(name),
+        None => decimal((value & 0xff).into(), out),
+    }
+    for (at, (name, _)) in bits().enumerate() {
+        if at > 0 {
+            out.push(')');
+        }
+        out.push('|');
+        out.push_str(name);
+    }
+}

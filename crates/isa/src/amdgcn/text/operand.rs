@@ -1,0 +1,225 @@
+//! Operands as they are written: registers, numbers, and the signs around them. What a slot makes of them is
+//! [`super::accept`]'s.
+
+use super::Symbols;
+use super::parse::{ParseError, Rule};
+use super::scan::{Scan, Value};
+use crate::amdgcn::inst::Half;
+use crate::amdgcn::{Gpu, Reg, regs};
+
+/// What an operand is, before a slot makes something of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    Reg {
+        reg: Reg,
+        dwords: u8,
+        half: Half,
+    },
+    /// Vector registers that need not follow each other, in [`Written::list`].
+    List(u8),
+    Value(Value),
+    Off,
+    /// The value of a field, read by [`super::special`].
+    Special(i32),
+}
+
+/// An operand and the signs around it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Written {
+    pub(super) kind: Kind,
+    pub(super) neg: bool,
+    pub(super) abs: bool,
+    pub(super) sext: bool,
+    /// Where it begins.
+    pub(super) at: usize,
+}
+
+impl Written {
+    pub(super) const NONE: Written = Written { kind: Kind::Off, neg: false, abs: false, sext: false, at: 0 };
+}
+
+/// The number after a register's letter; `None`: that is no register.
+fn index(name: &[u8]) -> Option<u16> {
+    if name.is_empty() || name.len() > 3 {
+        return None;
+    }
+    name.iter().try_fold(0u16, |n, byte| byte.is_ascii_digit().then(|| n * 10 + u16::from(byte - b'0')))
+}
+
+/// A register of a file: its first number, and how many may be named.
+fn file(name: &[u8]) -> Option<(&[u8], u16, u16)> {
+    match name {
+        [b't', b't', b'm', b'p', rest @ ..] => Some((rest, Reg::TTMP0.0, 16)),
+        [b'v', rest @ ..] => Some((rest, Reg::VGPR0.0, 256)),
+        [b's', rest @ ..] => Some((rest, 0, 106)),
+        _ => None,
+    }
+}
+
+/// A register whose name is next, if it is one. Nothing is taken otherwise.
+pub(super) fn register(
+    scan: &mut Scan<'_>,
+    symbols: &dyn Symbols,
+) -> Result<Option<(Reg, u8, Half)>, ParseError> {
+    let start = scan.at();
+    let name = scan.name();
+    let (stem, half) = match name.as_bytes() {
+        [stem @ .., b'.', b'l'] => (stem, Half::Low),
+        [stem @ .., b'.', b'h'] => (stem, Half::High),
+        stem => (stem, Half::Whole),
+    };
+    if let Some((rest, first, count)) = file(stem) {
+        if let Some(number) = index(rest) {
+            scan.space();
+            if number >= count {
+                return Err(scan.error(start, Rule::RegisterIndex));
+            }
+            return Ok(Some((Reg(first + number), 1, half)));
+        }
+        if rest.is_empty() && scan.peek() == b'[' {
+            scan.eat(b'[');
+            let from = scan.expression(symbols)?.value;
+            let to = if scan.eat(b':') { scan.expression(symbols)?.value } else { from };
+            scan.expect(b']', Rule::Bracket)?;
+            if from < 0 || to < from || to >= i64::from(count) || to - from >= 64 {
+                return Err(scan.error(start, Rule::RegisterIndex));
+            }
+            return Ok(Some((Reg(first + from as u16), (to - from + 1) as u8, half)));
+        }
+    }
+    if let Some(reg) = regs::special(name) {
+        scan.space();
+        let pair = matches!(name, "vcc" | "exec" | "tba" | "tma" | "flat_scratch" | "xnack_mask");
+        return Ok(Some((reg, 1 + u8::from(pair), Half::Whole)));
+    }
+    scan.back_to(start);
+    Ok(None)
+}
+
+/// `[s0,s1]`: registers that follow each other, or vector registers that need not.
+fn list(
+    scan: &mut Scan<'_>,
+    gpu: &Gpu,
+    symbols: &dyn Symbols,
+    out: &mut [u8; 13],
+) -> Result<Kind, ParseError> {
+    let start = scan.at();
+    scan.eat(b'[');
+    let mut first = None;
+    let mut count = 0u8;
+    let mut follow = true;
+    loop {
+        let at = scan.at();
+        let Some((reg, dwords, half)) = register(scan, symbols)? else {
+            return Err(scan.error(at, Rule::Operand));
+        };
+        let first = *first.get_or_insert(reg);
+        follow &= reg.0 == first.0.saturating_add(count.into()) && dwords == 1;
+        if half != Half::Whole {
+            return Err(scan.error(at, Rule::Operand));
+        }
+        if let Some(place) = out.get_mut(usize::from(count)).filter(|_| reg.is_vgpr()) {
+            *place = reg.index() as u8;
+        }
+        count = count.saturating_add(1);
+        if !scan.eat(b',') {
+            break;
+        }
+    }
+    scan.expect(b']', Rule::Bracket)?;
+    let _ = gpu;
+    let Some(reg) = first else { return Err(scan.error(start, Rule::Operand)) };
+    if follow {
+        let (reg, dwords) = match (reg, count) {
+            (Reg::VCC | Reg::EXEC, 2) => (reg, 2),
+            _ => (reg, count),
+        };
+        return Ok(Kind::Reg { reg, dwords, half: Half::Whole });
+    }
+    if !reg.is_vgpr() || usize::from(count) > out.len() {
+        return Err(scan.error(start, Rule::RegisterList));
+    }
+    Ok(Kind::List(count))
+}
+
+/// An operand that is no special one.
+pub(super) fn parse(
+    scan: &mut Scan<'_>,
+    gpu: &Gpu,
+    symbols: &dyn Symbols,
+    out: &mut [u8; 13],
+) -> Result<Written, ParseError> {
+    let mut written = Written { at: scan.at(), ..Written::NONE };
+    // A minus before something that is no number is a sign of its own.
+    if scan.peek() == b'-' {
+        let second = scan.peek_second();
+        if second == b'|' || second.is_ascii_alphabetic() {
+            let start = scan.at();
+            scan.eat(b'-');
+            written.neg = true;
+            let at = scan.at();
+            let symbol = !matches!(scan.peek(), b'|') && {
+                let name = scan.name();
+                scan.back_to(at);
+                !name.is_empty() && symbols.symbol(name).is_some()
+            };
+            if symbol {
+                scan.back_to(start);
+                written.neg = false;
+            }
+        }
+    }
+    let mut closing = 0u32;
+    let mut bar = false;
+    loop {
+        let at = scan.at();
+        if scan.peek() == b'|' && !bar && !written.abs {
+            scan.eat(b'|');
+            written.abs = true;
+            bar = true;
+            continue;
+        }
+        let name = scan.name();
+        let open = scan.peek() == b'(' && !bar;
+        match name {
+            "neg" if open && !written.neg => written.neg = true,
+            "abs" if open && !written.abs => written.abs = true,
+            "sext" if open && !written.sext => written.sext = true,
+            // It says nothing: what can be an inline constant is one.
+            "lit" if open => {}
+            _ => {
+                scan.back_to(at);
+                break;
+            }
+        }
+        scan.eat(b'(');
+        closing += 1;
+        if closing > 4 {
+            return Err(scan.here(Rule::Nesting));
+        }
+    }
+    written.kind = if scan.peek() == b'[' {
+        list(scan, gpu, symbols, out)?
+    } else if let Some((reg, dwords, half)) = register(scan, symbols)? {
+        Kind::Reg { reg, dwords, half }
+    } else if bar || closing > 0 {
+        let value = if bar { scan.primary(symbols, 8)? } else { scan.expression(symbols)? };
+        Kind::Value(value)
+    } else {
+        let at = scan.at();
+        if scan.name() == "off" {
+            scan.space();
+            Kind::Off
+        } else {
+            scan.back_to(at);
+            Kind::Value(scan.expression(symbols)?)
+        }
+    };
+    if bar {
+        scan.expect(b'|', Rule::Bar)?;
+    }
+    for _ in 0..closing {
+        scan.expect(b')', Rule::Parenthesis)?;
+    }
+    Ok(written)
+}

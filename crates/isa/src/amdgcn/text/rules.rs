@@ -1,0 +1,150 @@
+//! What an instruction may not say although each of its operands may: limits of scalar values and literals, banks of
+//! registers.
+//!
+//! Facts: AMD's ISA manuals on the constant bus and on dual issue; where those are silent, what LLVM 19 rejects.
+
+use super::parse::Rule;
+use crate::amdgcn::inst::{Inst, Operand};
+use crate::amdgcn::model::{Class, Form, Format, Mod};
+use crate::amdgcn::{Gen, Gpu, OPERANDS, Reg};
+
+/// What is wrong: the operand, counted from 0, and the rule it breaks.
+type Broken = (u8, Rule);
+
+/// Checks an instruction.
+pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    literals(inst)?;
+    zero_flags(inst, gpu)?;
+    let row = inst.row();
+    match row.format {
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
+        _ => return Ok(()),
+    }
+    constant_bus(inst, gpu)?;
+    lds_direct(inst, gpu)?;
+
+    if row.format == Format::Vopd {
+        dual(inst, gpu)?;
+    }
+    // A key of 16 bits is one of two in a register, of 8 bits one of four.
+    if inst.mods.get(Mod::IndexKey) > i32::from(gpu.wave64()) * 2 + 1 {
+        return Err((0, Rule::Range));
+    }
+    Ok(())
+}
+
+/// All literals are one.
+fn literals(inst: &Inst) -> Result<(), Broken> {
+    let mut first = None;
+    for (at, (_, operand)) in (0..).zip(inst.written()) {
+        if let Operand::Literal(value) = operand
+            && *first.get_or_insert(value) != value
+        {
+            return Err((at, Rule::Literals));
+        }
+    }
+    Ok(())
+}
+
+/// gfx11 has no `src_vccz` and `src_execz`. As LLVM has it, one with a sign passes.
+fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    if gpu.generation() < Gen::Gfx11 {
+        return Ok(());
+    }
+    let signs = inst.mods.get(Mod::Neg) | inst.mods.get(Mod::Abs) | inst.mods.get(Mod::Sext);
+    for (at, (slot, operand)) in (0..).zip(inst.written()) {
+        if matches!(operand, Operand::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. })
+            && signs >> slot.source & 1 == 0
+        {
+            return Err((at, Rule::NotHere));
+        }
+    }
+    Ok(())
+}
+
+/// How many scalar values an instruction may read, literals included.
+fn limit(inst: &Inst, gpu: &Gpu) -> usize {
+    let shift = matches!(inst.row().name, "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64");
+    if gpu.generation() < Gen::Gfx10 || shift { 1 } else { 2 }
+}
+
+fn constant_bus(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    let limit = limit(inst, gpu);
+    let mut read = [(Reg::NULL, 0u8); OPERANDS + 1];
+    let mut count = 0;
+    let mut literals = 0;
+    let mut size = 0;
+    let implicit = inst.implicit().iter().filter(|slot| slot.access.reads() && slot.reg != Reg::EXEC.0);
+    let implicit = implicit.map(|slot| (OPERANDS as u8, *slot, Operand::reg(Reg(slot.reg), 0)));
+    let written = (0..).zip(inst.written()).map(|(at, (slot, operand))| (at, *slot, operand));
+    for (at, slot, operand) in implicit.chain(written) {
+        match operand {
+            Operand::Reg { reg, dwords, .. } if slot.access.reads() => {
+                let scalar = !reg.is_vgpr() && reg != Reg::NULL && reg != Reg::LDS_DIRECT;
+                let fixed = matches!(slot.class, Class::Fixed | Class::Implicit);
+                let key = (reg, if fixed { 0 } else { dwords });
+                // vcc is one value, whether said or not.
+                let same =
+                    |other: &(Reg, u8)| other.0 == reg && (other.1 == key.1 || other.1 == 0 || key.1 == 0);
+                if scalar && !read.iter().take(count).any(same) {
+                    if let Some(place) = read.get_mut(count) {
+                        *place = key;
+                    }
+                    count += 1;
+                }
+            }
+            Operand::Literal(_) => {
+                // Of another size it is another value.
+                let bytes = (slot.ty.bits() / 8).max(4);
+                literals = if literals == 0 || size == bytes { 1 } else { 2 };
+                size = bytes;
+            }
+            _ => {}
+        }
+        if count + literals > limit {
+            return Err((at.min(OPERANDS as u8 - 1), Rule::ConstantBus));
+        }
+    }
+    Ok(())
+}
+
+/// Values from LDS come through the first source.
+fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    let dual = inst.row().format == Format::Vopd;
+    for (at, (slot, operand)) in (0..).zip(inst.written()) {
+        if !matches!(operand, Operand::Reg { reg: Reg::LDS_DIRECT, .. }) {
+            continue;
+        }
+        let name = inst.row().name;
+        let reversed = name.contains("rev_") && !name.contains("bfrev_") && !dual;
+        let there = dual || gpu.generation() < Gen::Gfx11;
+        if !there || slot.source != 0 || reversed || inst.form() == Form::Sdwa {
+            return Err((at, Rule::LdsDirect));
+        }
+    }
+    Ok(())
+}
+
+/// Dual instructions write an even and an odd register, and their sources at the same place are of different banks.
+fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    /// Bits of a register's number that are its bank, by place: destination, sources.
+    const BANKS: [u16; 4] = [1, 3, 3, 1];
+    let variant = inst.variant();
+    let Some((second, _, first_of_y)) = variant.second else { return Ok(()) };
+    let moves = |row: u16| {
+        crate::amdgcn::tables::rows().get(usize::from(row)).is_some_and(|r| r.name == "v_dual_mov_b32")
+    };
+    let two_moves = gpu.generation() == Gen::Gfx12 && moves(variant.row) && moves(second);
+    let x = inst.operands.iter().take(usize::from(first_of_y));
+    let y = inst.operands.iter().skip(usize::from(first_of_y));
+    for (place, (x, y)) in x.zip(y).enumerate() {
+        let (Operand::Reg { reg: x, .. }, Operand::Reg { reg: y, .. }) = (x, y) else { continue };
+        let bank = BANKS.get(place).copied().unwrap_or_default();
+        if !x.is_vgpr() || !y.is_vgpr() || (place > 0 && two_moves) || x.0 & bank != y.0 & bank {
+            continue;
+        }
+        let rule = if place == 0 { Rule::DualParity } else { Rule::DualBank };
+        return Err((first_of_y + place as u8, rule));
+    }
+    Ok(())
+}

@@ -1,0 +1,332 @@
+//! Bytes of a line, read from left to right: names, numbers, expressions.
+
+use super::parse::{ParseError, Rule};
+use super::{Symbol, Symbols};
+
+/// A line and a place in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// What an expression is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Value {
+    /// The number, or its bits as a double if it was written with a point.
+    pub(super) value: i64,
+    /// Written as floating point.
+    pub(super) float: bool,
+    /// An address took part.
+    pub(super) address: bool,
+}
+
+/// How deep parentheses may nest.
+const DEPTH: u8 = 32;
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(text: &'a str) -> Scan<'a> {
+        Scan { text, at: 0 }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn back_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    pub(super) fn error(&self, at: usize, rule: Rule) -> ParseError {
+        ParseError { column: self.text.get(..at).map_or(at, |t| t.chars().count()) + 1, operand: None, rule }
+    }
+
+    pub(super) fn here(&self, rule: Rule) -> ParseError {
+        self.error(self.at, rule)
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// The next byte; 0 at the end.
+    pub(super) fn peek(&self) -> u8 {
+        self.byte(0)
+    }
+
+    /// The byte after the next.
+    pub(super) fn peek_second(&self) -> u8 {
+        self.byte(1)
+    }
+
+    pub(super) fn space(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t') {
+            self.at += 1;
+        }
+    }
+
+    pub(super) fn end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    /// Takes a byte, and spaces after it, if it is next.
+    pub(super) fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == byte && !self.end();
+        if found {
+            self.at += 1;
+            self.space();
+        }
+        found
+    }
+
+    pub(super) fn expect(&mut self, byte: u8, rule: Rule) -> Result<(), ParseError> {
+        if self.eat(byte) { Ok(()) } else { Err(self.here(rule)) }
+    }
+
+    /// The name that is next, which may be empty. Spaces after it are not taken.
+    pub(super) fn name(&mut self) -> &'a str {
+        let start = self.at;
+        if !self.peek().is_ascii_digit() {
+            while matches!(self.peek(), b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'$') {
+                self.at += 1;
+            }
+        }
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// `1b` and `1f`: the nearest label `1` before and after.
+    fn numbered_label(&mut self) -> Option<&'a str> {
+        let rest = self.text.get(self.at..)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let mut behind = rest.bytes().skip(digits);
+        let label = matches!(behind.next(), Some(b'b' | b'f'));
+        if !label || behind.next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            return None;
+        }
+        let name = rest.get(..digits + 1)?;
+        self.at += name.len();
+        self.space();
+        Some(name)
+    }
+
+    /// Letters, digits and underscores, which may begin with a digit. Spaces after them are taken.
+    pub(super) fn word(&mut self) -> &'a str {
+        let start = self.at;
+        while self.peek().is_ascii_alphanumeric() || self.peek() == b'_' {
+            self.at += 1;
+        }
+        let word = self.text.get(start..self.at).unwrap_or_default();
+        self.space();
+        word
+    }
+
+    /// What stands in double quotes, if they are next. Spaces after it are taken.
+    pub(super) fn quoted(&mut self) -> Option<&'a str> {
+        let rest = self.text.get(self.at..)?.strip_prefix('"')?;
+        let (inner, _) = rest.split_once('"')?;
+        self.at += inner.len() + 2;
+        self.space();
+        Some(inner)
+    }
+
+    /// A number without a sign.
+    pub(super) fn number(&mut self) -> Result<Value, ParseError> {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let (radix, digits) = match (self.peek(), self.byte(1)) {
+            (b'0', b'x' | b'X') => (16, start + 2),
+            (b'0', b'b' | b'B') => (2, start + 2),
+            _ => (10, start),
+        };
+        self.at = digits;
+        let mut value = 0u64;
+        let mut fits = true;
+        while let Some(digit) = char::from(self.peek()).to_digit(radix) {
+            let next = value.checked_mul(radix.into()).and_then(|v| v.checked_add(digit.into()));
+            fits &= next.is_some();
+            value = next.unwrap_or(value);
+            self.at += 1;
+        }
+        if self.at == digits {
+            return Err(self.error(start, Rule::Number));
+        }
+        let point = self.peek() == b'.' || (matches!(self.peek(), b'e' | b'E') && radix == 10);
+        if radix == 10 && point {
+            self.at += usize::from(self.peek() == b'.');
+            while self.peek().is_ascii_digit() {
+                self.at += 1;
+            }
+            if matches!(self.peek(), b'e' | b'E') {
+                self.at += 1;
+                self.at += usize::from(matches!(self.peek(), b'+' | b'-'));
+                while self.peek().is_ascii_digit() {
+                    self.at += 1;
+                }
+            }
+            let text = self.text.get(start..self.at).unwrap_or_default();
+            let float: f64 = text.parse().map_err(|_| self.error(start, Rule::Number))?;
+            self.space();
+            return Ok(Value { value: float.to_bits() as i64, float: true, address: false });
+        }
+        if radix == 10 && self.at - start > 1 && bytes.get(start) == Some(&b'0') {
+            let text = self.text.get(start..self.at).unwrap_or_default();
+            value = u64::from_str_radix(text, 8).map_err(|_| self.error(start, Rule::Number))?;
+        }
+        if !fits || matches!(self.peek(), b'a'..=b'z' | b'A'..=b'Z' | b'_') {
+            return Err(self.error(start, Rule::Number));
+        }
+        self.space();
+        Ok(Value { value: value as i64, float: false, address: false })
+    }
+
+    /// An expression: numbers, symbols, operators with C's precedence.
+    pub(super) fn expression(&mut self, symbols: &dyn Symbols) -> Result<Value, ParseError> {
+        let first = self.primary(symbols, DEPTH)?;
+        self.binary(first, 0, symbols, DEPTH)
+    }
+
+    /// A number, a symbol or an expression in parentheses, with signs before it.
+    pub(super) fn primary(&mut self, symbols: &dyn Symbols, depth: u8) -> Result<Value, ParseError> {
+        let start = self.at;
+        let inner = depth.checked_sub(1).ok_or_else(|| self.here(Rule::Nesting))?;
+        match self.peek() {
+            b'-' => {
+                self.eat(b'-');
+                let of = self.primary(symbols, inner)?;
+                let value = if of.float {
+                    (-f64::from_bits(of.value as u64)).to_bits() as i64
+                } else {
+                    of.value.wrapping_neg()
+                };
+                Ok(Value { value, ..of })
+            }
+            b'+' => {
+                self.eat(b'+');
+                self.primary(symbols, inner)
+            }
+            b'~' => {
+                self.eat(b'~');
+                let of = self.primary(symbols, inner)?;
+                if of.float {
+                    Err(self.error(start, Rule::Number))
+                } else {
+                    Ok(Value { value: !of.value, ..of })
+                }
+            }
+            b'!' => {
+                self.eat(b'!');
+                let of = self.primary(symbols, inner)?;
+                if of.float {
+                    Err(self.error(start, Rule::Number))
+                } else {
+                    Ok(Value { value: i64::from(of.value == 0), ..of })
+                }
+            }
+            b'(' => {
+                self.eat(b'(');
+                let first = self.primary(symbols, inner)?;
+                let value = self.binary(first, 0, symbols, inner)?;
+                self.expect(b')', Rule::Parenthesis)?;
+                Ok(value)
+            }
+            b'0'..=b'9' => match self.numbered_label() {
+                Some(name) => match symbols.symbol(name) {
+                    Some(Symbol::Absolute(value)) => Ok(Value { value, float: false, address: false }),
+                    Some(Symbol::Address(value)) => Ok(Value { value, float: false, address: true }),
+                    None => Err(self.error(start, Rule::Symbol)),
+                },
+                None => self.number(),
+            },
+            b'.' if self.byte(1).is_ascii_digit() => self.number(),
+            _ => {
+                let name = self.name();
+                if name.is_empty() {
+                    return Err(self.error(start, Rule::Operand));
+                }
+                self.space();
+                if name == "." {
+                    return Ok(Value { value: symbols.here(), float: false, address: true });
+                }
+                match symbols.symbol(name) {
+                    Some(Symbol::Absolute(value)) => Ok(Value { value, float: false, address: false }),
+                    Some(Symbol::Address(value)) => Ok(Value { value, float: false, address: true }),
+                    None => Err(self.error(start, Rule::Symbol)),
+                }
+            }
+        }
+    }
+
+    /// The operator that is next, its length and how strongly it binds.
+    fn operator(&self) -> Option<(u8, usize, u8)> {
+        Some(match (self.peek(), self.byte(1)) {
+            (b'|', b'|') => (b'O', 2, 1),
+            (b'&', b'&') => (b'A', 2, 2),
+            (b'=', b'=') => (b'=', 2, 3),
+            (b'!', b'=') => (b'n', 2, 3),
+            (b'<', b'>') => (b'n', 2, 3),
+            (b'<', b'=') => (b'l', 2, 3),
+            (b'>', b'=') => (b'g', 2, 3),
+            (b'<', b'<') => (b'L', 2, 6),
+            (b'>', b'>') => (b'R', 2, 6),
+            (b'<', _) => (b'<', 1, 3),
+            (b'>', _) => (b'>', 1, 3),
+            (b'+', _) => (b'+', 1, 4),
+            (b'-', _) => (b'-', 1, 4),
+            (b'|', _) => (b'|', 1, 5),
+            (b'^', _) => (b'^', 1, 5),
+            (b'&', _) => (b'&', 1, 5),
+            (b'*', _) => (b'*', 1, 6),
+            (b'/', _) => (b'/', 1, 6),
+            (b'%', _) => (b'%', 1, 6),
+            _ => return None,
+        })
+    }
+
+    fn binary(
+        &mut self,
+        mut left: Value,
+        least: u8,
+        symbols: &dyn Symbols,
+        depth: u8,
+    ) -> Result<Value, ParseError> {
+        let inner = depth.checked_sub(1).ok_or_else(|| self.here(Rule::Nesting))?;
+        while let Some((operator, length, strength)) = self.operator().filter(|(.., s)| *s > least) {
+            let start = self.at;
+            self.at += length;
+            self.space();
+            let right = self.primary(symbols, inner)?;
+            let right = self.binary(right, strength, symbols, inner)?;
+            if left.float || right.float {
+                return Err(self.error(start, Rule::Number));
+            }
+            let truth = |yes: bool| if yes { -1 } else { 0 };
+            let (a, b) = (left.value, right.value);
+            let value = match operator {
+                b'+' => a.wrapping_add(b),
+                b'-' => a.wrapping_sub(b),
+                b'*' => a.wrapping_mul(b),
+                b'/' | b'%' if b == 0 => return Err(self.error(start, Rule::Division)),
+                b'/' => a.wrapping_div(b),
+                b'%' => a.wrapping_rem(b),
+                b'&' => a & b,
+                b'|' => a | b,
+                b'^' => a ^ b,
+                b'L' => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)).unwrap_or(0),
+                b'R' => u32::try_from(b).ok().and_then(|b| (a as u64).checked_shr(b)).unwrap_or(0) as i64,
+                b'O' => i64::from(a != 0 || b != 0),
+                b'A' => i64::from(a != 0 && b != 0),
+                b'=' => truth(a == b),
+                b'n' => truth(a != b),
+                b'l' => truth(a <= b),
+                b'g' => truth(a >= b),
+                b'<' => truth(a < b),
+                _ => truth(a > b),
+            };
+            // The distance of two addresses is a number.
+            let address =
+                if operator == b'-' { left.address != right.address } else { left.address || right.address };
+            left = Value { value, float: false, address };
+        }
+        Ok(left)
+    }
+}

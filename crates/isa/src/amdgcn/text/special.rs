@@ -1,0 +1,206 @@
+//! Operands with a syntax of their own: immediates, branch targets, attributes, targets of exports.
+//!
+//! Messages, hardware registers and counters are in [`super::named`]. Facts: what LLVM 19 accepts and prints, tried for
+//! every value on every generation.
+
+use super::operand::{Kind, Written};
+use super::parse::{ParseError, Rule};
+use super::scan::Scan;
+use super::write::{decimal, hex};
+use super::{Symbols, named};
+use crate::amdgcn::model::{Class, Slot, Type};
+use crate::amdgcn::{Gen, Gpu};
+
+/// Whether operands of this class are read here.
+pub(super) fn is_special(class: Class) -> bool {
+    matches!(
+        class,
+        Class::Imm16
+            | Class::Imm16Optional
+            | Class::Label
+            | Class::Hwreg
+            | Class::SendMsg
+            | Class::SendMsgRtn
+            | Class::Waitcnt
+            | Class::Depctr
+            | Class::DelayAlu
+            | Class::GprIdx
+            | Class::Version
+            | Class::Attr
+            | Class::InterpSlot
+            | Class::ExpTarget
+    )
+}
+
+/// Channels of an attribute.
+const CHANNELS: &[u8; 4] = b"xyzw";
+
+/// Attributes are numbered up to this.
+const LAST_ATTRIBUTE: i32 = 32;
+
+/// Vertices of `v_interp_mov_f32`, by value.
+const SLOTS: &[&str] = &["p10", "p20", "p0"];
+
+/// Export targets: name, first number, how many, since, until. Without a count: the name is all.
+const TARGETS: &[(&str, i32, i32, Gen, Gen)] = &[
+    ("mrtz", 8, 0, Gen::Gfx6, Gen::Gfx12),
+    ("mrt", 0, 8, Gen::Gfx6, Gen::Gfx12),
+    ("null", 9, 0, Gen::Gfx6, Gen::Gfx10_3),
+    ("pos", 12, 4, Gen::Gfx6, Gen::Gfx9),
+    ("pos", 12, 4, Gen::Gfx906, Gen::Gfx906),
+    ("pos", 12, 5, Gen::Gfx10, Gen::Gfx12),
+    ("prim", 20, 0, Gen::Gfx10, Gen::Gfx12),
+    ("dual_src_blend", 21, 2, Gen::Gfx11, Gen::Gfx12),
+    ("param", 32, 32, Gen::Gfx6, Gen::Gfx10_3),
+];
+
+/// Reads an operand of a special class.
+pub(super) fn parse(
+    scan: &mut Scan<'_>,
+    slot: &Slot,
+    gpu: &Gpu,
+    symbols: &dyn Symbols,
+) -> Result<Written, ParseError> {
+    let at = scan.at();
+    let value = match slot.class {
+        Class::Imm16 | Class::Imm16Optional => immediate(scan, slot, symbols)?,
+        Class::Label => label(scan, symbols)?,
+        Class::Hwreg => named::hwreg(scan, gpu, symbols)?,
+        Class::SendMsg | Class::SendMsgRtn => named::sendmsg(scan, slot, gpu, symbols)?,
+        Class::Waitcnt => named::waitcnt(scan, gpu, symbols)?,
+        Class::Depctr => named::depctr(scan, gpu, symbols)?,
+        Class::DelayAlu => named::delay_alu(scan, symbols)?,
+        Class::GprIdx => named::gpr_idx(scan, slot, symbols)?,
+        Class::Version => named::version(scan, symbols)?,
+        Class::Attr => attribute(scan)?,
+        Class::InterpSlot => {
+            let name = scan.name();
+            scan.space();
+            let found = SLOTS.iter().position(|slot| *slot == name);
+            found.ok_or_else(|| scan.error(at, Rule::Operand))? as i32
+        }
+        _ => target(scan, gpu)?,
+    };
+    Ok(Written { kind: Kind::Special(value), at, ..Written::NONE })
+}
+
+fn immediate(scan: &mut Scan<'_>, slot: &Slot, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    let at = scan.at();
+    let value = scan.expression(symbols)?;
+    let least = if slot.ty == Type::U16 { 0 } else { -0x8000 };
+    if value.float || !(least..=0xffff).contains(&value.value) {
+        return Err(scan.error(at, Rule::Range));
+    }
+    Ok(value.value as i32)
+}
+
+/// A distance in dwords, or the address of a symbol.
+fn label(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+    let at = scan.at();
+    let value = scan.expression(symbols)?;
+    if value.float {
+        return Err(scan.error(at, Rule::Number));
+    }
+    if !value.address {
+        let fits = (-0x8000..=0xffff).contains(&value.value);
+        return if fits { Ok(i32::from(value.value as i16)) } else { Err(scan.error(at, Rule::Range)) };
+    }
+    let distance = value.value.wrapping_sub(symbols.here()).wrapping_sub(4);
+    match i16::try_from(distance >> 2) {
+        Ok(dwords) if distance & 3 == 0 => Ok(dwords.into()),
+        _ => Err(scan.error(at, Rule::Range)),
+    }
+}
+
+/// `attr3.x`.
+fn attribute(scan: &mut Scan<'_>) -> Result<i32, ParseError> {
+    let at = scan.at();
+    let name = scan.name();
+    scan.space();
+    let parts = name.strip_prefix("attr").and_then(|rest| rest.split_once('.'));
+    let value = parts.and_then(|(number, channel)| {
+        let channel = CHANNELS.iter().position(|c| channel.as_bytes() == [*c])? as i32;
+        let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        let number: i32 = number.parse().ok().filter(|_| digits)?;
+        (number <= LAST_ATTRIBUTE).then_some(number << 2 | channel)
+    });
+    value.ok_or_else(|| scan.error(at, Rule::Attribute))
+}
+
+fn target(scan: &mut Scan<'_>, gpu: &Gpu) -> Result<i32, ParseError> {
+    let at = scan.at();
+    let name = scan.name();
+    scan.space();
+    let generation = gpu.generation();
+    let found = TARGETS.iter().filter(|(.., since, until)| (*since..=*until).contains(&generation)).find_map(
+        |(prefix, first, count, ..)| {
+            let rest = name.strip_prefix(prefix)?;
+            if *count == 0 {
+                return rest.is_empty().then_some(*first);
+            }
+            let plain = !rest.is_empty() && (rest.len() == 1 || !rest.starts_with('0'));
+            let number: i32 =
+                rest.parse().ok().filter(|_| plain && rest.bytes().all(|b| b.is_ascii_digit()))?;
+            (number < *count).then_some(first + number)
+        },
+    );
+    found.ok_or_else(|| scan.error(at, Rule::Target))
+}
+
+/// Appends the value of a field as an operand.
+pub(super) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut String) {
+    match slot.class {
+        Class::Imm16 if slot.ty == Type::B16 => number(value, out),
+        Class::Imm16 => hex(u64::from(value as u16), out),
+        Class::Label => decimal((value as u16).into(), out),
+        Class::Hwreg => named::write_hwreg(value, gpu, out),
+        Class::SendMsg | Class::SendMsgRtn => named::write_sendmsg(value, gpu, out),
+        Class::Waitcnt => named::write_waitcnt(value, gpu, out),
+        Class::Depctr => named::write_depctr(value, gpu, out),
+        Class::DelayAlu => named::write_delay_alu(value, out),
+        Class::GprIdx => named::write_gpr_idx(value, out),
+        Class::Version => named::write_version(value, out),
+        Class::Attr => {
+            out.push_str("attr");
+            decimal((value >> 2).into(), out);
+            out.push('.');
+            out.push(char::from(CHANNELS[value as usize & 3]));
+        }
+        Class::InterpSlot => match SLOTS.get(value as usize) {
+            Some(name) => out.push_str(name),
+            None => {
+                out.push_str("invalid_param_");
+                decimal(value.into(), out);
+            }
+        },
+        Class::ExpTarget => write_target(value, gpu, out),
+        _ => decimal(value.into(), out),
+    }
+}
+
+/// A number of 16 bits: in decimal if it could be an inline constant.
+fn number(value: i32, out: &mut String) {
+    match value as u16 {
+        small @ 0..=64 => decimal(small.into(), out),
+        other => hex(other.into(), out),
+    }
+}
+
+fn write_target(value: i32, gpu: &Gpu, out: &mut String) {
+    let generation = gpu.generation();
+    let found = TARGETS.iter().find(|(_, first, count, since, until)| {
+        (*since..=*until).contains(&generation) && (*first..first + (*count).max(1)).contains(&value)
+    });
+    match found {
+        Some((name, first, count, ..)) => {
+            out.push_str(name);
+            if *count > 0 {
+                decimal((value - first).into(), out);
+            }
+        }
+        None => {
+            out.push_str("invalid_target_");
+            decimal(value.into(), out);
+        }
+    }
+}

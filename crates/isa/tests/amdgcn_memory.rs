@@ -1,0 +1,367 @@
+//! AMD's memory instructions: words to text and back for every row of every generation, LLVM's syntax where it is special,
+//! what is refused and why, and lines that are broken.
+
+use unwedge_isa::amdgcn::model::{Field, Mod};
+use unwedge_isa::amdgcn::text::Rule;
+use unwedge_isa::amdgcn::{Gpu, codec, tables, text};
+
+/// Numbers that are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+const GPUS: &[(&str, &str)] = &[
+    ("gfx600", ""),
+    ("gfx700", ""),
+    ("gfx802", ""),
+    ("gfx810", ""),
+    ("gfx900", ""),
+    ("gfx906", ""),
+    ("gfx1010", ""),
+    ("gfx1013", ""),
+    ("gfx1030", "+wavefrontsize64"),
+    ("gfx1100", ""),
+    ("gfx1150", ""),
+    ("gfx1200", ""),
+    ("gfx1201", "+wavefrontsize64"),
+];
+
+fn gpu(name: &str, features: &str) -> Gpu {
+    Gpu::new(name).and_then(|gpu| gpu.with_features(features)).expect("a GPU")
+}
+
+fn assemble(text: &str, gpu: &Gpu) -> Result<Vec<u32>, String> {
+    let inst = text::parse_line(text, gpu, &()).map_err(|e| e.to_string())?;
+    codec::encode(&inst, gpu).map(|words| words.as_slice().to_vec()).map_err(|e| e.to_string())
+}
+
+/// A value for a field that is likely to mean something there.
+fn likely(field: Field, width: u8, numbers: &mut Numbers) -> u64 {
+    let all = 1u64 << width.min(32);
+    let value = match (field, numbers.next(4)) {
+        (Field::Nsa, _) => numbers.next(all),
+        (Field::Saddr | Field::Soffset, 0) => 0x7c + numbers.next(4),
+        (Field::Srsrc | Field::Ssamp | Field::Sbase, _) => numbers.next(24) & !1,
+        (Field::Sdst, _) => numbers.next(6) * 16,
+        (Field::Dmask, 0) => 15,
+        (Field::Dmask, _) => 1 << numbers.next(4),
+        (Field::BufFormat, 0 | 1) => 1,
+        (Field::Saddr | Field::Soffset, _) => numbers.next(50) * 2,
+        (_, 0 | 1) => 0,
+        _ if width == 1 => numbers.next(4) / 3,
+        _ => numbers.next(all),
+    };
+    value % all
+}
+
+#[test]
+fn every_row_survives_words_text_words() {
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let column = gpu.generation() as usize;
+        let mut numbers = Numbers(7);
+        let mut unseen = Vec::new();
+        for (number, variant) in (0u16..).zip(tables::variants()) {
+            let row = tables::rows()[usize::from(variant.row)];
+            let bvh_only = gpu.name() != "gfx1013" && variant.need.name() == "bvh";
+            if !row.format.is_memory() || variant.columns >> column & 1 == 0 || bvh_only {
+                continue;
+            }
+            let layout = tables::layout(variant.encoding, &gpu).expect("a layout of every encoding in use");
+            let opcode = u64::from(variant.opcodes[column]);
+            let op = layout.fields[Field::Op as usize];
+            let mut seen = 0;
+            for round in 0..600 {
+                let mut bits = u128::from(layout.value);
+                for (at, place) in layout.fields.iter().enumerate().filter(|(_, place)| place.width > 0) {
+                    let field = Field::ALL[at];
+                    let named = variant.slots.iter().any(|slot| slot.field == field)
+                        || variant.mods.iter().any(|slot| slot.field == field);
+                    let value = match field {
+                        Field::Op => opcode % (1 << op.width),
+                        Field::OpHi => opcode >> op.width,
+                        // Rays have these set; what has them among its modifiers may have any.
+                        Field::Dmask | Field::Unorm | Field::R128 if !named => (1 << place.width) - 1,
+                        Field::BufFormat if !named => 1,
+                        Field::Sve | Field::Soe | Field::Imm => numbers.next(2),
+                        Field::Saddr if !named => [0, 0x7c, 0x7d][numbers.next(3) as usize],
+                        Field::Nsa | Field::Vaddr0 | Field::Vaddr1 | Field::Vaddr2 => {
+                            likely(field, place.width, &mut numbers)
+                        }
+                        Field::Vaddr3 | Field::Vaddr4 if round % 2 == 0 => {
+                            likely(field, place.width, &mut numbers)
+                        }
+                        field if named => likely(field, place.width, &mut numbers),
+                        _ => 0,
+                    };
+                    bits |= u128::from(value) << place.lsb;
+                }
+                let mut words: Vec<u32> =
+                    (0..layout.dwords).map(|at| (bits >> (32 * u32::from(at))) as u32).collect();
+                words.extend((0..3).map(|_| numbers.next(1 << 32) as u32 & 0x00ff_ffff));
+                let Some(decoded) = codec::decode(&words, &gpu) else { continue };
+                if decoded.inst.number() != number {
+                    continue;
+                }
+                seen += 1;
+                words.truncate(decoded.dwords.into());
+                let mut written = String::new();
+                text::write(&decoded.inst, &gpu, &mut written);
+                let again = assemble(&written, &gpu);
+                assert_eq!(again.as_ref(), Ok(&words), "{name}: {written}");
+                let read = codec::decode(&words, &gpu).map(|decoded| decoded.inst);
+                assert_eq!(read, Some(decoded.inst), "{name}: {written}");
+                if seen == 12 {
+                    break;
+                }
+            }
+            if seen == 0 {
+                unseen.push(variant.name);
+            }
+        }
+        assert_eq!(unseen, Vec::<&str>::new(), "{name}: rows of which no word was found");
+    }
+}
+
+/// Text, and the words LLVM 19 makes of it.
+const TEXTS: &[(&str, &str, &[u32])] = &[
+    ("gfx600", "s_load_dword s5, s[2:3], 0xff", &[0xc002_83ff]),
+    ("gfx700", "s_load_dword s5, s[2:3], 0x100", &[0xc002_82ff, 0x100]),
+    ("gfx802", "s_load_dword s5, s[2:3], s7", &[0xc000_0141, 7]),
+    ("gfx900", "s_load_dword s5, s[2:3], s7 offset:0x0", &[0xc002_4141, 0x0e00_0000]),
+    ("gfx900", "s_load_dword s5, s[2:3], -0x1", &[0xc002_0141, 0x001f_ffff]),
+    ("gfx1030", "s_load_dword s5, s[2:3], null", &[0xf400_0141, 0xfa00_0000]),
+    ("gfx1100", "s_load_b32 s5, s[2:3], s7 offset:0x11 glc", &[0xf400_4141, 0x0e00_0011]),
+    ("gfx1200", "s_load_b32 s5, s[2:3], s7 offset:0x0", &[0xf400_0141, 0x0e00_0000]),
+    ("gfx1200", "s_load_b32 s5, s[2:3], 0x1fffff", &[0xf400_0141, 0xf81f_ffff]),
+    ("gfx802", "s_atc_probe 36, s[32:33], s0", &[0xc098_0910, 0]),
+    ("gfx1030", "ds_add_u32 v1, v2 offset:1", &[0xd800_0001, 0x0000_0201]),
+    ("gfx1030", "ds_add_u32 v1, v2 gds", &[0xd802_0000, 0x0000_0201]),
+    ("gfx900", "buffer_load_format_x v157, off, s[76:79], s0", &[0xe000_0000, 0x0013_9d00]),
+    ("gfx1100", "buffer_load_b32 v1, v[2:3], s[4:7], s3 idxen offen", &[0xe050_0000, 0x03c1_0102]),
+    ("gfx1200", "buffer_load_format_x v127, off, s[36:39], null", &[0xc400_007c, 0x0080_487f, 0]),
+    (
+        "gfx1010",
+        "tbuffer_load_format_xyzw v[82:85], off, s[56:59], s0 format:[BUF_FMT_16_SINT]",
+        &[0xe863_0000, 0x000e_5200],
+    ),
+    (
+        "gfx900",
+        "tbuffer_load_format_x v0, off, s[64:67], m0 format:[BUF_DATA_FORMAT_32_32_32_32,BUF_NUM_FORMAT_SNORM]",
+        &[0xe8f0_0000, 0x7c10_0000],
+    ),
+    ("gfx802", "flat_atomic_swap v0, v[0:1], v0 glc", &[0xdd01_0000, 0]),
+    ("gfx1010", "flat_load_ubyte v254, v[32:33]", &[0xdc20_0000, 0xfe7d_0020]),
+    ("gfx900", "global_load_ubyte v127, v3, s[72:73]", &[0xdc40_8000, 0x7f48_0003]),
+    ("gfx900", "scratch_load_ubyte v249, off, s32 offset:4", &[0xdc40_4004, 0xf920_0000]),
+    ("gfx1200", "global_inv", &[0xee0a_c07c, 0, 0]),
+    (
+        "gfx1200",
+        "buffer_atomic_or_b32 v123, off, s[12:15], s80 offset:-1 th:TH_ATOMIC_RETURN",
+        &[0xc40f_4050, 0x0090_187b, 0xffff_ff00],
+    ),
+    (
+        "gfx1010",
+        "image_sample_c_d v[27:29], [v99, v56, v137, v127], s[96:103], s[56:59] dmask:0x7 dim:SQ_RSRC_IMG_1D",
+        &[0xf0a8_0702, 0x01d8_1b63, 0x007f_8938],
+    ),
+    (
+        "gfx1100",
+        "image_bvh_intersect_ray v[99:102], [v0, v157, v[42:44], v[127:129], v[236:238]], s[56:59]",
+        &[0xf064_8f81, 0x000e_6300, 0xec7f_2a9d],
+    ),
+    (
+        "gfx1200",
+        "image_sample_d v[175:177], [v4, v187, v42, v[2:7]], s[48:55], s[48:51] dmask:0x7 dim:SQ_RSRC_IMG_3D",
+        &[0xe5c7_0002, 0x1800_60af, 0x022a_bb04],
+    ),
+    (
+        "gfx1200",
+        "global_load_tr_b128 v[109:112], v128, s[80:81] offset:4 th:TH_LOAD_NT_RT",
+        &[0xee15_c050, 0x0040_006d, 0x0000_0480],
+    ),
+];
+
+#[test]
+fn syntax_of_each_family() {
+    for (name, text, words) in TEXTS {
+        let gpu = gpu(name, "");
+        assert_eq!(assemble(text, &gpu).as_deref(), Ok(*words), "{name}: {text}");
+        let decoded = codec::decode(words, &gpu).map(|decoded| (decoded.inst, usize::from(decoded.dwords)));
+        let (inst, dwords) = decoded.unwrap_or_else(|| panic!("{name}: {text}: no instruction"));
+        let mut written = String::new();
+        text::write(&inst, &gpu, &mut written);
+        assert_eq!((written.as_str(), dwords), (*text, words.len()), "{name}");
+    }
+}
+
+#[test]
+fn other_spellings_are_the_same() {
+    let same = [
+        ("gfx1100", "ds_read_b32 v1, v2", "ds_load_b32 v1, v2"),
+        ("gfx1200", "s_load_dword s5, s[2:3], 0x10", "s_load_b32 s5, s[2:3], 16"),
+        (
+            "gfx1200",
+            "global_load_b32 v1, v[2:3], off scope:SCOPE_SE th:TH_LOAD_NT",
+            "global_load_b32 v1, v[2:3], off th:TH_LOAD_NT scope:SCOPE_SE",
+        ),
+        (
+            "gfx1030",
+            "buffer_load_dword v1, off, s[4:7], s3 dlc slc glc",
+            "buffer_load_dword v1, off, s[4:7], s3 glc slc dlc",
+        ),
+        ("gfx900", "buffer_load_dword v1, off, s[4:7], s3 noglc", "buffer_load_dword v1, off, s[4:7], s3"),
+        ("gfx900", "s_load_dword s5, s[2:3]", "s_load_dword s5, s[2:3], 0x0"),
+        (
+            "gfx1030",
+            "image_load v1, [v2], s[8:15] dmask:0x1 dim:1D",
+            "image_load v1, v2, s[8:15] dmask:1 dim:SQ_RSRC_IMG_1D",
+        ),
+        (
+            "gfx1030",
+            "tbuffer_load_format_x v1, off, s[4:7], format:5, s2",
+            "tbuffer_load_format_x v1, off, s[4:7], s2 format:[BUF_FMT_8_UINT]",
+        ),
+        (
+            "gfx900",
+            "tbuffer_load_format_x v1, off, s[4:7], dfmt:1, nfmt:2, s2",
+            "tbuffer_load_format_x v1, off, s[4:7], s2 format:[BUF_NUM_FORMAT_USCALED]",
+        ),
+        (
+            "gfx1030",
+            "ds_swizzle_b32 v1, v2 offset:swizzle(BROADCAST, 8, 1)",
+            "ds_swizzle_b32 v1, v2 offset:0x38",
+        ),
+        (
+            "gfx1030",
+            "ds_swizzle_b32 v1, v2 offset:swizzle(QUAD_PERM, 0, 1, 2, 3)",
+            "ds_swizzle_b32 v1, v2 offset:0x80e4",
+        ),
+        (
+            "gfx1030",
+            "ds_swizzle_b32 v1, v2 offset:swizzle(BITMASK_PERM, \"01pi0\")",
+            "ds_swizzle_b32 v1, v2 offset:0x906",
+        ),
+    ];
+    for (name, text, other) in same {
+        let gpu = gpu(name, "");
+        let words = assemble(text, &gpu);
+        assert!(words.is_ok(), "{name}: {text}: {words:?}");
+        assert_eq!(words, assemble(other, &gpu), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_is_refused_says_why() {
+    let refused = [
+        ("gfx1010", "flat_load_dword v1, v[2:3] offset:2048", 28, Rule::Offset),
+        ("gfx900", "s_buffer_load_dword s5, s[4:7], -1", 33, Rule::Offset),
+        ("gfx1030", "buffer_load_dword v1, off, s[4:7], s3 offset:4096", 39, Rule::Offset),
+        ("gfx1030", "buffer_load_dword v1, off, s[6:9], s3", 28, Rule::RegisterAlignment),
+        ("gfx1030", "buffer_load_dword v1, v[2:3], s[4:7], s3 offen", 23, Rule::RegisterWidth),
+        ("gfx1030", "buffer_load_dword v1, v2, s[4:7], s3 offen idxen", 44, Rule::ModifierOrder),
+        ("gfx1030", "buffer_load_dword v1, off, s[4:7], s3 glc glc", 43, Rule::ModifierOrder),
+        ("gfx1030", "buffer_load_dword v1, off, s[4:7]", 34, Rule::TooFew),
+        ("gfx1030", "buffer_store_dword v[1:2], off, s[4:7], s3 tfe", 44, Rule::Modifier),
+        ("gfx1030", "ds_gws_init v1", 13, Rule::MustGds),
+        ("gfx1030", "flat_atomic_add v0, v[2:3], v1", 17, Rule::MustReturn),
+        ("gfx1030", "flat_atomic_add v[2:3], v1 glc", 17, Rule::MustNotReturn),
+        ("gfx1030", "global_load_dword v1, v2, off", 23, Rule::RegisterWidth),
+        ("gfx1030", "image_load v[1:2], v2, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_1D", 12, Rule::ImageData),
+        ("gfx1030", "image_load v1, v2, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_2D", 16, Rule::ImageAddress),
+        ("gfx1030", "image_load v1, v2, s[8:15] dmask:0x1", 12, Rule::MustDim),
+        ("gfx1030", "image_atomic_add v1, v2, s[8:15] dmask:0x2 dim:1D", 18, Rule::Dmask),
+        ("gfx1200", "global_load_b32 v1, v[2:3], off th:TH_LOAD_LU scope:SCOPE_SYS", 33, Rule::TemporalHint),
+        ("gfx1200", "global_load_b32 v1, v[2:3], off glc", 33, Rule::Modifier),
+        ("gfx802", "buffer_load_dword v1, off, s[100:103], s3", 28, Rule::NotHere),
+    ];
+    for (name, text, column, rule) in refused {
+        let error = text::parse_line(text, &gpu(name, ""), &()).expect_err(text);
+        assert_eq!((error.column, error.rule), (column, rule), "{name}: {text}");
+    }
+}
+
+#[test]
+fn broken_lines_are_refused_or_read_but_never_more() {
+    let pieces = [
+        "v1",
+        "v[0:3]",
+        "v[255:256]",
+        "s[4:7]",
+        "off",
+        "null",
+        "[v1,v2,v[3:9]]",
+        "[",
+        "]",
+        ",",
+        ":",
+        "-",
+        "0x",
+        "1e9",
+        "offset:",
+        "dmask:99999999999",
+        "dim:",
+        "format:[",
+        "swizzle(",
+        "\"",
+        "th:",
+        "glc",
+        "\u{3c0}",
+        "0",
+        "99999999999999999999",
+    ];
+    let mut numbers = Numbers(11);
+    let mut read = 0;
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        for _ in 0..600 {
+            let variant = &tables::variants()[numbers.next(tables::variants().len() as u64) as usize];
+            let mut line = variant.name.to_owned();
+            for _ in 0..numbers.next(8) {
+                line.push_str([" ", ", ", ""][numbers.next(3) as usize]);
+                line.push_str(pieces[numbers.next(pieces.len() as u64) as usize]);
+            }
+            read += usize::from(text::parse_line(&line, &gpu, &()).is_ok());
+        }
+        for (_, text, _) in TEXTS {
+            for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+                read += usize::from(text::parse_line(&text[..cut], &gpu, &()).is_ok());
+                let doubled = format!("{}{}", &text[..cut], &text[cut / 2..]);
+                read += usize::from(text::parse_line(&doubled, &gpu, &()).is_ok());
+            }
+        }
+    }
+    assert!(read > 0, "some of them are instructions");
+}
+
+#[test]
+fn any_words_are_an_instruction_or_none() {
+    let mut numbers = Numbers(13);
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        for _ in 0..4000 {
+            let words: Vec<u32> = (0..1 + numbers.next(5)).map(|_| numbers.next(1 << 32) as u32).collect();
+            let Some(decoded) = codec::decode(&words, &gpu) else { continue };
+            let taken = words.get(..decoded.dwords.into()).expect("no more than there are");
+            if decoded.inst.row().format.is_memory() {
+                let back = codec::encode(&decoded.inst, &gpu).expect("what is read can be written");
+                assert_eq!(back.as_slice(), taken, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_modifier_that_is_not_said_is_zero() {
+    let gpu = gpu("gfx900", "");
+    let inst = text::parse_line("buffer_load_dword v1, off, s[4:7], s3", &gpu, &()).expect("an instruction");
+    assert!(Mod::ALL.iter().all(|id| !inst.mods.has(*id)));
+    let inst =
+        text::parse_line("tbuffer_load_format_x v1, off, s[4:7], s3", &gpu, &()).expect("an instruction");
+    assert_eq!(inst.mods.get(Mod::Format), 1, "but the format, whose default is 8 bits, unsigned normalized");
+}

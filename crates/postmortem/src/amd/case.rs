@@ -1,0 +1,389 @@
+//! What dumps, reports and umr's text say of a hang, in one shape.
+//!
+//! Never: conclusions. What a source does not say stays absent.
+
+use crate::report::Evidence;
+use unwedge_base::{Buffer, Memory, Span};
+use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, RingType};
+use unwedge_capture::amdgpu::radv::{KernelEvent, RadvReport, Shader};
+use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave};
+use unwedge_capture::amdgpu::{Contents, plain_name};
+use unwedge_hw::amd::{Amd, Gfx};
+use unwedge_hw::{Db, Field, Value, Variants};
+use unwedge_pm4::amd::Engine;
+
+/// A hang, as far as its sources tell.
+pub(super) struct Case<'c> {
+    /// The facts, if the generation is known.
+    pub(super) amd: Option<Amd<'c>>,
+    /// Registers, in the order of the source.
+    pub(super) regs: Vec<Reg<'c>>,
+    /// Rings.
+    pub(super) rings: Vec<Ring<'c>>,
+    /// The ring that timed out.
+    pub(super) hung: Option<Hung<'c>>,
+    /// Contents of indirect buffers.
+    pub(super) memory: Memory,
+    /// Page faults, newest last.
+    pub(super) faults: Vec<Fault<'c>>,
+    /// Waves.
+    pub(super) waves: Vec<&'c Wave<'c>>,
+    /// umr looked for waves and found none.
+    pub(super) no_waves: bool,
+    /// Code that waves may stand in.
+    pub(super) shaders: Vec<&'c Shader<'c>>,
+    /// RADV's report, for what only it has.
+    pub(super) radv: Option<&'c RadvReport<'c>>,
+    /// The kernel's dump, for what only it has.
+    pub(super) dump: Option<&'c Devcoredump<'c>>,
+}
+
+/// A register and where it was read.
+pub(super) struct Reg<'c> {
+    /// Without its prefix.
+    pub(super) name: &'c str,
+    pub(super) value: u32,
+    /// `gfx_v10_0`, `gfx_v10_0 mec 0, pipe 1, queue 2`, `registers.log`.
+    pub(super) section: String,
+    pub(super) span: Option<Span>,
+    /// Of which queue or instance, where it is of one.
+    pub(super) place: Option<&'c Place<'c>>,
+}
+
+/// A ring.
+pub(super) struct Ring<'c> {
+    pub(super) name: &'c str,
+    pub(super) rptr: Option<u64>,
+    pub(super) wptr: Option<u64>,
+    pub(super) mask: Option<u32>,
+    /// Dwords, as claimed.
+    pub(super) size: Option<u64>,
+    pub(super) contents: &'c Contents,
+    pub(super) section: String,
+    pub(super) span: Span,
+}
+
+/// The ring that timed out.
+pub(super) struct Hung<'c> {
+    pub(super) ring: &'c str,
+    /// Newest fence that was signaled, and emitted.
+    pub(super) fences: Option<(u64, u64)>,
+    pub(super) evidence: Evidence,
+}
+
+/// A page fault.
+pub(super) struct Fault<'c> {
+    pub(super) hub: Option<&'c str>,
+    pub(super) address: Option<u64>,
+    pub(super) status: Option<u32>,
+    pub(super) vmid: Option<u32>,
+    pub(super) process: Option<&'c str>,
+    pub(super) section: &'static str,
+    pub(super) span: Option<Span>,
+}
+
+impl<'c> Case<'c> {
+    fn empty(amd: Option<Amd<'c>>) -> Case<'c> {
+        Case {
+            amd,
+            regs: Vec::new(),
+            rings: Vec::new(),
+            hung: None,
+            memory: Memory::default(),
+            faults: Vec::new(),
+            waves: Vec::new(),
+            no_waves: false,
+            shaders: Vec::new(),
+            radv: None,
+            dump: None,
+        }
+    }
+
+    /// Of a kernel's dump.
+    pub(super) fn of_dump(dump: &'c Devcoredump<'c>, db: &'c Db) -> Case<'c> {
+        let mut case = Case::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)));
+        case.dump = Some(dump);
+        for ip in &dump.ips {
+            for bank in &ip.banks {
+                let section = match place_words(&bank.place) {
+                    words if words.is_empty() => ip.name.clone().into_owned(),
+                    words => format!("{} {words}", ip.name),
+                };
+                case.regs.extend(bank.registers.iter().map(|r| Reg {
+                    name: r.plain_name(),
+                    value: r.value,
+                    section: section.clone(),
+                    span: Some(ip.span),
+                    place: Some(&bank.place),
+                }));
+            }
+        }
+        for reg in &dump.reset_registers {
+            let Some(found) = case.amd.and_then(|amd| amd.reg(reg.offset)) else { continue };
+            case.regs.push(Reg {
+                name: found.name(),
+                value: reg.value,
+                section: "AMDGPU register dumps".to_owned(),
+                span: None,
+                place: None,
+            });
+        }
+        case.rings = dump
+            .rings
+            .iter()
+            .map(|ring| Ring {
+                name: &ring.name,
+                rptr: ring.rptr,
+                wptr: ring.wptr,
+                mask: ring.mask,
+                size: ring.size.map(u64::from),
+                contents: &ring.contents,
+                section: format!("ring {}", ring.name),
+                span: ring.span,
+            })
+            .collect();
+        case.hung = dump.timeout.as_ref().map(|timeout| Hung {
+            ring: &timeout.ring,
+            fences: None,
+            evidence: Evidence {
+                section: "Ring timed out details".to_owned(),
+                what: format!("Ring Name: {}", timeout.ring),
+                iova: None,
+                span: Some(timeout.span),
+            },
+        });
+        case.faults.extend(dump.fault.as_ref().map(|fault| Fault {
+            hub: Some(&fault.hub),
+            address: fault.address,
+            status: fault.status,
+            vmid: None,
+            process: None,
+            section: "Page fault information",
+            span: Some(fault.span),
+        }));
+        case.memory.extend(
+            dump.ibs.iter().flat_map(|ib| buffers(ib.iova, &ib.contents, format!("IB #{}", ib.number))),
+        );
+        case
+    }
+
+    /// Of a report of RADV.
+    pub(super) fn of_radv(report: &'c RadvReport<'c>, db: &'c Db) -> Case<'c> {
+        let mut case = Case::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)));
+        case.radv = Some(report);
+        case.registers(&report.registers, "registers.log");
+        if let Some(ring) = &report.umr_ring {
+            case.umr(ring, "umr_ring.log");
+        }
+        if let Some(waves) = &report.umr_waves {
+            case.umr(waves, "umr_waves.log");
+        }
+        case.shaders.extend(report.pipeline.iter().flat_map(|pipeline| &pipeline.shaders));
+        case.shaders.extend(report.trap.iter().filter_map(|trap| trap.shader.as_ref()));
+        for event in &report.kernel {
+            match event {
+                KernelEvent::Timeout { ring, signaled, emitted } => {
+                    let fence = |n: &Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
+                    case.hung = Some(Hung {
+                        ring,
+                        fences: signaled.zip(*emitted),
+                        evidence: Evidence {
+                            section: "dmesg.log".to_owned(),
+                            what: format!(
+                                "ring {ring} timeout, signaled seq={}, emitted seq={}",
+                                fence(signaled),
+                                fence(emitted)
+                            ),
+                            iova: None,
+                            span: None,
+                        },
+                    });
+                }
+                KernelEvent::Fault { hub, vmid, address, status, process } => case.faults.push(Fault {
+                    hub: Some(hub),
+                    address: *address,
+                    status: *status,
+                    vmid: *vmid,
+                    process: process.as_deref(),
+                    section: "dmesg.log",
+                    span: None,
+                }),
+            }
+        }
+        if let Some(fault) = report.vm_fault.as_ref().filter(|fault| fault.address.is_some()) {
+            // RADV asks the kernel for the fault of its own process: it comes before what the log says of any.
+            case.faults.push(Fault {
+                hub: None,
+                address: fault.address,
+                status: fault.status,
+                vmid: None,
+                process: None,
+                section: "vm_fault.log",
+                span: Some(fault.span),
+            });
+        }
+        case
+    }
+
+    /// Of text that umr printed.
+    pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> Case<'c> {
+        let mut case = Case::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)));
+        case.umr(text, "umr");
+        case
+    }
+
+    fn umr(&mut self, text: &'c UmrText<'c>, section: &str) {
+        self.registers(&text.registers, section);
+        self.waves.extend(&text.waves);
+        self.no_waves |= text.no_waves;
+        for ring in &text.rings {
+            self.rings.push(Ring {
+                name: ring.name.as_deref().unwrap_or("gfx"),
+                rptr: ring.rptr,
+                wptr: ring.wptr,
+                mask: None,
+                size: None,
+                contents: &ring.contents,
+                section: section.to_owned(),
+                span: ring.span,
+            });
+            self.memory.extend(ring.ibs.iter().flat_map(|ib| buffers(ib.iova, &ib.contents, String::new())));
+        }
+    }
+
+    fn registers(&mut self, registers: &'c [ShownRegister<'c>], section: &str) {
+        self.regs.extend(registers.iter().filter_map(|r| {
+            let (section, span) = (section.to_owned(), Some(r.span));
+            Some(Reg { name: plain_name(&r.name), value: r.value?, section, span, place: None })
+        }));
+    }
+
+    /// The first register of this name.
+    pub(super) fn reg(&self, name: &str) -> Option<&Reg<'c>> {
+        self.regs.iter().find(|reg| reg.name == name)
+    }
+
+    /// Every register of this name: FIFOs are listed once per entry.
+    pub(super) fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Reg<'c>> {
+        self.regs.iter().filter(move |reg| reg.name == name)
+    }
+
+    /// An address of two registers.
+    pub(super) fn address(&self, low: &str, high: &str) -> Option<u64> {
+        Some(u64::from(self.reg(low)?.value) | u64::from(self.reg(high)?.value) << 32)
+    }
+
+    /// The ring that timed out, if its contents are there; of a report without a name for it, the only one there is.
+    pub(super) fn hung_ring(&self) -> Option<&Ring<'c>> {
+        match &self.hung {
+            Some(hung) => self.rings.iter().find(|ring| ring.name == hung.ring),
+            None if self.dump.is_none() => match self.rings.as_slice() {
+                [ring] => Some(ring),
+                _ => None,
+            },
+            None => None,
+        }
+    }
+
+    /// What the ring that timed out feeds.
+    pub(super) fn engine(&self) -> Option<Engine> {
+        let name = self.hung.as_ref().map(|hung| hung.ring).or(self.hung_ring().map(|ring| ring.name))?;
+        engine_of(name)
+    }
+
+    /// The fields of a register's value that are not zero, by the facts.
+    pub(super) fn fields(&self, reg: &Reg<'_>) -> Vec<Field<'c>> {
+        let ty = self.amd.and_then(|amd| amd.register(reg.name)).and_then(|found| found.ty());
+        match ty.map(|ty| ty.decode(reg.value.into(), &mut Variants::new())) {
+            Some(Value::Fields(fields)) => {
+                fields.into_iter().filter(|f| f.raw != 0 && !f.name.is_empty()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Names of the fields of a register that are set.
+    pub(super) fn set_fields(&self, reg: &Reg<'_>) -> Vec<&'c str> {
+        self.fields(reg).into_iter().map(|field| field.name).collect()
+    }
+}
+
+impl Reg<'_> {
+    /// The register as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        let what = format!("{} = {:#x}", self.name, self.value);
+        Evidence { section: self.section.clone(), what, iova: None, span: self.span }
+    }
+}
+
+/// What a ring feeds, by its name; `None` for video engines, whose packets are others.
+pub fn engine_of(ring: &str) -> Option<Engine> {
+    // umr names rings by the path of the GPU, too.
+    let name = ring.rsplit_once(['@', '/']).map_or(ring, |(_, name)| name).trim_start_matches("amdgpu_ring_");
+    match RingType::from_ring_name(name)? {
+        RingType::Gfx => Some(Engine::Gfx),
+        RingType::Compute | RingType::Kiq => Some(Engine::Compute),
+        RingType::Sdma => Some(Engine::Sdma),
+        _ => None,
+    }
+}
+
+/// `mec 0, pipe 1, queue 2`
+fn place_words(place: &Place<'_>) -> String {
+    match place {
+        Place::Block => String::new(),
+        Place::Instance(n) => format!("instance {n}"),
+        Place::Compute { xcc: Some(xcc), mec, pipe, queue } => {
+            format!("xcc {xcc}, mec {mec}, pipe {pipe}, queue {queue}")
+        }
+        Place::Compute { xcc: None, mec, pipe, queue } => format!("mec {mec}, pipe {pipe}, queue {queue}"),
+        Place::Gfx { me, pipe, queue } => format!("me {me}, pipe {pipe}, queue {queue}"),
+        Place::Video { unit, instance, .. } => format!("{unit}{instance}"),
+    }
+}
+
+/// What is known of a buffer, one piece for each stretch without a gap.
+fn buffers(iova: u64, contents: &Contents, name: String) -> impl Iterator<Item = Buffer> {
+    contents.runs().map(move |(offset, dwords)| Buffer {
+        iova: iova.saturating_add(offset.saturating_mul(4)),
+        size: dwords.len() as u64 * 4,
+        contents: Some(dwords.to_vec()),
+        name: name.clone(),
+    })
+}
+
+/// The generation in the path of a register, `gfx1030`, as compilers name it.
+fn gfx_of_path(path: &str) -> Option<Gfx> {
+    let digits = path.split('.').find_map(|part| part.strip_prefix("gfx"))?;
+    let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
+    let mut rest = rest.chars().map(|c| c.to_digit(16));
+    Gfx::from_version(major.parse().ok()?, rest.next()??, rest.next()??)
+}
+
+/// The generation that text of umr is of: registers are printed with their path.
+pub fn gfx_of_umr(text: &UmrText<'_>) -> Option<Gfx> {
+    text.registers.iter().find_map(|register| gfx_of_path(register.path.as_deref()?))
+}
+
+/// The generation that a kernel's dump is of.
+pub fn gfx_of_dump(dump: &Devcoredump<'_>) -> Option<Gfx> {
+    let version = dump.gfx_version()?;
+    Gfx::from_version(version.major.into(), version.minor.into(), version.stepping.into())
+}
+
+/// The generation that a report is of: by the chip's code name, or what Mesa calls its level.
+pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
+    let named = report.gpu.iter().filter(|e| ["Device name", "name"].contains(&e.name.trim()));
+    if let Some(gfx) = named.into_iter().find_map(|entry| db.amd_chip(&entry.value)) {
+        return Some(gfx);
+    }
+    let level =
+        report.gpu.iter().find(|e| ["gfx_level", "chip_class"].contains(&e.name.trim()))?.value.trim();
+    if let Some((major, minor)) = level.split_once('.') {
+        return Gfx::from_version(major.parse().ok()?, minor.parse().ok()?, 0);
+    }
+    // Mesa's numbers of its enum, the same since gfx10.
+    const LEVELS: [Gfx; 8] =
+        [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx103, Gfx::Gfx11, Gfx::Gfx115];
+    LEVELS.get(level.parse::<usize>().ok()?.checked_sub(8)?).copied()
+}

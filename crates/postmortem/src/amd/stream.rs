@@ -1,0 +1,218 @@
+//! The streams of a hang as one list of packets, in the order they are executed.
+
+use super::case::{Case, Ring};
+use unwedge_base::Dwords;
+use unwedge_hw::amd::Amd;
+use unwedge_pm4::amd::{
+    Draw, DrawKind, Engine, Event, Packet, Sink, State, Stream, Wait, Walker, in_order, reduce,
+};
+use unwedge_pm4::{Flow, Place, TroubleKind};
+
+/// Packets that are kept at most: what a hang is about stands in the newest of them.
+const MOST: usize = 1 << 18;
+
+/// A packet of the list.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) place: Place,
+    pub(super) raw: u32,
+    /// Header and payload, in dwords.
+    pub(super) len: usize,
+    /// Place in the ring of the packet that calls the stream it stands in, in dwords.
+    pub(super) ring_at: u64,
+    /// The buffer it stands in; `None` for the ring.
+    pub(super) buffer: Option<Called>,
+    pub(super) name: Option<String>,
+    /// It is padding.
+    pub(super) filler: bool,
+    pub(super) wait: Option<Wait>,
+    pub(super) draw: Option<(u32, DrawKind)>,
+    pub(super) trace: Option<u16>,
+    /// Memory that it writes.
+    pub(super) writes: Option<u64>,
+    /// A buffer that it calls.
+    pub(super) calls: Option<Called>,
+}
+
+/// An indirect buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Called {
+    pub(super) iova: u64,
+    /// Dwords, as the packet says.
+    pub(super) dwords: u32,
+    pub(super) level: u8,
+    /// The dump holds it.
+    pub(super) held: bool,
+}
+
+impl Called {
+    pub(super) fn contains(self, iova: u64) -> bool {
+        (self.iova..self.iova.saturating_add(u64::from(self.dwords) * 4)).contains(&iova)
+    }
+}
+
+/// What a walk of a ring gave.
+#[derive(Default)]
+pub(super) struct Walked {
+    pub(super) packets: Vec<Seen>,
+    /// Dwords that are no packet: where, and how many.
+    pub(super) garbage: Vec<(Place, usize)>,
+    /// The walk was given up, or packets were left out.
+    pub(super) cut: bool,
+}
+
+struct Collect<'d, 'o> {
+    amd: Amd<'d>,
+    out: &'o mut Walked,
+    /// Added to indices of the ring, and the ring's size: the walk starts somewhere in the middle.
+    start: u64,
+    size: u64,
+    ring_at: u64,
+    buffers: Vec<Called>,
+}
+
+impl Collect<'_, '_> {
+    fn in_ring(&self, index: usize) -> u64 {
+        let at = self.start.saturating_add(index as u64);
+        if self.size == 0 { at } else { at % self.size }
+    }
+
+    fn packet(&mut self, packet: &Packet<'_>) {
+        if self.out.packets.len() >= MOST {
+            self.out.cut = true;
+            return;
+        }
+        let name = packet.name(self.amd);
+        if packet.place.level == 0 {
+            self.ring_at = self.in_ring(packet.place.index);
+        }
+        let mut place = packet.place;
+        if place.level == 0 {
+            place.index = usize::try_from(self.ring_at).unwrap_or(place.index);
+        }
+        self.out.packets.push(Seen {
+            place,
+            raw: packet.raw,
+            len: packet.dwords.len(),
+            ring_at: self.ring_at,
+            buffer: self.buffers.last().copied().filter(|_| packet.place.level > 0),
+            name: name.map(str::to_owned),
+            filler: matches!(name, None | Some("NOP" | "SDMA_NOP" | "SIDMA_NOP")),
+            wait: None,
+            draw: None,
+            trace: None,
+            writes: writes(packet, self.amd, name),
+            calls: None,
+        });
+    }
+
+    fn enter(&mut self, stream: &Stream<'_>, held: bool) -> Called {
+        let called = Called { iova: stream.iova, dwords: stream.claimed, level: stream.level, held };
+        if let Some(last) = self.out.packets.last_mut() {
+            last.calls = Some(called);
+        }
+        called
+    }
+}
+
+/// Memory that a packet writes, for those that signal something.
+fn writes(packet: &Packet<'_>, amd: Amd<'_>, name: Option<&str>) -> Option<u64> {
+    let address = match name? {
+        "RELEASE_MEM" | "SDMA_FENCE" | "ATOMIC_MEM" => packet.get(amd, "ADDR"),
+        "EVENT_WRITE_EOP" | "EVENT_WRITE_EOS" | "SIDMA_FENCE" => {
+            packet.split_address(amd, "ADDR_LO", "ADDR_HI")
+        }
+        "WRITE_DATA" if packet.get(amd, "DST_SEL").is_some_and(|to| [1, 2, 5].contains(&to)) => {
+            packet.get(amd, "DST_ADDR")
+        }
+        "SDMA_WRITE_LINEAR" => packet.get(amd, "DST_ADDR"),
+        _ => None,
+    };
+    address.map(|address| address & !3)
+}
+
+impl Sink for Collect<'_, '_> {
+    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+        match event {
+            Event::Packet(packet) => self.packet(packet),
+            Event::Enter(stream) => {
+                let called = self.enter(stream, true);
+                self.buffers.push(called);
+            }
+            Event::Leave(_) => drop(self.buffers.pop()),
+            Event::Missing(stream) => drop(self.enter(stream, false)),
+            Event::Draw(Draw { number, kind, .. }) => {
+                if let Some(last) = self.out.packets.last_mut() {
+                    last.draw = Some((*number, *kind));
+                }
+            }
+            Event::Wait(_, wait) => {
+                if let Some(last) = self.out.packets.last_mut() {
+                    last.wait = Some(*wait);
+                }
+            }
+            Event::TracePoint(_, number) => {
+                if let Some(last) = self.out.packets.last_mut() {
+                    last.trace = Some(*number);
+                }
+            }
+            Event::Trouble(trouble) => match trouble.kind {
+                TroubleKind::BadHeader { skipped, .. } => self.out.garbage.push((trouble.place, skipped)),
+                TroubleKind::BudgetSpent => self.out.cut = true,
+                _ => {}
+            },
+            Event::RegWrite(_) => {}
+        }
+        Flow::Continue
+    }
+}
+
+/// Dwords that a walk may take: each that there is some times over, for buffers that are called again.
+fn budget(case: &Case<'_>, ring: usize) -> u64 {
+    case.memory.stored().saturating_add(ring as u64).saturating_mul(16).saturating_add(1 << 16)
+}
+
+impl Walked {
+    /// Walks a ring from the oldest to the newest dword.
+    pub(super) fn ring(case: &Case<'_>, ring: &Ring<'_>, engine: Engine) -> Walked {
+        let mut out = Walked::default();
+        let Some(amd) = case.amd else { return out };
+        let mut walker = Walker::new(amd, engine, &case.memory);
+        walker.budget = budget(case, ring.contents.len());
+        let size = ring.contents.end();
+        let start = ring.wptr.and_then(|wptr| reduce(wptr, ring.mask, size));
+        match (ring.contents.whole(), start) {
+            (Some(dwords), Some(start)) if !dwords.is_empty() => {
+                let (dwords, start) = in_order(dwords, start);
+                out.walk(&mut walker, amd, &dwords, start, size);
+            }
+            _ => {
+                for (offset, dwords) in ring.contents.runs() {
+                    out.walk(&mut walker, amd, dwords, offset, 0);
+                }
+            }
+        }
+        out
+    }
+
+    fn walk(&mut self, walker: &mut Walker<'_>, amd: Amd<'_>, dwords: &[u32], start: u64, size: u64) {
+        let mut sink = Collect { amd, out: self, start, size, ring_at: start, buffers: Vec::new() };
+        walker.walk(Dwords::from(dwords), None, &mut sink);
+    }
+
+    /// Walks buffers that no ring in the dump calls, one by one.
+    pub(super) fn buffers(case: &Case<'_>, engine: Engine) -> Walked {
+        let mut out = Walked::default();
+        let Some(amd) = case.amd else { return out };
+        let mut walker = Walker::new(amd, engine, &case.memory);
+        walker.budget = budget(case, 0);
+        for buffer in case.memory.buffers() {
+            let Some(dwords) = buffer.dwords_at(buffer.iova) else { continue };
+            let called = Called { iova: buffer.iova, dwords: dwords.len() as u32, level: 1, held: true };
+            let mut sink =
+                Collect { amd, out: &mut out, start: 0, size: 0, ring_at: 0, buffers: vec![called] };
+            walker.walk_at(1, dwords, Some(buffer.iova), &mut sink);
+        }
+        out
+    }
+}

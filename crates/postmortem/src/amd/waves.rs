@@ -1,0 +1,264 @@
+//! Waves: which shaders they execute, at which instruction, and what that says.
+//!
+//! # Folklore
+//! - umr halts waves to read them: that they are halted says nothing.
+//! - A wave whose program counter lies in no shader of the bound pipeline may belong to another queue, or to memory that
+//!   was freed: both are seen.
+
+use super::case::Case;
+use crate::report::{Evidence, Finding, FindingKind, Trust};
+use unwedge_capture::amdgpu::radv::{AnnotatedWave, Instruction, Shader};
+use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_hw::amd::Gfx;
+use unwedge_hw::{Value, Variants};
+
+/// Gives dwords of code as text, for what a report itself has no text of.
+pub trait Disassembler {
+    /// The instruction that begins with these dwords, without its address; `None` when it is none.
+    fn instruction(&self, gfx: Gfx, words: &[u32]) -> Option<String>;
+}
+
+/// A wave, whoever listed it.
+#[derive(Clone, Copy)]
+struct Standing<'c> {
+    pc: Option<u64>,
+    exec: Option<u64>,
+    inst: [Option<u32>; 2],
+    umr: Option<&'c Wave<'c>>,
+}
+
+/// Waves at the same instruction.
+struct Group<'c> {
+    shader: Option<&'c Shader<'c>>,
+    /// Name of the shader and offset, or the address.
+    place: String,
+    offset: Option<u64>,
+    pc: Option<u64>,
+    text: Option<String>,
+    waves: Vec<Standing<'c>>,
+}
+
+/// Findings about waves.
+pub(super) fn findings(case: &Case<'_>, disassembler: Option<&dyn Disassembler>) -> Vec<Finding> {
+    let mut out = Vec::new();
+    out.extend(trap(case));
+    let standing = standing(case);
+    if standing.is_empty() {
+        if case.no_waves {
+            out.push(Finding {
+                kind: FindingKind::InFlight,
+                trust: Trust::Likely,
+                title: "no wave was running".to_owned(),
+                why: "no shader is what the command processor waits for".to_owned(),
+                evidence: vec![evidence("umr_waves.log", "No active waves!".to_owned(), None)],
+            });
+        }
+        return out;
+    }
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for wave in standing {
+        let group = group_of(case, wave, disassembler);
+        match groups.iter_mut().find(|g| g.pc == group.pc && g.place == group.place) {
+            Some(known) => known.waves.push(wave),
+            None => groups.push(group),
+        }
+    }
+    groups.sort_by_key(|g| std::cmp::Reverse(g.waves.len()));
+    let more = groups.len().saturating_sub(MOST_GROUPS);
+    for group in groups.iter().take(MOST_GROUPS) {
+        out.push(finding(case, group));
+    }
+    if more > 0
+        && let Some(last) = out.last_mut()
+    {
+        last.why.push_str(&format!("; waves stand at {more} other instructions, too"));
+    }
+    out
+}
+
+/// Places that are told one by one.
+const MOST_GROUPS: usize = 4;
+
+fn evidence(section: &str, what: String, iova: Option<u64>) -> Evidence {
+    Evidence { section: section.to_owned(), what, iova, span: None }
+}
+
+/// Those umr listed; if it did not, those RADV noted in its disassembly.
+fn standing<'c>(case: &Case<'c>) -> Vec<Standing<'c>> {
+    if !case.waves.is_empty() {
+        let of = |wave: &&'c Wave<'c>| Standing {
+            pc: wave.pc(),
+            exec: wave.exec(),
+            inst: [wave.inst_dw0(), wave.inst_dw1()],
+            umr: Some(*wave),
+        };
+        return case.waves.iter().map(of).collect();
+    }
+    let noted = |wave: &AnnotatedWave| Standing { pc: wave.pc, exec: wave.exec, inst: wave.inst, umr: None };
+    let pipeline = case.radv.and_then(|radv| radv.pipeline.as_ref());
+    let strangers = pipeline.into_iter().flat_map(|pipeline| &pipeline.strangers);
+    case.shaders.iter().flat_map(|shader| &shader.waves).chain(strangers).map(noted).collect()
+}
+
+fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, disassembler: Option<&dyn Disassembler>) -> Group<'c> {
+    let within = |shader: &&'c Shader<'c>| {
+        let start = shader.address()?;
+        let offset = wave.pc?.checked_sub(start)?;
+        (offset < shader.size()).then_some((*shader, offset))
+    };
+    let own = case.shaders.iter().find_map(within);
+    let found = wave.umr.and_then(|w| w.shader);
+    let (place, offset) = match (own, wave.pc, found) {
+        (Some((shader, offset)), ..) => (format!("{}+{offset:#x}", shader.name), Some(offset)),
+        (None, Some(pc), Some(found)) if pc >= found.address => {
+            let offset = pc - found.address;
+            (format!("the shader at {:#x}+{offset:#x}", found.address), Some(offset))
+        }
+        (None, Some(pc), _) => (format!("{pc:#x}, in no shader that the report has"), None),
+        (None, None, _) => ("an unknown place".to_owned(), None),
+    };
+    let listed =
+        own.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
+    let beside = || {
+        let code = wave.umr?.code.iter().find(|word| word.at_pc || Some(word.address()) == wave.pc)?;
+        Some(code.text.trim().to_owned())
+    };
+    let decoded = || {
+        let words: Vec<u32> = wave.inst.iter().map_while(|word| *word).collect();
+        disassembler?.instruction(case.amd?.gfx(), &words)
+    };
+    let text = listed.or_else(beside).or_else(decoded).filter(|text| !text.is_empty());
+    Group { shader: own.map(|(shader, _)| shader), place, offset, pc: wave.pc, text, waves: vec![wave] }
+}
+
+fn instruction<'s, 'c>(shader: &'s Shader<'c>, offset: u64) -> Option<&'s Instruction<'c>> {
+    let at = shader.code.binary_search_by_key(&offset, |i| i.offset).ok()?;
+    shader.code.get(at)
+}
+
+/// What an instruction that a wave stands at means.
+fn meaning(text: &str) -> Option<&'static str> {
+    let word = text.split_whitespace().next()?;
+    Some(match word {
+        "s_waitcnt" | "s_waitcnt_depctr" | "s_waitcnt_vscnt" => "it waits for memory, exports or messages",
+        "s_barrier" | "s_barrier_wait" => "it waits at a barrier for other waves of its group",
+        "s_sleep" | "s_sleep_var" => "it sleeps, as loops that poll do",
+        "s_trap" => "it traps",
+        "s_endpgm" => "it is at its end",
+        "s_sethalt" => "it halts itself",
+        word if word.starts_with("s_wait_") => "it waits for memory, exports or messages",
+        _ => return None,
+    })
+}
+
+/// The innermost loop around an offset: where its first instruction and its branch back stand.
+fn loop_around(shader: &Shader<'_>, offset: u64) -> Option<(u64, u64)> {
+    let back = shader.code.iter().filter_map(|i| {
+        let name = i.text.split_whitespace().next()?;
+        if !name.starts_with("s_branch") && !name.starts_with("s_cbranch") {
+            return None;
+        }
+        // The lower half of a branch is how far it goes, in dwords behind it.
+        let distance = i64::from(*i.words.first()? as u16 as i16).checked_mul(4)?;
+        let target = i.offset.checked_add(4)?.checked_add_signed(distance)?;
+        (target <= offset && offset <= i.offset).then_some((target, i.offset))
+    });
+    back.min_by_key(|(start, end)| end - start)
+}
+
+/// A field of a wave's register: as umr decoded it, or by the facts.
+fn field(case: &Case<'_>, wave: &Wave<'_>, register: &str, name: &str) -> Option<u64> {
+    if let Some(value) = wave.field(register, name) {
+        return Some(value.into());
+    }
+    let raw = wave.register(register)?;
+    let ty = case.amd?.register(&format!("SQ_WAVE_{register}"))?.ty()?;
+    match ty.decode(raw.into(), &mut Variants::new()) {
+        Value::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
+        _ => None,
+    }
+}
+
+fn finding(case: &Case<'_>, group: &Group<'_>) -> Finding {
+    let count = group.waves.len();
+    let waves = if count == 1 { "1 wave stands".to_owned() } else { format!("{count} waves stand") };
+    let text = group.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+    let mut why = Vec::new();
+    let mut suspect = group.shader.is_none();
+    why.extend(group.text.as_deref().and_then(meaning).map(str::to_owned));
+    if let Some((start, end)) = group.shader.zip(group.offset).and_then(|(s, at)| loop_around(s, at)) {
+        why.push(format!("the loop from +{start:#x} to +{end:#x} is around it: it may not end"));
+        suspect = true;
+    }
+    let no_lanes = group.waves.iter().filter(|w| w.exec == Some(0)).count();
+    if no_lanes > 0 {
+        why.push(format!("{no_lanes} of them with no lane on"));
+    }
+    let state = |register, name| {
+        group.waves.iter().filter_map(|w| w.umr).any(|wave| field(case, wave, register, name) == Some(1))
+    };
+    for (register, name, words) in [
+        ("TRAPSTS", "EXCP_MEM_VIOL", "an access to memory failed"),
+        ("TRAPSTS", "ILLEGAL_INST", "the instruction does not exist"),
+        ("STATUS", "FATAL_HALT", "an error halted it"),
+        ("STATUS", "ECC_ERR", "a memory error was detected"),
+        ("STATUS", "TRAP", "it is about to trap"),
+    ] {
+        if state(register, name) {
+            why.push(format!("{words} ({register}.{name})"));
+            suspect = true;
+        }
+    }
+    if group.waves.iter().filter_map(|w| w.umr).any(|wave| wave.tainted) {
+        why.push("umr warns that waves ran while it read them".to_owned());
+    }
+    let mut seen = Vec::new();
+    for wave in group.waves.iter().take(3) {
+        let place = wave.umr.map(|w| place_words(w)).unwrap_or_default();
+        let pc = wave.pc.map_or("?".to_owned(), |pc| format!("{pc:#x}"));
+        let exec = wave.exec.map_or("?".to_owned(), |exec| format!("{exec:#x}"));
+        let section = if wave.umr.is_some() { "waves" } else { "pipeline.log" };
+        seen.push(evidence(section, format!("{place}PC {pc}, EXEC {exec}"), wave.pc));
+    }
+    let known = group.text.is_some() || group.shader.is_some();
+    Finding {
+        kind: if suspect { FindingKind::Suspect } else { FindingKind::InFlight },
+        trust: if known { Trust::Likely } else { Trust::Possible },
+        title: format!("{waves} at {}{text}", group.place),
+        why: why.join("; "),
+        evidence: seen,
+    }
+}
+
+/// `SE0 SA1 WGP2 SIMD0 wave 3: `
+fn place_words(wave: &Wave<'_>) -> String {
+    let place = &wave.place;
+    let unit = if place.wgp { "WGP" } else { "CU" };
+    let parts =
+        [("SE", place.se), ("SA", place.sa), (unit, place.cu), ("SIMD", place.simd), ("wave ", place.wave)];
+    let words: Vec<String> = parts.iter().filter_map(|(name, n)| Some(format!("{name}{}", (*n)?))).collect();
+    if words.is_empty() { String::new() } else { format!("{}: ", words.join(" ")) }
+}
+
+/// A shader exception that RADV's trap handler caught.
+fn trap(case: &Case<'_>) -> Option<Finding> {
+    let trap = case.radv?.trap.as_ref()?;
+    let pc = trap.pc?;
+    let shader = trap.shader.as_ref();
+    let place = shader.and_then(|shader| Some((shader, pc.checked_sub(shader.address()?)?)));
+    let (at, text) = match place {
+        Some((shader, offset)) => {
+            let name = if shader.name.is_empty() { "the shader" } else { &*shader.name };
+            let text = instruction(shader, offset).map(|i| format!(": {}", i.text.trim()));
+            (format!("{name}+{offset:#x}"), text.unwrap_or_default())
+        }
+        None => (format!("{pc:#x}"), String::new()),
+    };
+    Some(Finding {
+        kind: FindingKind::Suspect,
+        trust: Trust::Certain,
+        title: format!("a shader raised an exception at {at}{text}"),
+        why: "RADV's trap handler caught it".to_owned(),
+        evidence: vec![evidence("trap_handler.log", format!("PC={pc:#x}"), Some(pc))],
+    })
+}

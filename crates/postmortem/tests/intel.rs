@@ -1,0 +1,246 @@
+//! Hangs of Intel GPUs, made up: what is said of each.
+
+use unwedge_capture::intel::RingRegister;
+use unwedge_capture::{i915::ErrorState, xe::Devcore};
+use unwedge_postmortem::{Finding, FindingKind, Report, Trust, explain_i915, explain_xe};
+use unwedge_testkit::intel::{
+    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
+    store_data, stream,
+};
+use unwedge_testkit::mutate::mutate;
+use unwedge_testkit::{i915, xe};
+
+const BATCH: u64 = 0x1_0010_0000;
+const RING: u64 = 0x10_0000;
+
+fn i915_report(builder: &i915::ErrorStateBuilder) -> Report {
+    explain_i915(&ErrorState::read(&builder.text()).unwrap())
+}
+
+fn xe_report(builder: &xe::DevcoreBuilder) -> Report {
+    explain_xe(&Devcore::read(&builder.text()).unwrap())
+}
+
+fn verdict(report: &Report) -> &Finding {
+    let first = report.findings.first().unwrap();
+    assert_eq!(first.kind, FindingKind::HangPoint, "{:#?}", report.findings);
+    first
+}
+
+fn of(report: &Report, kind: FindingKind) -> Vec<&Finding> {
+    report.findings.iter().filter(|f| f.kind == kind).collect()
+}
+
+fn titles(report: &Report) -> String {
+    report.findings.iter().map(|f| format!("{:?} {:?} {} | {}\n", f.kind, f.trust, f.title, f.why)).collect()
+}
+
+/// An engine that stands in a batch its ring started.
+fn in_batch(name: &str, batch: &[u32], dword: usize, ahead: u64) -> EngineState {
+    let ring = stream(&[&[0, 0], &batch_buffer_start(BATCH), &[0, 0, 0]]);
+    EngineState::new(name)
+        .ring(RING, &ring, 0x14, 0x20)
+        .set(RingRegister::Acthd, BATCH + 4 * dword as u64 + ahead)
+        .set(RingRegister::Ipehr, batch[dword].into())
+        .set(RingRegister::Instdone, 0xffff_fffe)
+        .batch(BATCH, batch)
+        .process("game", 1234)
+        .hung(1)
+}
+
+fn device(name: &str) -> Device {
+    Device::named(name)
+}
+
+/// Generations that i915 drives.
+fn old() -> impl Iterator<Item = Device> {
+    Device::ALL.into_iter().filter(|d| d.version.0 < 20)
+}
+
+#[test]
+fn a_semaphore_that_nobody_signals() {
+    for device in old() {
+        let flag = BATCH + 0x10_0000;
+        let wait = semaphore_wait(flag, 5, device);
+        let batch = stream(&[&pipe_control(1 << 20), &wait, &[MI_BATCH_BUFFER_END]]);
+        let engine = in_batch("rcs0", &batch, 6, 4 * wait.len() as u64).user(flag, &[3]);
+        let report = i915_report(&i915::ErrorStateBuilder::new(device).engine(engine));
+        let said = titles(&report);
+        let first = verdict(&report);
+        assert!(first.title.contains("MI_SEMAPHORE_WAIT"), "{}: {said}", device.name);
+        assert!(first.trust >= Trust::Likely, "{}: {said}", device.name);
+        let wait = of(&report, FindingKind::CpWait)[0];
+        assert!(wait.title.contains(">= 0x5") && wait.title.contains("holds 0x3"), "{}: {said}", device.name);
+        let point = report.hang.as_ref().unwrap();
+        assert_eq!((point.ring_name.as_deref(), point.iova), (Some("rcs0"), Some(BATCH + 24)), "{said}");
+        assert!(report.gpu.contains(device.name) || report.gpu.contains("Intel"), "{}", report.gpu);
+    }
+}
+
+#[test]
+fn a_wait_whose_memory_is_not_there_is_not_zero() {
+    let device = device("tgl");
+    let batch = stream(&[&semaphore_wait(0xdead_0000, 5, device), &[MI_BATCH_BUFFER_END]]);
+    let report = i915_report(&i915::ErrorStateBuilder::new(device).engine(in_batch("rcs0", &batch, 0, 8)));
+    let wait = of(&report, FindingKind::CpWait)[0];
+    assert!(wait.title.contains("does not hold it") && wait.trust <= Trust::Likely, "{}", titles(&report));
+}
+
+#[test]
+fn a_fault_behind_a_buffer() {
+    for device in old().filter(|d| d.version.0 >= 9) {
+        let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+        let held = BATCH + 0x10_0000;
+        let fault = held + 0x1000;
+        let engine = in_batch("rcs0", &batch, 0, 0).user(held, &[1; 1024]).set(RingRegister::Fault, 1);
+        let builder = i915::ErrorStateBuilder::new(device)
+            .engine(engine)
+            .fault((fault >> 12) as u32, (fault >> 44) as u32 & 0xf);
+        let report = i915_report(&builder);
+        let said = titles(&report);
+        let faults = of(&report, FindingKind::Fault);
+        assert!(faults.iter().any(|f| f.title.contains(&format!("{fault:#x}"))), "{}: {said}", device.name);
+        assert!(faults.iter().any(|f| f.why.contains("behind the end of")), "{}: {said}", device.name);
+    }
+}
+
+#[test]
+fn a_batch_without_an_end() {
+    let batch = stream(&[&store_data(BATCH, 1), &[0; 200]]);
+    let report =
+        i915_report(&i915::ErrorStateBuilder::new(device("skl")).engine(in_batch("rcs0", &batch, 100, 0)));
+    let said = titles(&report);
+    assert!(of(&report, FindingKind::CorruptStream).iter().any(|f| f.title.contains("MI_NOOP")), "{said}");
+}
+
+#[test]
+fn an_overwritten_batch() {
+    let batch = stream(&[&store_data(BATCH, 1), &[0xffff_ffff; 20]]);
+    let engine = in_batch("rcs0", &batch, 4, 0);
+    let report = i915_report(&i915::ErrorStateBuilder::new(device("icl")).engine(engine));
+    let corrupt = of(&report, FindingKind::CorruptStream);
+    assert!(corrupt.iter().any(|f| f.title.contains("is no command")), "{}", titles(&report));
+    assert!(corrupt.iter().any(|f| f.title.contains("all ones")), "{}", titles(&report));
+}
+
+#[test]
+fn threads_that_do_not_end() {
+    let batch = stream(&[&primitive(3), &pipe_control(1 << 20), &[MI_BATCH_BUFFER_END]]);
+    let engine = in_batch("rcs0", &batch, 7, 16).register("ROW_INSTDONE[0][1]", 0xffff_ffef);
+    let report = i915_report(&i915::ErrorStateBuilder::new(device("tgl")).engine(engine));
+    let said = titles(&report);
+    assert!(verdict(&report).title.contains("PIPE_CONTROL"), "{said}");
+    assert!(of(&report, FindingKind::Busy).iter().any(|f| f.title.contains("[0][1]")), "{said}");
+    assert!(of(&report, FindingKind::CpWait).iter().any(|f| f.title.contains("CS stall")), "{said}");
+}
+
+#[test]
+fn a_ring_that_was_read_to_its_end() {
+    let engine = EngineState::new("bcs0")
+        .ring(RING, &[0; 16], 0x20, 0x20)
+        .set(RingRegister::Acthd, RING + 0x20)
+        .hung(1);
+    let report = i915_report(&i915::ErrorStateBuilder::new(device("kbl")).engine(engine));
+    assert!(verdict(&report).title.starts_with("bcs0"), "{}", titles(&report));
+}
+
+#[test]
+fn a_batch_that_was_not_captured() {
+    let engine = EngineState::new("rcs0")
+        .set(RingRegister::Acthd, 0x7777_0000)
+        .set(RingRegister::Ipehr, 0x7a00_0004)
+        .hung(1);
+    let report = i915_report(&i915::ErrorStateBuilder::new(device("adlp")).engine(engine));
+    assert!(verdict(&report).title.contains("does not hold"), "{}", titles(&report));
+    let absent = of(&report, FindingKind::NotCaptured);
+    assert!(absent.iter().any(|f| f.title.contains("ring and batch of rcs0")), "{}", titles(&report));
+    assert!(report.advice.iter().any(|a| a.action.contains("capture-all")));
+}
+
+/// The context image that a layout expands to is fine; one that was overwritten is named with its place.
+#[test]
+fn a_context_that_was_overwritten() {
+    use unwedge_intel::lrc::{Layout, Target};
+    use unwedge_intel::platform::{Driver, Platform};
+    for device in old() {
+        let Some(platform) = Platform::by_pci_id(device.pci_id) else {
+            panic!("{} has no platform", device.name)
+        };
+        let target =
+            Target { driver: Driver::I915, version: platform.version(), engine: "rcs0".parse().unwrap() };
+        let Ok(layout) = Layout::of(target) else { continue };
+        let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+        let mut image = vec![0; 1024];
+        image.extend(layout.expand());
+        let whole = in_batch("rcs0", &batch, 0, 0).context(0x20_0000, &image);
+        let report = i915_report(&i915::ErrorStateBuilder::new(device).engine(whole));
+        let corrupted =
+            |r: &Report| r.findings.iter().any(|f| f.title.contains("context of rcs0 is corrupted"));
+        assert!(!corrupted(&report), "{}: {}", device.name, titles(&report));
+        image[1024 + 8..1024 + 24].fill(0x6b6b_6b6b);
+        let broken = in_batch("rcs0", &batch, 0, 0).context(0x20_0000, &image);
+        let report = i915_report(&i915::ErrorStateBuilder::new(device).engine(broken));
+        assert!(corrupted(&report), "{}: {}", device.name, titles(&report));
+        let told = report.findings.iter().find(|f| f.title.contains("is corrupted")).unwrap();
+        assert!(told.why.contains("0x6b6b6b6b"), "{}: {}", device.name, told.why);
+    }
+}
+
+#[test]
+fn xe_waits_in_a_second_batch() {
+    for device in Device::ALL.into_iter().filter(|d| d.version >= (12, 0)) {
+        for era in xe::Era::ALL {
+            let builder = xe::DevcoreBuilder::complete(device, era);
+            let report = xe_report(&builder);
+            let said = titles(&report);
+            assert!(verdict(&report).title.contains("rcs0"), "{} {era:?}: {said}", device.name);
+            assert!(!report.advice.is_empty());
+            let named = String::from_utf8_lossy(&builder.text()).contains("game");
+            assert_eq!(report.process.contains("game"), named, "{} {era:?}: {}", device.name, report.process);
+        }
+    }
+}
+
+#[test]
+fn complete_error_states_of_every_era() {
+    for device in old() {
+        for era in i915::Era::ALL {
+            let report = i915_report(&i915::ErrorStateBuilder::complete(device, era));
+            let said = titles(&report);
+            let first = verdict(&report);
+            assert!(first.title.starts_with("rcs0"), "{} {era:?}: {said}", device.name);
+            assert!(first.title.contains("3DPRIMITIVE"), "{} {era:?}: {said}", device.name);
+            for finding in &report.findings {
+                assert!(
+                    !finding.evidence.is_empty()
+                        || finding.trust == Trust::Certain
+                        || finding.kind == FindingKind::Suspect,
+                    "{finding:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Cut anywhere, broken anyhow: there is a report, and nothing panics.
+#[test]
+fn cut_and_broken_dumps() {
+    let i915 = i915::ErrorStateBuilder::complete(device("tgl"), i915::Era::V6_12).text();
+    let xe = xe::DevcoreBuilder::complete(device("bmg"), xe::Era::V6_14).text();
+    for sixteenth in 0..16 {
+        if let Ok(dump) = ErrorState::read(&i915[..i915.len() * sixteenth / 16]) {
+            explain_i915(&dump);
+        }
+        if let Ok(dump) = Devcore::read(&xe[..xe.len() * sixteenth / 16]) {
+            explain_xe(&dump);
+        }
+    }
+    for seed in 0..150 {
+        if let Ok(dump) = ErrorState::read(&mutate(&i915, seed)) {
+            assert!(!explain_i915(&dump).gpu.is_empty());
+        }
+        if let Ok(dump) = Devcore::read(&mutate(&xe, seed)) {
+            assert!(!explain_xe(&dump).gpu.is_empty());
+        }
+    }
+}
