@@ -56,8 +56,8 @@ pub const TEXT_PER_DWORD: u64 = 64;
 const LONGEST: usize = 1 << 20;
 /// So many dwords that are read for their text cost as much as one that is shown.
 const READ: u64 = 4;
-/// The same of those that may be code and lie behind it: they are only copied.
-const BEHIND: u64 = 64;
+/// The same of those that may be code and lie behind it: they are searched for branches into it.
+const BEHIND: u64 = 16;
 
 /// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
@@ -125,7 +125,7 @@ struct Known {
 
 impl Listings {
     /// Bytes of code and text remembered; beyond that all is forgotten.
-    const MOST: usize = 8 << 20;
+    const MOST: usize = 4 << 20;
 
     /// More dwords than this are not remembered by what they are, only by where they lie.
     const LONG: usize = 1 << 14;
@@ -298,7 +298,7 @@ mod tests {
             How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1, cut: false };
         let mut listings = Listings::default();
         for i in 0..100_u32 {
-            let text = vec![i as u8; if i % 10 == 0 { 3 << 20 } else { 1 << 20 }];
+            let text = vec![i as u8; Listings::MOST / if i % 10 == 0 { 3 } else { 8 }];
             listings.forget_places();
             assert!(listings.get(Dwords::from(&[i][..]), how, || text.clone()) == text, "listing {i}");
             assert!(listings.text.capacity() <= Listings::MOST);
