@@ -29,15 +29,16 @@ impl Captures {
         Captures { synthetic: captures::variety(), files }
     }
 
-    pub(super) fn expenses(&mut self, worker: u64, judge: &mut Judge) {
-        let expensive = captures::expensive(EXPENSIVE).into_iter();
+    /// Captures that cost much, of which the names hold `like`.
+    pub(super) fn expenses(&mut self, worker: u64, like: &str, judge: &mut Judge) {
+        let expensive = captures::expensive(EXPENSIVE).into_iter().filter(|(name, _)| name.contains(like));
         for (name, capture) in expensive.skip(worker as usize).step_by(WORKERS as usize) {
             let size = Size::of(&capture);
             let capture = Arc::from(capture);
             // What is compared with itself is read to its end.
             capture_views::ALL.iter().for_each(|words| judge.capture(&capture, &capture, words, size, &name));
         }
-        let bombs = captures::bombs(BOMB).into_iter();
+        let bombs = captures::bombs(BOMB).into_iter().filter(|(name, _)| name.contains(like));
         for (name, bomb) in bombs.skip(worker as usize).step_by(WORKERS as usize) {
             let size = Size { unpacked: BOMB, held: bomb.len() };
             let bomb = Arc::from(bomb);

@@ -1,9 +1,10 @@
-//! `cargo xtask mutate [N] [--seed S] [--only KIND] [FILE…]`: N broken dumps, captures, images of Intel contexts and texts of
+//! `cargo xtask mutate [N] [--seed S] [--only KIND] [--like TEXT] [FILE…]`: N broken dumps, captures, images of Intel contexts and texts of
 //! AMD GPUs through every command, on two processes. KIND is dumps, captures, contexts, i915, xe or amdgpu.
 //!
 //! What is broken: synthetic dumps and captures of every generation, era and quirk, ones that are hostile by design,
-//! compressed ones, contexts of every engine, and every FILE. For each the panics, the longest run, the highest peak of the heap and the longest output are found; any of
-//! them above its bound makes the campaign fail. A seed gives the same dumps every time.
+//! compressed ones, contexts of every engine, and every FILE. For each the panics, the longest run, the highest peak of the
+//! heap and the longest output are found; any of them above its bound makes the campaign fail. A seed gives the same dumps
+//! every time. Before them come captures that cost much, only those whose names hold TEXT.
 
 mod amd;
 mod captures;
@@ -40,7 +41,8 @@ const MAX_INPUT: u64 = 1 << 30;
 
 /// Runs the command.
 pub fn run(args: &[String]) -> Result<(), String> {
-    let mut campaign = Campaign { count: DEFAULT, seed: 1, files: Vec::new(), only: None };
+    let mut campaign =
+        Campaign { count: DEFAULT, seed: 1, files: Vec::new(), only: None, like: String::new() };
     let mut worker = None;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -53,6 +55,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
                 campaign.only =
                     Some(only.ok_or("--only takes dumps, captures, contexts, i915, xe or amdgpu")?);
             }
+            ("--like", _) => campaign.like.clone_from(rest.next().ok_or("--like takes a part of a name")?),
             (_, Ok(count)) => campaign.count = count,
             _ => campaign.files.push(arg.clone()),
         }
@@ -68,6 +71,8 @@ struct Campaign {
     seed: u64,
     files: Vec<String>,
     only: Option<Kind>,
+    /// What the names of expensive captures hold.
+    like: String,
 }
 
 /// What is broken.
@@ -158,10 +163,12 @@ impl Campaign {
     fn start(&self, worker: u64) -> Result<Child, String> {
         let program = std::env::current_exe().map_err(|e| e.to_string())?;
         let numbers = [self.count.to_string(), "--seed".into(), self.seed.to_string()];
+        let like = ["--like", &self.like];
         Command::new(program)
             .args(["mutate", "--worker", &worker.to_string()])
             .args(numbers)
             .args(self.only.iter().flat_map(|only| ["--only", only.name()]))
+            .args(like)
             .args(&self.files)
             .stdout(Stdio::piped())
             // What the commands say there is not looked at; a panic comes by itself.
@@ -196,7 +203,7 @@ impl Campaign {
             dumps.repetitions(worker, &mut judge);
         }
         if wanted(Kind::Captures) {
-            captures.expenses(worker, &mut judge);
+            captures.expenses(worker, &self.like, &mut judge);
         }
         if wanted(Kind::I915) || wanted(Kind::Xe) {
             Intel::repetitions(worker, &mut judge);
