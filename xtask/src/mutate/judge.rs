@@ -85,13 +85,14 @@ impl Judge {
             let out: SharedOutput = Rc::new(RefCell::new(counter));
             let _ = capture_views::show(words, capture, other, &db, MAX_INPUT, &out);
         });
-        let (more, walk) = match words {
-            ["diff", ..] => (other.len(), 2 * WALK),
-            ["rd", "merge", ..] => (other.len(), WALK),
-            ["cffdump", "--script", ..] => (0, SCRIPTED),
-            _ => (0, WALK),
+        // `diff` walks both at once, each with register state of its own.
+        let (more, walks, walk) = match words {
+            ["diff", ..] => (other.len(), 2, 2 * WALK),
+            ["rd", "merge", ..] => (other.len(), 1, WALK),
+            ["cffdump", "--script", ..] => (0, 1, SCRIPTED),
+            _ => (0, 1, WALK),
         };
-        let floor = if words.contains(&"xz") { HEAP_FLOOR_OF_XZ } else { 0 };
+        let floor = if words.contains(&"xz") { HEAP_FLOOR_OF_XZ } else { walks * HEAP_FLOOR };
         let limits = Limits {
             walk,
             heap: heap(HEAP_PER_BYTE_OF_CAPTURE, size.held + more).max(floor),
