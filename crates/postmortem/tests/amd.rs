@@ -201,6 +201,17 @@ fn a_dma_engine_that_polls() {
 }
 
 #[test]
+fn what_the_engine_remembers_is_told_without_the_buffer() {
+    // Linux before 6.19 dumps no IBs.
+    let wait = wait(SEMAPHORE, 7);
+    let report = explain(&stuck(Gfx::V10, &wait, wait[0]).era(Era::V6_12));
+    find(&report, FindingKind::Progress, "the ME last read WAIT_REG_MEM");
+    let level = report.hang.as_ref().and_then(|hang| hang.levels.last()).expect("the buffer is named");
+    assert_eq!((level.level, level.base), (1, IB));
+    find(&report, FindingKind::NotCaptured, "the buffers that the ring calls");
+}
+
+#[test]
 fn garbage_in_what_is_executed() {
     let ib = [draw(3), vec![0x1234_5678 & 0x3fff_ffff | 1 << 30; 5], draw(6)].concat();
     let report = explain(&stuck(Gfx::V10, &ib, draw(3)[0]));

@@ -316,6 +316,19 @@ impl Reg<'_> {
     }
 }
 
+/// A field of a wave's register: as umr decoded it, or by the facts.
+pub(super) fn wave_field(case: &Case<'_>, wave: &Wave<'_>, register: &str, name: &str) -> Option<u64> {
+    if let Some(value) = wave.field(register, name) {
+        return Some(value.into());
+    }
+    let raw = wave.register(register)?;
+    let ty = case.amd?.register(&format!("SQ_WAVE_{register}"))?.ty()?;
+    match ty.decode(raw.into(), &mut Variants::new()) {
+        Value::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
+        _ => None,
+    }
+}
+
 /// What a ring feeds, by its name; `None` for video engines, whose packets are others.
 pub fn engine_of(ring: &str) -> Option<Engine> {
     // umr names rings by the path of the GPU, too.
