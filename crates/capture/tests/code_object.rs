@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use unwedge_capture::code_object::{
-    CodeObject, Loader, NotCodeObject, Relocation, Section, SectionKind, Symbol, SymbolKind, flags_of, read,
-    write,
+    CodeObject, Loader, NotCodeObject, Relocation, RelocationKind, Section, SectionKind, Symbol, SymbolKind,
+    flags_of, read, write,
 };
 
 fn section(name: &'static str, kind: SectionKind, bytes: Vec<u8>) -> Section<'static> {
@@ -35,7 +35,13 @@ fn kernel() -> CodeObject<'static> {
             symbol("main", SymbolKind::Function, 0, 0, 32),
             symbol("main.kd", SymbolKind::Object, 1, 0, 64),
         ],
-        relocations: vec![Relocation { section: 1, offset: 16, symbol: 2, addend: 16 }],
+        relocations: vec![Relocation {
+            kind: RelocationKind::REL64,
+            section: 1,
+            offset: 16,
+            symbol: 2,
+            addend: 16,
+        }],
         diagnostics: Vec::new(),
     }
 }

@@ -89,7 +89,11 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db, options: Options<'_>) -> Rep
 pub fn explain_umr(text: &UmrText<'_>, db: &Db, options: Options<'_>) -> Report {
     let case = Case::of_umr(text, db);
     let mut report = Report {
-        gpu: case.amd.map_or("AMD GPU of unknown generation".to_owned(), |amd| format!("AMD {}", amd.gfx())),
+        gpu: match (case.amd, text.registers.iter().any(|register| register.path.is_some())) {
+            (Some(amd), true) => format!("AMD {}", amd.gfx()),
+            (Some(amd), false) => format!("AMD {} or one like it, by the registers of its waves", amd.gfx()),
+            (None, _) => "AMD GPU of unknown generation".to_owned(),
+        },
         kernel: "umr".to_owned(),
         process: "unknown process".to_owned(),
         diagnostics: text.diagnostics.clone(),
