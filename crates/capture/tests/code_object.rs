@@ -65,6 +65,10 @@ fn written_and_read() {
         shown,
         [("main", true, 0, 32), ("", false, 32, 16), ("helper", false, 48, 16), ("", false, 64, 16)]
     );
+    let [relocation] = &again.relocations[..] else { panic!("{:?}", again.relocations) };
+    assert_eq!(relocation.kind.name(), Some("R_AMDGPU_REL64"));
+    assert_eq!((&*again.sections[relocation.section].name, relocation.offset), (".rodata", 16));
+    assert_eq!((&*again.symbols[relocation.symbol].name, relocation.addend), ("main", 16));
     assert_eq!(again.descriptor_of("main"), Some(&[7; 64][..]));
     assert_eq!(again.descriptor_of("helper"), None);
 }

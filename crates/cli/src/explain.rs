@@ -211,7 +211,8 @@ fn code(report: &Report, style: Style) -> Vec<String> {
     };
     let more = match report.code.len() - 1 {
         0 => String::new(),
-        n => format!("; {n} more places: --json shows all"),
+        1 => "; 1 more place: --json shows it".to_owned(),
+        n => format!("; {n} more places: --json shows them"),
     };
     let title = format!("{}{waves} ({}{more})", clean(&excerpt.place), clean(&excerpt.source));
     let label = style.paint("1;34", "CODE");

@@ -2,7 +2,8 @@
 
 use super::case::{Case, Reg};
 use super::position::Stop;
-use crate::report::{Finding, FindingKind, Trust};
+use super::stream::Walked;
+use crate::report::{Evidence, Finding, FindingKind, Trust};
 use unwedge_pm4::amd::{Engine, Header};
 
 /// The FIFOs of headers that dumps list, and whose they are.
@@ -13,8 +14,11 @@ const FIFOS: [(&str, &str, Engine); 4] = [
     ("CP_MEC_ME2_HEADER_DUMP", "MEC 2", Engine::Compute),
 ];
 
+/// Registers of one FIFO that are looked at: kernels list it eight times, for each XCC.
+const MOST: usize = 64;
+
 /// The packets that the engines of the ring remember, unless one of them was found in the stream.
-pub(super) fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
+pub(super) fn findings(case: &Case<'_>, stop: Option<&Stop>, walked: &Walked) -> Vec<Finding> {
     if stop.is_some_and(|stop| stop.pinned) {
         return Vec::new();
     }
@@ -26,28 +30,35 @@ pub(super) fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
         _ => "",
     };
     let own = |fifo: &&(_, &str, Engine)| case.engine() == Some(fifo.2) && fifo.1 != other;
-    FIFOS.iter().filter(own).filter_map(|(register, engine, _)| remembered(case, register, engine)).collect()
+    let remembered = |fifo: &(&str, &str, Engine)| remembered(case, walked, fifo.0, fifo.1);
+    FIFOS.iter().filter(own).filter_map(remembered).collect()
 }
 
-fn remembered(case: &Case<'_>, register: &str, engine: &str) -> Option<Finding> {
+fn remembered(case: &Case<'_>, walked: &Walked, register: &str, engine: &str) -> Option<Finding> {
     let mut headers: Vec<u32> =
-        case.all(register).map(|reg| reg.value).filter(|&header| header != 0).collect();
+        case.all(register).take(MOST).map(|reg| reg.value).filter(|&header| header != 0).collect();
     headers.dedup();
     let names: Vec<String> = headers.iter().map(|&header| name(case, header)).collect();
     let (title, why) = match names.as_slice() {
         [] => return None,
+        [only] if walked.packets.iter().any(|packet| headers.contains(&packet.raw)) => {
+            (format!("{engine} last read {only}"), "which of those that are in the dump, nothing says")
+        }
         [only] => (format!("{engine} last read {only}"), "its parameters are not in the dump"),
         list => (
             format!("{engine} remembers {}", list.join(", ")),
             "the newest is at one end of the list: which one, nothing says",
         ),
     };
+    let mut evidence: Vec<Evidence> = case.all(register).take(MOST).map(Reg::evidence).collect();
+    evidence.dedup();
+    evidence.truncate(8);
     Some(Finding {
         kind: FindingKind::Progress,
         trust: if names.len() == 1 { Trust::Likely } else { Trust::Possible },
         title,
         why: why.to_owned(),
-        evidence: case.all(register).filter(|reg| reg.value != 0).take(8).map(Reg::evidence).collect(),
+        evidence,
     })
 }
 

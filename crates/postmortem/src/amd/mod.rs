@@ -133,7 +133,7 @@ fn judge(case: &Case<'_>, db: &Db, options: Options<'_>, report: &mut Report) {
         findings.extend(wait::findings(case, &walked, stop, load.polls));
         findings.extend(garbage(&walked, stop));
     }
-    findings.extend(headers::findings(case, stop.as_ref()));
+    findings.extend(headers::findings(case, stop.as_ref(), &walked));
     let decoder = code::Decoder { disassembler: options.disassembler, gfx: case.amd.map(|amd| amd.gfx()) };
     let work = Work::of_stop(stop.as_ref(), &walked);
     let programs = work.as_ref().map_or(&[][..], |work| &work.programs);

@@ -274,8 +274,10 @@ fn finding(case: &Case<'_>, group: &Group<'_>, waits: Option<String>) -> Finding
         suspect = true;
     }
     let no_lanes = group.waves.iter().filter(|w| w.exec == Some(0)).count();
-    if no_lanes > 0 {
-        why.push(format!("{no_lanes} of them with no lane on"));
+    match no_lanes {
+        0 => {}
+        n if n == count => why.push("no lane is on".to_owned()),
+        n => why.push(format!("{n} of them with no lane on")),
     }
     for (register, name, words) in ERRORS {
         let set = |wave: &&Wave<'_>| wave_field(case, wave, register, name) == Some(1);

@@ -243,6 +243,7 @@ impl Pass<'_> {
             (self.line, self.expansion.pieces) = (line, Vec::new());
             return Err((1, Wrong::NotEnded(".macro", ".endm")));
         };
+        (self.line, self.expansion.pieces) = (line, Vec::new());
         if name.is_empty() {
             return Err((column, Wrong::Expected("the name of a macro")));
         }
@@ -280,8 +281,8 @@ impl Pass<'_> {
             (self.line, self.expansion.pieces) = (line, Vec::new());
             return Err((1, Wrong::NotEnded(".rept", ".endr")));
         };
+        (self.line, self.expansion.pieces) = (line, Vec::new());
         let (count, each): (u64, Vec<Values>) = head?;
-        self.line = line;
         let plain = Rc::new(Values { none: true, ..Values::default() });
         for _ in 0..count {
             if !self.inside(&body, &plain, line)? {
