@@ -2,6 +2,7 @@
 //! standard error, as the commands do.
 
 use crate::args::{AmdDisasm, AmdEmit, AmdLoader, AmdTarget};
+use crate::isa::Answer;
 use crate::isa::amd::{assembled, assembled_line, disassembled, disassembled_line};
 use std::io::Write;
 use unwedge_isa::amdgcn::Gpu;
@@ -82,11 +83,7 @@ pub fn show(view: View, bytes: &[u8], gpu: Gpu, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-fn each_line(
-    text: &str,
-    out: &mut dyn Write,
-    answer: &mut dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String>,
-) {
+fn each_line(text: &str, out: &mut dyn Write, answer: &mut Answer<'_>) {
     let mut reply = Vec::new();
     for line in text.lines() {
         reply.clear();
