@@ -11,11 +11,13 @@ use std::time::Duration;
 use unwedge_cli::input::Input;
 use unwedge_cli::output::SharedOutput;
 use unwedge_cli::view::amd::{self as amd_views, Given, View as AmdView};
+use unwedge_cli::view::amdisa::{self, View as AmdisaView};
 use unwedge_cli::view::captures::{self as capture_views, Words};
 use unwedge_cli::view::contexts as context_views;
 use unwedge_cli::view::{self, View};
 use unwedge_hw::Db;
 use unwedge_intel::lrc::{Layout, encoding};
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_testkit::count::Counter;
 
 /// Nothing takes more CPU time, for each MiB of input or part of it, and as much again for so many bytes of output.
@@ -35,6 +37,11 @@ const HEAP_PER_BYTE_OF_CAPTURE: usize = 40;
 const HEAP_FLOOR: usize = 4 << 20;
 /// The same of what compresses as xz does: its dictionary, and tables to find things in it.
 const HEAP_FLOOR_OF_XZ: usize = 64 << 20;
+
+/// Bytes that an assembler's source may ask for: what is made, its copy in a file, and both as text.
+const ASSEMBLED: usize = 6 * (256 << 20);
+/// The same by macros and repetitions.
+const EXPANDED: usize = 64 << 20;
 
 /// Finds what is wrong with what is shown, and the worst of it.
 pub(super) struct Judge {
@@ -70,6 +77,26 @@ impl Judge {
         let output = view.limit(size as u64);
         let limits = Limits { walk: Duration::ZERO, heap: heap(HEAP_PER_BYTE_OF_CAPTURE, size), output };
         self.judge(shown, size, &limits, what, &format!("{view:?}"));
+    }
+
+    pub(super) fn amdisa(&mut self, bytes: &[u8], gpu: Gpu, view: AmdisaView, what: &str) {
+        let shown = once(|mut counter| {
+            let _ = amdisa::show(view, bytes, gpu, &mut counter);
+        });
+        let has = |word: &str| bytes.windows(word.len()).any(|window| window == word.as_bytes());
+        let assembles = matches!(view, AmdisaView::Assemble | AmdisaView::AssembleHex);
+        // Sources may ask for as much as the assembler gives them, directly or by repetition.
+        let asked = match assembles {
+            true if [".fill", ".zero", ".org", ".space", ".skip"].into_iter().any(has) => ASSEMBLED,
+            true if [".rept", ".irp", ".macro"].into_iter().any(has) => EXPANDED,
+            _ => 0,
+        };
+        let limits = Limits {
+            walk: if assembles { WALK } else { Duration::ZERO },
+            heap: heap(HEAP_PER_BYTE_OF_CAPTURE, bytes.len()) + asked,
+            output: view.limit(bytes.len() as u64),
+        };
+        self.judge(shown, bytes.len(), &limits, what, &format!("{view:?}"));
     }
 
     pub(super) fn capture(

@@ -1,5 +1,6 @@
-//! `cargo xtask mutate [N] [--seed S] [--only KIND] [--like TEXT] [FILE…]`: N broken dumps, captures, images of Intel contexts and texts of
-//! AMD GPUs through every command, on two processes. KIND is dumps, captures, contexts, i915, xe or amdgpu.
+//! `cargo xtask mutate [N] [--seed S] [--only KIND] [--like TEXT] [FILE…]`: N broken dumps, captures, images of Intel
+//! contexts, texts of AMD GPUs and pieces of their assembly through every command, on two processes. KIND is dumps,
+//! captures, contexts, i915, xe, amdgpu or amdisa.
 //!
 //! What is broken: synthetic dumps and captures of every generation, era and quirk, ones that are hostile by design,
 //! compressed ones, contexts of every engine, and every FILE. For each the panics, the longest run, the highest peak of the
@@ -7,12 +8,14 @@
 //! every time. Before them come captures that cost much, only those whose names hold TEXT.
 
 mod amd;
+mod amdisa;
 mod captures;
 mod dumps;
 mod intel;
 mod judge;
 
 use amd::Amdgpu;
+use amdisa::Amdisa;
 use captures::Captures;
 use dumps::Dumps;
 use intel::{Contexts, Intel};
@@ -53,7 +56,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
             ("--only", _) => {
                 let only = rest.next().and_then(|kind| Kind::ALL.into_iter().find(|k| k.name() == kind));
                 campaign.only =
-                    Some(only.ok_or("--only takes dumps, captures, contexts, i915, xe or amdgpu")?);
+                    Some(only.ok_or("--only takes dumps, captures, contexts, i915, xe, amdgpu or amdisa")?);
             }
             ("--like", _) => campaign.like.clone_from(rest.next().ok_or("--like takes a part of a name")?),
             (_, Ok(count)) => campaign.count = count,
@@ -84,10 +87,12 @@ enum Kind {
     I915,
     Xe,
     Amdgpu,
+    Amdisa,
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [Kind::Dumps, Kind::Captures, Kind::Contexts, Kind::I915, Kind::Xe, Kind::Amdgpu];
+    const ALL: [Kind; 7] =
+        [Kind::Dumps, Kind::Captures, Kind::Contexts, Kind::I915, Kind::Xe, Kind::Amdgpu, Kind::Amdisa];
 
     fn name(self) -> &'static str {
         match self {
@@ -97,6 +102,7 @@ impl Kind {
             Kind::I915 => "i915",
             Kind::Xe => "xe",
             Kind::Amdgpu => "amdgpu",
+            Kind::Amdisa => "amdisa",
         }
     }
 }
@@ -198,7 +204,7 @@ impl Campaign {
         };
         let i915 = of_intel(i915::variety(), i915_files, "i915");
         let xe = of_intel(xe::variety(), xe_files, "xe");
-        let amdgpu = Amdgpu::new();
+        let (amdgpu, amdisa) = (Amdgpu::new(), Amdisa::new());
         if wanted(Kind::Dumps) {
             dumps.repetitions(worker, &mut judge);
         }
@@ -223,6 +229,7 @@ impl Campaign {
                 Kind::I915 => i915.one(turn, seed, &mut judge),
                 Kind::Xe => xe.one(turn, seed, &mut judge),
                 Kind::Amdgpu => amdgpu.one(turn, seed, &mut judge),
+                Kind::Amdisa => amdisa.one(turn, seed, &mut judge),
             }
             if share.is_multiple_of(64) {
                 println!("at {}", share + 1);
