@@ -1,14 +1,18 @@
 //! Error states of i915 and devcoredumps of xe, as `info` and `decode` show them.
 
+mod commands;
 pub mod info;
 pub mod json;
+mod streams;
 pub mod text;
+pub mod values;
 
 use crate::kind::Kind;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Block, BlockKind, Engine, EngineId, Field, SectionInfo, Space};
 use unwedge_capture::xe;
+use unwedge_postmortem::intel::Device;
 
 /// Bytes of memory that a block is unpacked to at most: so many, and so many more for each byte of its text.
 const UNPACKED: u64 = 64 << 20;
@@ -83,6 +87,14 @@ impl<'a> Dump<'a> {
         match self {
             Dump::I915(state) => &state.diagnostics,
             Dump::Xe(dump) => &dump.diagnostics,
+        }
+    }
+
+    /// Which device it is of.
+    pub fn graphics(&self) -> Device {
+        match self {
+            Dump::I915(state) => Device::of_i915(state),
+            Dump::Xe(dump) => Device::of_xe(dump),
         }
     }
 

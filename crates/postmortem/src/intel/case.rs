@@ -5,7 +5,7 @@
 use crate::{Evidence, Finding, FindingKind, Trust};
 use std::cell::OnceCell;
 use unwedge_base::{Memory, Span};
-use unwedge_capture::intel::{Block, BlockKind, Class, Engine, Register, RingRegister};
+use unwedge_capture::intel::{Block, BlockKind, Engine, Register, RingRegister};
 use unwedge_hw::intel::Gpu;
 use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{self, Driver, EngineClass, Platform, Version};
@@ -99,20 +99,6 @@ impl Unit<'_, '_> {
         let (section, span) = (format!("engine {}", self.name()), Some(self.dump.span));
         Evidence { section, what: what.into(), iova: None, span }
     }
-}
-
-/// The class of an engine, as the platform tables call it.
-pub(super) fn engine_of(engine: &Engine<'_>) -> Option<platform::Engine> {
-    let id = engine.id()?;
-    let class = match id.class {
-        Class::Render => EngineClass::Render,
-        Class::Copy => EngineClass::Copy,
-        Class::Video => EngineClass::VideoDecode,
-        Class::VideoEnhance => EngineClass::VideoEnhance,
-        Class::Compute => EngineClass::Compute,
-        Class::Gsc => EngineClass::Gsc,
-    };
-    Some(platform::Engine { class, instance: id.instance })
 }
 
 /// Something read outside of an engine.

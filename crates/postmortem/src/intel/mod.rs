@@ -7,29 +7,28 @@ mod advice;
 mod busy;
 mod case;
 mod context;
+mod device;
 mod fault;
 mod stop;
 mod wait;
 
 use crate::{Finding, FindingKind, Report, Trust};
-use case::{Case, Unit, engine_of, finding, list, seen};
+use case::{Case, Unit, finding, list, seen};
+pub use device::{Device, engine_of};
+pub use fault::fault_address;
 use std::cell::OnceCell;
 
 use unwedge_capture::intel::{Block, BlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::Devcore};
-use unwedge_intel::platform::{Driver, EngineClass, Platform, Version};
+use unwedge_intel::platform::EngineClass;
 
 /// Bytes of memory that are unpacked of one dump, at most.
 const MEMORY: usize = 512 << 20;
 
 /// Explains an error state of i915.
 pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
-    let platform = dump.pci_id().and_then(Platform::by_pci_id);
+    let Device { driver, platform, version } = Device::of_i915(dump);
     let hang = dump.hang();
-    let version = platform.map(Platform::version).or_else(|| {
-        let major = hang.as_ref().map(|h| h.generation)?;
-        Some(Version::new(u8::try_from(major).ok()?, 0))
-    });
     let ggtt = dump.ggtt(MEMORY);
     let mut diagnostics = dump.diagnostics.clone();
     diagnostics.extend(ggtt.diagnostics);
@@ -58,7 +57,7 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
     mark_by_code(hang.map(|h| (h.generation, h.engines)), &mut engines);
     let span = dump.fields.iter().find(|f| f.key == "GPU HANG").map(|f| f.span);
     let case = Case {
-        driver: Driver::I915,
+        driver,
         platform,
         version,
         engines,
@@ -104,12 +103,7 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
 
 /// Explains a devcoredump of xe.
 pub fn explain_xe(dump: &Devcore<'_>) -> Report {
-    let platform = dump.pci_id().and_then(Platform::by_pci_id);
-    let by_gt = || {
-        let (major, release, _) = dump.this_gt().or(dump.gts.first())?.ip_version()?;
-        Some(Version::new(u8::try_from(major).ok()?, u8::try_from(release).ok()?))
-    };
-    let version = by_gt().or_else(|| platform.map(Platform::version));
+    let Device { driver, platform, version } = Device::of_xe(dump);
     let ggtt = dump.ggtt(MEMORY);
     let ppgtt = dump.ppgtt(MEMORY);
     let mut diagnostics = dump.diagnostics.clone();
@@ -140,15 +134,8 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
             }
         })
         .collect();
-    let case = Case {
-        driver: Driver::Xe,
-        platform,
-        version,
-        engines,
-        registers: &[],
-        blocks: &dump.blocks,
-        ggtt: ggtt.memory,
-    };
+    let case =
+        Case { driver, platform, version, engines, registers: &[], blocks: &dump.blocks, ggtt: ggtt.memory };
     let kernel = dump.field("kernel").map_or("", str::trim);
     let mut report = Report {
         kernel: ["xe", kernel].join(", Linux ").trim_end_matches(", Linux ").to_owned(),
