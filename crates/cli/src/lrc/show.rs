@@ -1,6 +1,7 @@
 //! `lrc show`: every dword of an image.
 
-use super::{Opened, Whose, described, layout_or_likely, place, register_name};
+use super::source::Source;
+use super::{Whose, described, likely, place, register_name, title};
 use crate::args::{Global, LrcShow};
 use crate::failure::{Failure, Outcome};
 use crate::json::{Heading, Hex};
@@ -17,21 +18,25 @@ const LINE: usize = 8;
 
 /// Runs the command.
 pub fn run(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
-    let opened = Opened::open(&args.image.image, global)?;
-    let image = opened.image(args.image.page)?;
-    let layout = layout_or_likely(&args.target, &image)?;
-    let layout = layout.as_ref();
+    let source = Source::open(&args.image.image, global)?;
     let mut out = Output::open(global, true);
-    // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json {
-        json(&image, layout, args.all, &mut out)
-    } else if args.target.platform.is_none() && layout.is_some() {
-        write!(out, "looks like ").and_then(|()| text(&image, layout, args.all, &mut out))
-    } else {
-        text(&image, layout, args.all, &mut out)
-    };
+    for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
+        let image = context.image(args.image.page)?;
+        let told = context.layout(&args.target)?;
+        let guessed = told.is_none();
+        let layout = told.or_else(|| likely(&image));
+        let layout = layout.as_ref();
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        let _ = if args.json {
+            json(&image, layout, args.all, &mut out)
+        } else {
+            title(context, i, &mut out)
+                .and_then(|()| if guessed && layout.is_some() { write!(out, "looks like ") } else { Ok(()) })
+                .and_then(|()| text(&image, layout, args.all, &mut out))
+        };
+    }
     out.finish()?;
-    Ok(Outcome::of(&opened.name, &opened.diagnostics))
+    Ok(Outcome::of(&source.name, &source.diagnostics))
 }
 
 /// What is shown: the register page, or all from it on.

@@ -1,7 +1,7 @@
 //! Which device a dump of i915 or xe is of.
 
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Class, Engine};
+use unwedge_capture::intel::{Class, Engine, EngineId};
 use unwedge_capture::xe::Devcore;
 use unwedge_intel::platform::{self, Driver, EngineClass, Platform, Version};
 
@@ -49,7 +49,11 @@ impl Device {
 
 /// An engine of a dump, as the platform tables call it.
 pub fn engine_of(engine: &Engine<'_>) -> Option<platform::Engine> {
-    let id = engine.id()?;
+    engine.id().map(engine_of_id)
+}
+
+/// The same of its name.
+pub fn engine_of_id(id: EngineId) -> platform::Engine {
     let class = match id.class {
         Class::Render => EngineClass::Render,
         Class::Copy => EngineClass::Copy,
@@ -58,5 +62,26 @@ pub fn engine_of(engine: &Engine<'_>) -> Option<platform::Engine> {
         Class::Compute => EngineClass::Compute,
         Class::Gsc => EngineClass::Gsc,
     };
-    Some(platform::Engine { class, instance: id.instance })
+    platform::Engine { class, instance: id.instance }
+}
+
+/// The class of the queue that hangs: a number as xe counts classes, or a name.
+pub(super) fn queue_class(dump: &Devcore<'_>) -> Option<EngineClass> {
+    let class = dump.queues.first()?.field("Class")?.split_whitespace().next()?;
+    match class {
+        "0" => Some(EngineClass::Render),
+        "1" => Some(EngineClass::VideoDecode),
+        "2" => Some(EngineClass::VideoEnhance),
+        "3" => Some(EngineClass::Copy),
+        "4" => Some(EngineClass::Gsc),
+        "5" => Some(EngineClass::Compute),
+        _ => EngineClass::ALL.into_iter().find(|c| class.starts_with(c.prefix())),
+    }
+}
+
+/// The engine that the contexts of a dump of xe are of: the first that its queue may run on.
+pub fn queue_engine(dump: &Devcore<'_>) -> Option<platform::Engine> {
+    let class = queue_class(dump);
+    let first = dump.engines.iter().filter_map(engine_of).find(|id| class.is_none_or(|c| c == id.class));
+    first.or(class.map(|class| platform::Engine { class, instance: 0 }))
 }

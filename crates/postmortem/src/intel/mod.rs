@@ -14,7 +14,8 @@ mod wait;
 
 use crate::{Finding, FindingKind, Report, Trust};
 use case::{Case, Unit, finding, list, seen};
-pub use device::{Device, engine_of};
+pub use context::context_image;
+pub use device::{Device, engine_of, engine_of_id, queue_engine};
 pub use fault::fault_address;
 use std::cell::OnceCell;
 
@@ -113,7 +114,7 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
         Some(pid) => format!("{name} [{pid}]"),
         None => name.to_owned(),
     });
-    let class = dump.queues.first().and_then(|q| queue_class(q.field("Class")?));
+    let class = device::queue_class(dump);
     let engines: Vec<Unit<'_, '_>> = dump
         .engines
         .iter()
@@ -159,20 +160,6 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
     judge(&case, None, more, &mut report);
     report.diagnostics = diagnostics;
     report
-}
-
-/// `Class: 0` of a queue: as xe numbers them.
-fn queue_class(text: &str) -> Option<EngineClass> {
-    let class = text.split_whitespace().next()?;
-    match class {
-        "0" => Some(EngineClass::Render),
-        "1" => Some(EngineClass::VideoDecode),
-        "2" => Some(EngineClass::VideoEnhance),
-        "3" => Some(EngineClass::Copy),
-        "4" => Some(EngineClass::Gsc),
-        "5" => Some(EngineClass::Compute),
-        _ => EngineClass::ALL.into_iter().find(|c| class.starts_with(c.prefix())),
-    }
 }
 
 /// The queues that hang, and their jobs.
