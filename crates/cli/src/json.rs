@@ -105,6 +105,11 @@ impl<'a> Heading<'a> {
         Heading { ty: None, schema, schema_version, database: Some(database.into()) }
     }
 
+    /// Of JSON lines that no register database was asked for.
+    pub fn of_plain_lines(schema: &'static str, schema_version: u32) -> Heading<'a> {
+        Heading { ty: Some("header"), ..Heading::of_plain_object(schema, schema_version) }
+    }
+
     /// Of a single object that no register database was asked for.
     pub fn of_plain_object(schema: &'static str, schema_version: u32) -> Heading<'a> {
         Heading { ty: None, schema, schema_version, database: None }

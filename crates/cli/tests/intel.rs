@@ -136,6 +136,38 @@ fn registers_say_what_their_bits_mean() {
 }
 
 #[test]
+fn registers_and_commands_are_looked_up() {
+    let regs = |args: &[&str]| {
+        let output = unwedge(&[&["regs"], args].concat(), b"");
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    for (args, line) in [
+        (&["tgl", "HEAD", "0x600124"][..], "       20:2  OFFSET                           0x00000124\n"),
+        (&["0x9a49", "0x22034"], "RING_BUFFER_HEAD  offset 0x00034 from the base of bcs0\n"),
+        (&["tigerlake", "IPEHR", "0x7a000004"], "  = 0x7a000004: PIPE_CONTROL\n"),
+        (&["12.70", "*INSTDONE*"], " 0x07100  SC_INSTDONE\n"),
+        (&["lnl", "MI_SEMAPHORE_WAIT"], "MI_SEMAPHORE_WAIT  opcode 0x0e000000"),
+    ] {
+        let (status, said) = regs(args);
+        assert_eq!(status, Some(0), "{said}");
+        has(&said, line);
+    }
+    for (args, status, line) in [
+        (&["tgl", "NOTHING"][..], 1, "NOTHING: not on graphics 12.00"),
+        (&["tgl", "HEAD", "0x123456789"], 2, "RING_BUFFER_HEAD has 32 bits"),
+        (&["tgl", "HEAD", "--space", "gmu"], 2, "--space is for Adreno"),
+    ] {
+        let (found, said) = regs(args);
+        assert_eq!(found, Some(status), "{said}");
+        has(&said, line);
+    }
+    let (_, json) = regs(&["skl", "FAULT_REG", "0x23", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(json.lines().nth(1).unwrap()).unwrap();
+    assert_eq!((&json["type"], &json["offset"]), (&"register".into(), &"0x04094".into()));
+    assert_eq!(json["meaning"][1]["enum"], "Invalid PDE Fault");
+}
+
+#[test]
 fn a_cut_dump_is_shown_and_said_to_be_cut() {
     for dump in [error_state(), xe_dump()] {
         let cut = &dump[..dump.len() * 2 / 3];

@@ -4,8 +4,8 @@ mod program;
 
 use program::unwedge;
 use std::process::Output;
-use unwedge_intel::lrc::{Layout, PAGE, Target};
 use unwedge_capture::intel::RingRegister;
+use unwedge_intel::lrc::{Layout, PAGE, Target};
 use unwedge_intel::platform::{Driver, Platform, Version};
 use unwedge_testkit::i915::ErrorStateBuilder;
 use unwedge_testkit::intel::{Device, EngineState};
@@ -146,7 +146,10 @@ fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
             continue;
         }
         let engine = |driver, name: &str, at| {
-            EngineState::new(name).set(RingRegister::Acthd, 8).context(at, &image(device, driver, name)).hung(1)
+            EngineState::new(name)
+                .set(RingRegister::Acthd, 8)
+                .context(at, &image(device, driver, name))
+                .hung(1)
         };
         if device.version < (20, 0) {
             let dump = ErrorStateBuilder::new(device)
@@ -173,7 +176,11 @@ fn contexts_of_dumps_are_verified_as_they_are() {
     for (name, dump) in dumps(|image| image[PAGE + 0x10..PAGE + 0x18].fill(0x6b6b_6b6b)) {
         let output = verify(&[], &dump);
         assert_eq!(status(&output), FOUND, "{name}: {}", stderr(&output));
-        assert!(stdout(&output).contains("filled with 0x6b6b6b6b: freed slab"), "{name}: {}", stdout(&output));
+        assert!(
+            stdout(&output).contains("filled with 0x6b6b6b6b: freed slab"),
+            "{name}: {}",
+            stdout(&output)
+        );
         let only = verify(&["--context", "rcs0", "--json"], &dump);
         let json: serde_json::Value = serde_json::from_slice(&only.stdout).unwrap();
         assert_eq!(json["context"]["engine"], "rcs0", "{name}");
@@ -194,7 +201,11 @@ fn one_context_of_a_dump_can_be_chosen() {
     assert_eq!(stdout(&output).matches("register page:").count(), 2);
     let output = unwedge(&["lrc", "show", "-", "--context", "vcs0"], dump);
     assert_eq!(status(&output), USAGE);
-    assert!(stderr(&output).contains("has 0 (rcs0, HW context at 0x00200000), 1 (bcs0"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("has 0 (rcs0, HW context at 0x00200000), 1 (bcs0"),
+        "{}",
+        stderr(&output)
+    );
     let output = unwedge(&["lrc", "verify", "-", "--context", "0", "--engine", "ccs0"], dump);
     assert_eq!(status(&output), USAGE, "tgl has no compute engine");
 }

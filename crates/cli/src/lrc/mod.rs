@@ -54,6 +54,11 @@ fn platform(text: &str) -> Result<(Version, Driver), Failure> {
     })
 }
 
+/// The version of the graphics of a platform as people write it.
+pub fn version(text: &str) -> Option<Version> {
+    platform(text).ok().map(|(version, _)| version)
+}
+
 /// Whose context was asked for; where nothing was, or not all of it, `told` is what the file says.
 fn target(args: &LrcTarget, told: Option<Target>) -> Result<Option<Target>, Failure> {
     let engine = args.engine.or(told.map(|t| t.engine));

@@ -8,6 +8,7 @@ use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
+use unwedge_intel::commands::Decoder;
 use unwedge_intel::lrc::commands::{Command, Kind, LOAD_FORCE_POSTED, LOAD_RELATIVE, Saved, registers, walk};
 use unwedge_intel::lrc::{Image, Layout, registers as names};
 
@@ -67,7 +68,7 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
         writeln!(
             out,
             "{}{}",
-            named(&command),
+            named(&command, layout),
             if command.kind == Kind::Noop { plural } else { String::new() }
         )?;
         if let Kind::Load(_) = command.kind {
@@ -91,7 +92,7 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
 }
 
 /// A command's name, with what its header says.
-fn named(command: &Command) -> String {
+fn named(command: &Command, layout: Option<&Layout>) -> String {
     match command.kind {
         Kind::Noop => "MI_NOOP".to_owned(),
         Kind::Load(registers) => {
@@ -99,11 +100,13 @@ fn named(command: &Command) -> String {
             let (posted, relative) = (flag(LOAD_FORCE_POSTED, ", posted"), flag(LOAD_RELATIVE, ", relative"));
             format!("MI_LOAD_REGISTER_IMM of {registers}{posted}{relative}")
         }
-        Kind::LoadMemory => "MI_LOAD_REGISTER_MEM".to_owned(),
         Kind::End => "MI_BATCH_BUFFER_END".to_owned(),
-        Kind::Mi(opcode) => format!("MI command {opcode:#04x}"),
-        Kind::Blit => format!("2D command {:#04x}", command.header >> 22 & 0x7f),
-        Kind::Pipeline => format!("3D or media command {:#06x}", command.header >> 16),
+        Kind::Other => {
+            let target = layout.and_then(Layout::target);
+            let decoder = target.map(|t| Decoder::new(t.version, t.engine.class));
+            let found = decoder.and_then(|d| d.command(&[command.header])?.name());
+            found.unwrap_or("a command without a name").to_owned()
+        }
         Kind::Unknown => "no command".to_owned(),
     }
 }
@@ -180,7 +183,7 @@ pub fn json(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
         dword: c.dwords.start,
         dwords: c.dwords.len(),
         header: Hex::dword(c.header),
-        name: named(&c),
+        name: named(&c, layout),
     });
     let registers = registers(words).map(|saved| {
         let name = register_name(saved.offset, saved.relative, layout);

@@ -110,7 +110,11 @@ impl Source {
                     version,
                     engine,
                 }),
-                title: if owner.is_empty() { block.name.to_string() } else { format!("{owner}, {}", block.name) },
+                title: if owner.is_empty() {
+                    block.name.to_string()
+                } else {
+                    format!("{owner}, {}", block.name)
+                },
                 address: block.address,
             });
         }

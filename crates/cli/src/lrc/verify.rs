@@ -46,10 +46,8 @@ pub fn run(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
             if !source.is_dump {
                 return Err(unsaid());
             }
-            let message = format!(
-                "{}: the dump does not say whose it is; --platform and --engine do",
-                context.place()
-            );
+            let message =
+                format!("{}: the dump does not say whose it is; --platform and --engine do", context.place());
             diagnostics.push(Diagnostic::loss(None, message));
             continue;
         };

@@ -411,7 +411,8 @@ fn in_memory<'m>(words: &[u32], memory: &'m Memory, own: Option<u64>) -> Option<
     let (at, rare) = words.iter().enumerate().max_by_key(|(_, w)| w.count_ones().min(w.count_zeros()))?;
     memory.buffers().iter().find_map(|buffer| {
         let held = buffer.contents.as_deref().unwrap_or_default();
-        let starts = held.iter().enumerate().filter(|(_, w)| *w == rare).filter_map(|(i, _)| i.checked_sub(at));
+        let starts =
+            held.iter().enumerate().filter(|(_, w)| *w == rare).filter_map(|(i, _)| i.checked_sub(at));
         let mut same = starts.filter(|&i| held.get(i..).is_some_and(|rest| rest.starts_with(words)));
         let address = |i: usize| buffer.iova.wrapping_add(4 * i as u64);
         same.find(|&i| Some(address(i)) != own).map(|i| (buffer.name.as_str(), address(i)))

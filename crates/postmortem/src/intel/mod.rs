@@ -9,6 +9,7 @@ mod case;
 mod context;
 mod device;
 mod fault;
+mod state;
 mod stop;
 mod wait;
 
@@ -336,16 +337,15 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::Stop) -> Option<Finding> {
     if let Some(pipeline) = &stop.pipeline {
         evidence.push(unit.seen(format!("pipeline: {pipeline}")));
     }
-    if stop.draws == 0 || evidence.is_empty() {
+    evidence.extend(stop.state.iter().map(|line| unit.seen(line.as_str())));
+    if evidence.is_empty() || stop.draws == 0 && stop.state.is_empty() {
         return None;
     }
-    Some(finding(
-        FindingKind::InFlight,
-        stop.trust().min(Trust::Likely),
-        format!("{}: {} draws, dispatches or blits on the way to the stop", unit.name(), stop.draws),
-        "",
-        evidence,
-    ))
+    let title = match stop.draws {
+        0 => format!("{}: no draw, dispatch or blit before the stop", unit.name()),
+        n => format!("{}: {n} draws, dispatches or blits on the way to the stop", unit.name()),
+    };
+    Some(finding(FindingKind::InFlight, stop.trust().min(Trust::Likely), title, "", evidence))
 }
 
 /// What the dump does not hold, and would help.

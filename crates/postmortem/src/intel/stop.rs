@@ -1,10 +1,12 @@
 //! Where an engine stands: its ring and batch walked, ACTHD and IPEHR against the commands there.
 
 use super::case::{Case, Unit, finding};
+use super::state;
 use crate::{Evidence, Finding, FindingKind, HangPoint, LevelPosition, Trust};
 use unwedge_capture::intel::{BlockKind, RingRegister};
 use unwedge_intel::commands::{Command, Decoder};
 use unwedge_intel::position::{Agreement, Locator, Position};
+use unwedge_intel::state::{State, Work};
 use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk};
 
 /// Dwords of command streams that are walked for one engine.
@@ -37,6 +39,8 @@ pub(super) struct Stop {
     pub(super) path: Vec<(u8, u64)>,
     /// The ring says that everything was read.
     pub(super) drained: bool,
+    /// What was set in front of the stop, in words.
+    pub(super) state: Vec<String>,
 }
 
 /// A command that was found.
@@ -63,7 +67,11 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
     let ipehr = unit.ring32(RingRegister::Ipehr);
     let mut best: Option<Stop> = None;
     for walk in starts(case, unit, decoder) {
-        let stop = along(walk.1, acthd, ipehr, walk.0);
+        let mut stop = along(walk.1.clone(), acthd, ipehr, walk.0);
+        if let Some(position) = stop.position {
+            let place = position.executing.unwrap_or(position.at_acthd);
+            stop.state = state::lines(case, unit, &State::before(walk.1, place));
+        }
         let better = match &best {
             None => true,
             Some(old) => old.position.is_none() && stop.position.is_some(),
@@ -88,6 +96,7 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
         start: None,
         path: Vec::new(),
         drained: false,
+        state: Vec::new(),
     });
     stop.drained = drained(unit);
     Some(stop)
@@ -156,6 +165,7 @@ fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u
         start: Some(start),
         path: Vec::new(),
         drained: false,
+        state: Vec::new(),
     };
     // What may turn out to be the command that is executed, by address.
     let mut recent: std::collections::VecDeque<Found> = std::collections::VecDeque::new();
@@ -186,7 +196,7 @@ fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::V
     match &event.kind {
         EventKind::Command(command) => {
             let found = Found::of(command, event.address);
-            if is_work(&found.name) {
+            if Work::of(&found.name).is_some() {
                 stop.draws += 1;
             }
             if found.name.starts_with("PIPE_CONTROL") || found.name.starts_with("MI_FLUSH") {
@@ -214,18 +224,6 @@ fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::V
         EventKind::Absent if stop.absent.is_none() => stop.absent = Some(event.address),
         _ => {}
     }
-}
-
-/// A command that starts work behind the command streamer.
-fn is_work(name: &str) -> bool {
-    name.starts_with("3DPRIMITIVE")
-        || name.starts_with("3DMESH")
-        || name == "GPGPU_WALKER"
-        || name == "MEDIA_OBJECT"
-        || name.starts_with("COMPUTE_WALKER")
-        || name.starts_with("EXECUTE_INDIRECT")
-        || name.starts_with("XY_")
-        || name.starts_with("MEM_")
 }
 
 impl Stop {
