@@ -8,7 +8,9 @@ use crate::platform::{EngineClass, Version};
 use unwedge_hw::intel::{Gpu, Type, Value};
 
 /// What i915 calls the registers that every engine has, and their offset from its base; xe has names of the tables.
-const PRINTED: [(&str, u32); 26] = [
+const PRINTED: [(&str, u32); 27] = [
+    // Of the render engine, where it stands among the registers of the device.
+    ("EIR", 0x0b0),
     ("RC PSMI", 0x050),
     ("RC_PSMI", 0x050),
     ("ACTHD_UDW", 0x05c),

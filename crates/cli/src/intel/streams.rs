@@ -11,8 +11,8 @@ use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_intel::position::{Locator, Position};
 use unwedge_intel::state::State;
-use unwedge_intel::walk::{Event, Ring, Space, Spaces, Walk, canonical};
-use unwedge_postmortem::intel::engine_of;
+use unwedge_intel::walk::{Event, Ring, Space, Spaces, Walk};
+use unwedge_postmortem::intel::{active_head, engine_of};
 
 /// Dwords that are walked for one dump: so many, and so many for each that the dump holds. A batch may call another over
 /// and over; what is shown of it stays in proportion.
@@ -219,8 +219,8 @@ impl<'m> Of<'m, '_> {
 
     fn stream(&self, name: &'m str, walk: Walk<'m>, mut marks: Marks) -> Stream<'m> {
         let mut position = None;
-        if let Some(acthd) = self.engine.ring(RingRegister::Acthd) {
-            let acthd = canonical(acthd);
+        let is_batch = |address| self.spaces.words(Space::Ppgtt, address).is_some();
+        if let Some(acthd) = active_head(self.engine, is_batch) {
             let ipehr = self.engine.ring(RingRegister::Ipehr).map(|v| v as u32);
             let mut locator = Locator::new(acthd, None, ipehr);
             walk.clone().for_each(|event: Event<'_>| locator.see(&event));

@@ -2,6 +2,7 @@
 //!
 //! Never: judging it.
 
+use super::device::active_head;
 use crate::{Evidence, Finding, FindingKind, Trust};
 use std::cell::OnceCell;
 use unwedge_base::{Memory, Span};
@@ -83,6 +84,11 @@ impl Unit<'_, '_> {
 
     pub(super) fn ring32(&self, register: RingRegister) -> Option<u32> {
         self.ring(register).map(|v| v as u32)
+    }
+
+    /// Where it reads, as an address.
+    pub(super) fn active_head(&self) -> Option<u64> {
+        active_head(self.dump, |address| self.ppgtt.find(address).is_some())
     }
 
     pub(super) fn class(&self) -> EngineClass {

@@ -1,9 +1,11 @@
 //! Which device a dump of i915 or xe is of.
 
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Class, Engine, EngineId};
+use unwedge_capture::intel::{Class, Engine, EngineId, RingRegister};
 use unwedge_capture::xe::Devcore;
 use unwedge_intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_intel::position::{self, RingState};
+use unwedge_intel::walk::canonical;
 
 /// A device, as far as a dump tells it.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,17 @@ pub fn engine_of_id(id: EngineId) -> platform::Engine {
         Class::Gsc => EngineClass::Gsc,
     };
     platform::Engine { class, instance: id.instance }
+}
+
+/// Where an engine reads, as an address: `is_batch` tells whether the dump holds something at an address of the context.
+pub fn active_head(engine: &Engine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
+    let acthd = canonical(engine.ring(RingRegister::Acthd)?);
+    let low = |register| engine.ring(register).map_or(0, |v| v as u32);
+    let ctl = low(RingRegister::Ctl);
+    let size = if ctl & 1 == 0 { 0 } else { (ctl & 0x001f_f000) + 0x1000 };
+    let start = engine.ring(RingRegister::Start).unwrap_or(0) & !0xfff;
+    let ring = RingState { start, head: low(RingRegister::Head), size };
+    Some(position::active_head(acthd, ring, is_batch(acthd)))
 }
 
 /// The class of the queue that hangs: a number as xe counts classes, or a name.

@@ -16,7 +16,7 @@ mod wait;
 use crate::{Finding, FindingKind, Report, Trust};
 use case::{Case, Unit, finding, list, seen};
 pub use context::context_image;
-pub use device::{Device, engine_of, engine_of_id, queue_engine};
+pub use device::{Device, active_head, engine_of, engine_of_id, queue_engine};
 pub use fault::fault_address;
 use std::cell::OnceCell;
 

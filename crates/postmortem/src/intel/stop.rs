@@ -11,6 +11,8 @@ use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk};
 
 /// Dwords of command streams that are walked for one engine.
 const BUDGET: u64 = 4 << 20;
+/// No ring is longer, in bytes.
+const RING: u64 = 2 << 20;
 /// Dwords of an unknown stretch that are shown.
 const SHOWN: usize = 8;
 
@@ -63,7 +65,7 @@ impl Found {
 /// Walks what an engine had to execute. `None`: the generation is not known.
 pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
     let decoder = unit.decoder(case.version)?;
-    let acthd = unit.ring(RingRegister::Acthd);
+    let acthd = unit.active_head();
     let ipehr = unit.ring32(RingRegister::Ipehr);
     let mut best: Option<Stop> = None;
     for walk in starts(case, unit, decoder) {
@@ -137,7 +139,7 @@ fn starts<'m>(
     }
     let mut batches: Vec<u64> = unit.batch.iter().map(|b| b.start).collect();
     batches.extend(case.blocks_of(unit, BlockKind::Batch).filter_map(|b| b.address));
-    let at = unit.ring(RingRegister::Acthd).map(unwedge_intel::walk::canonical);
+    let at = unit.active_head();
     batches.extend(at.and_then(|at| unit.ppgtt.find(at)).map(|b| b.iova));
     batches.dedup();
     for address in batches {
@@ -290,7 +292,7 @@ pub(super) fn verdict(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop, bec
         }
     }
     let Some(position) = stop.position else {
-        let (title, why) = nowhere(case, unit, stop, acthd);
+        let (title, why) = nowhere(case, unit, stop, unit.active_head());
         return finding(FindingKind::HangPoint, Trust::Possible, title, join(&why, because), evidence);
     };
     let place = position.executing.unwrap_or(position.at_acthd);
@@ -409,11 +411,16 @@ pub(super) fn corrupt(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> 
         ));
     }
     if let Some(absent) = stop.absent.filter(|_| stop.position.is_none()) {
-        let known = unit.ring(RingRegister::Acthd).is_some_and(|a| a.abs_diff(absent) < 0x10_0000);
+        let known = unit.active_head().is_some_and(|a| a.abs_diff(absent) < 0x10_0000);
         findings.push(finding(
             FindingKind::NotCaptured,
             Trust::Certain,
-            format!("the batch at {absent:#x} that {name} goes to"),
+            match stop.start {
+                Some((true, ring)) if absent.wrapping_sub(ring) <= RING => {
+                    format!("the ring of {name} from {absent:#x} on")
+                }
+                _ => format!("the batch at {absent:#x} that {name} goes to"),
+            },
             if known { "ACTHD is near it." } else { "" },
             Vec::new(),
         ));
