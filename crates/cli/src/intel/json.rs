@@ -2,7 +2,7 @@
 
 use super::streams::Unpacked;
 use super::values::{Meaning, MeaningLine};
-use super::{Dump, commands, engine_name, kind_name, limit, space_name};
+use super::{Dump, commands, engine_name, kind_name, limit, memory_limit, space_name};
 use crate::decode::Lines;
 use crate::decode::sections::Start;
 use crate::json::{Hex, Words};
@@ -154,7 +154,7 @@ pub fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> 
             fields("vm", &xe.vm, lines);
         }
     }
-    let mut unpacked = Unpacked::of(dump, usize::try_from(max_size).unwrap_or(usize::MAX));
+    let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
     for (i, engine) in dump.engines().iter().enumerate() {
         self::engine(dump, engine, lines);
         if let Some(unpacked) = unpacked.as_mut().filter(|_| !lines.ended()) {

@@ -19,6 +19,9 @@ const UNPACKED: u64 = 64 << 20;
 /// See [`UNPACKED`].
 const UNPACKED_PER_BYTE: u64 = 16;
 
+/// Of what may be held at most, the share that memory unpacked for streams has.
+const MEMORY_SHARE: u64 = 8;
+
 /// A dump of either driver.
 pub enum Dump<'a> {
     /// An error state.
@@ -42,6 +45,14 @@ impl<'a> Dump<'a> {
         match self {
             Dump::I915(_) => Kind::I915ErrorState,
             Dump::Xe(_) => Kind::XeDevcore,
+        }
+    }
+
+    /// Bytes of its text.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Dump::I915(state) => state.text().len(),
+            Dump::Xe(dump) => dump.text().len(),
         }
     }
 
@@ -169,6 +180,12 @@ fn limit(block: &Block<'_>, max_size: u64) -> usize {
     let text = block.data.as_ref().map_or(0, |data| data.text.len() as u64);
     let most = UNPACKED.saturating_add(text.saturating_mul(UNPACKED_PER_BYTE));
     usize::try_from(most.min(max_size)).unwrap_or(usize::MAX)
+}
+
+/// To how many bytes the memory that streams lead to is unpacked.
+pub fn memory_limit(dump: &Dump<'_>, max_size: u64) -> usize {
+    let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64) / 2);
+    usize::try_from(most.min(max_size / MEMORY_SHARE)).unwrap_or(usize::MAX)
 }
 
 /// For JSON and people: stable, lower case.

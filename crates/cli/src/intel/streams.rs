@@ -6,12 +6,12 @@
 use super::Dump;
 use std::io;
 use unwedge_base::Memory;
-use unwedge_capture::intel::{Block, BlockKind, Engine, EngineId, RingRegister, Space as DumpSpace};
+use unwedge_capture::intel::{Block, BlockKind, Engine, LazyImage, RingRegister, Space as DumpSpace};
 use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_intel::position::{Locator, Position};
 use unwedge_intel::state::State;
-use unwedge_intel::walk::{Event, Ring, Space, Spaces, Walk};
+use unwedge_intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk, canonical};
 use unwedge_postmortem::intel::{active_head, engine_of};
 
 /// Dwords that are walked for one dump: so many, and so many for each that the dump holds. A batch may call another over
@@ -19,6 +19,8 @@ use unwedge_postmortem::intel::{active_head, engine_of};
 const BUDGET: u64 = 1 << 16;
 /// See [`BUDGET`].
 const BUDGET_PER_DWORD: u64 = 4;
+/// A stream is walked so often at most to find out where it leads.
+const ROUNDS: usize = 40;
 /// Bits of HEAD and TAIL that are the offset.
 const HEAD: u64 = 0x001f_fffc;
 
@@ -58,14 +60,14 @@ impl<'m> Stream<'m> {
     }
 }
 
-/// The memory of a dump.
+/// The memory of a dump, unpacked where streams lead.
 pub struct Unpacked<'d, 'a> {
     dump: &'d Dump<'a>,
     version: Version,
-    ggtt: Memory,
-    /// Of all engines, where the dump does not tell them apart.
-    ppgtt: Memory,
     limit: usize,
+    ggtt: LazyImage<'d, 'a>,
+    /// Of the engine that was last asked for.
+    ppgtt: Option<(&'d Engine<'a>, LazyImage<'d, 'a>)>,
     left: u64,
 }
 
@@ -74,11 +76,9 @@ impl<'d, 'a> Unpacked<'d, 'a> {
     /// commands cannot be told.
     pub fn of(dump: &'d Dump<'a>, limit: usize) -> Option<Unpacked<'d, 'a>> {
         let version = dump.graphics().version?;
-        let (ggtt, ppgtt) = match dump {
-            Dump::I915(state) => (state.ggtt(limit).memory, Memory::default()),
-            Dump::Xe(xe) => (xe.ggtt(limit).memory, xe.ppgtt(limit).memory),
-        };
-        Some(Unpacked { dump, version, ggtt, ppgtt, limit, left: BUDGET })
+        let ggtt = LazyImage::ggtt(dump.blocks(), limit);
+        let left = BUDGET.saturating_add(ggtt.memory().stored().saturating_mul(BUDGET_PER_DWORD));
+        Some(Unpacked { dump, version, limit, ggtt, ppgtt: None, left })
     }
 
     /// Hands on the streams of the engine that the dump names as number `index`.
@@ -91,45 +91,59 @@ impl<'d, 'a> Unpacked<'d, 'a> {
         sink: &mut dyn FnMut(&Stream<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(engine) = self.dump.engines().get(index) else { return Ok(()) };
-        let own;
-        let ppgtt = match self.dump {
-            Dump::I915(state) => {
-                own = state.ppgtt(engine, self.limit).memory;
-                self.left = self.left.saturating_add(dwords(&own));
-                &own
-            }
-            Dump::Xe(_) => &self.ppgtt,
+        // Blocks of a dump of xe are of all engines; those of i915 of engines of one name.
+        let same = |(before, _): &(&Engine<'_>, _)| match self.dump {
+            Dump::I915(_) => before.name == engine.name,
+            Dump::Xe(_) => true,
         };
-        if index == 0 {
-            self.left = self.left.saturating_add(dwords(&self.ggtt)).saturating_add(dwords(&self.ppgtt));
-        }
-        let class = engine_of(engine).map_or(EngineClass::Render, |id| id.class);
-        let of = Of {
-            dump: self.dump,
-            engine,
-            version: self.version,
-            decoder: Decoder::new(self.version, class),
-            spaces: Spaces { ggtt: &self.ggtt, ppgtt },
+        let mut ppgtt = match self.ppgtt.take().filter(same) {
+            Some((_, ppgtt)) => ppgtt,
+            None => LazyImage::ppgtt(self.dump.blocks(), engine, self.limit),
         };
         let stands = |e: &Engine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
         let first = self.dump.engines().iter().position(stands).unwrap_or(0) == index;
-        for (name, walk, marks) in of.walks(first) {
-            if self.left == 0 {
-                break;
-            }
+        let count = Of::new(self, engine, ppgtt.memory()).walks(first).len();
+        for nth in 0..count {
+            let before = ppgtt.memory().stored();
+            self.lead(engine, first, nth, &mut ppgtt);
+            let more = ppgtt.memory().stored().saturating_sub(before);
+            self.left = self.left.saturating_add(more.saturating_mul(BUDGET_PER_DWORD));
+            let of = Of::new(self, engine, ppgtt.memory());
+            let Some((name, walk, marks)) = of.walks(first).into_iter().nth(nth).filter(|_| self.left > 0) else {
+                continue;
+            };
             let stream = of.stream(name, walk.with_budget(self.left), marks);
             sink(&stream)?;
             let mut walk = stream.events();
             walk.by_ref().for_each(drop);
             self.left = walk.budget();
         }
+        self.ppgtt = Some((engine, ppgtt));
         Ok(())
     }
-}
 
-/// What a dump may be walked for the dwords it holds.
-fn dwords(memory: &Memory) -> u64 {
-    (memory.stored() / 4).saturating_mul(BUDGET_PER_DWORD)
+    /// Unpacks what a stream leads to.
+    fn lead(&mut self, engine: &Engine<'a>, first: bool, nth: usize, ppgtt: &mut LazyImage<'d, 'a>) {
+        for _ in 0..ROUNDS {
+            let of = Of::new(self, engine, ppgtt.memory());
+            let Some((_, walk, _)) = of.walks(first).into_iter().nth(nth) else { return };
+            let acthd = engine.ring(RingRegister::Acthd).map(canonical);
+            let budget = self.left.max(BUDGET);
+            let absent = walk.with_budget(budget).filter(|e| matches!(e.kind, EventKind::Absent));
+            let wanted: Vec<(Space, u64)> =
+                absent.map(|e| (e.space, e.address)).chain(acthd.map(|at| (Space::Ppgtt, at))).collect();
+            let mut more = false;
+            for (space, address) in wanted {
+                more |= match space {
+                    Space::Ggtt => self.ggtt.want(address),
+                    Space::Ppgtt => ppgtt.want(address),
+                };
+            }
+            if !more {
+                return;
+            }
+        }
+    }
 }
 
 /// An engine and what it sees.
@@ -143,7 +157,18 @@ struct Of<'m, 'a> {
 
 type Marks = Vec<(u64, &'static str)>;
 
-impl<'m> Of<'m, '_> {
+impl<'m, 'a> Of<'m, 'a> {
+    fn new(unpacked: &'m Unpacked<'_, 'a>, engine: &'m Engine<'a>, ppgtt: &'m Memory) -> Of<'m, 'a> {
+        let class = engine_of(engine).map_or(EngineClass::Render, |id| id.class);
+        Of {
+            dump: unpacked.dump,
+            engine,
+            version: unpacked.version,
+            decoder: Decoder::new(unpacked.version, class),
+            spaces: Spaces { ggtt: unpacked.ggtt.memory(), ppgtt },
+        }
+    }
+
     fn walks(&self, first: bool) -> Vec<(&'m str, Walk<'m>, Marks)> {
         let mut walks = Vec::new();
         if let Some(start) = self.ring_start()
@@ -171,11 +196,10 @@ impl<'m> Of<'m, '_> {
     }
 
     fn blocks<'k>(&self, kinds: &'k [BlockKind]) -> impl Iterator<Item = &'m Block<'m>> + use<'m, 'k> {
-        let (name, id): (&'m str, Option<EngineId>) = (&self.engine.name, self.engine.id());
-        let blocks: &'m [Block<'_>] = self.dump.blocks();
+        let (engine, blocks): (&'m Engine<'_>, &'m [Block<'_>]) = (self.engine, self.dump.blocks());
         blocks
             .iter()
-            .filter(move |b| b.owner == name || b.engine().is_some() && b.engine() == id)
+            .filter(move |b| !b.owner.is_empty() && b.is_of(engine))
             .filter(|b| kinds.contains(&b.kind))
     }
 

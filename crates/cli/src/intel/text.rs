@@ -2,7 +2,7 @@
 
 use super::streams::Unpacked;
 use super::values::Meaning;
-use super::{Dump, commands, engine_name, limit, space_name};
+use super::{Dump, commands, engine_name, limit, memory_limit, space_name};
 use crate::output::Look;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
@@ -106,7 +106,7 @@ impl Listing<'_, '_, '_> {
                 self.list("address space", &xe.vm)?;
             }
         }
-        let mut unpacked = Unpacked::of(dump, usize::try_from(max_size).unwrap_or(usize::MAX));
+        let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
         for (i, engine) in dump.engines().iter().enumerate() {
             self.heading(&format!("engine {}", engine_name(&engine.name)))?;
             self.fields(&engine.fields)?;

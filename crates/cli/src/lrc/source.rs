@@ -4,7 +4,7 @@ use super::layout;
 use crate::args::{Global, LrcTarget};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::intel::Dump;
+use crate::intel::{Dump, memory_limit};
 use crate::kind::Kind;
 use std::path::Path;
 use unwedge_base::{Diagnostic, Memory, Span};
@@ -121,7 +121,7 @@ impl Source {
         if contexts.is_empty() {
             return Err(nothing());
         }
-        let limit = usize::try_from(max_size).unwrap_or(usize::MAX);
+        let limit = memory_limit(&dump, max_size);
         let memory = match &dump {
             Dump::I915(state) => vec![state.ggtt(limit).memory],
             Dump::Xe(xe) => vec![xe.ggtt(limit).memory, xe.ppgtt(limit).memory],

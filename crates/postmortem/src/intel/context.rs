@@ -66,8 +66,11 @@ fn check(
         });
         let seen: Vec<_> = seen.collect();
         let mut found = triage::triage(&image, layout, &verified);
-        for memory in [&case.ggtt, &unit.ppgtt] {
+        for memory in [case.ggtt, unit.ppgtt] {
             triage::name_copies(&mut found, &image, std::slice::from_ref(memory), block.address);
+        }
+        if found.iter().any(|f| matches!(f.what, What::Overwritten { .. })) {
+            case.want_all(unit);
         }
         let what: Vec<String> = found.iter().take(3).map(|f| describe(f.page, &f.dwords, &f.what)).collect();
         let blank = found.iter().any(|f| matches!(f.what, What::Blank));

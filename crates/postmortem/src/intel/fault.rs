@@ -115,12 +115,15 @@ fn told(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Fault) -> Findi
 fn near(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, address: u64, ggtt: Option<bool>) -> String {
     let unit = unit.or_else(|| case.engines.iter().find(|u| u.hung == Some(true))).or(case.engines.first());
     let memory = match (ggtt, unit) {
-        (Some(true), _) | (_, None) => &case.ggtt,
-        (_, Some(unit)) => &unit.ppgtt,
+        (Some(true), _) | (_, None) => case.ggtt,
+        (_, Some(unit)) => unit.ppgtt,
     };
     if let Some(buffer) = memory.find(address) {
         let at = address - buffer.iova;
         return format!("inside of {} {:#x}+{at:#x}, which the dump holds", buffer.name, buffer.iova);
+    }
+    if let Some(unit) = unit {
+        case.want(unit, address);
     }
     match memory.neighbours(address) {
         (Some(before), _) if address - before.end() < 1 << 20 => {

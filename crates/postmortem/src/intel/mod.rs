@@ -9,31 +9,35 @@ mod case;
 mod context;
 mod device;
 mod fault;
+mod packed;
 mod state;
 mod stop;
 mod wait;
 
 use crate::{Finding, FindingKind, Report, Trust};
-use case::{Case, Unit, finding, list, seen};
+use case::{Case, Unit, Wanted, finding, list, seen};
 pub use context::context_image;
 pub use device::{Device, active_head, engine_of, engine_of_id, queue_engine};
 pub use fault::fault_address;
-use std::cell::OnceCell;
+use packed::Packed;
+use std::cell::{OnceCell, RefCell};
 
 use unwedge_capture::intel::{Block, BlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::Devcore};
 use unwedge_intel::platform::EngineClass;
 
-/// Bytes of memory that are unpacked of one dump, at most.
-const MEMORY: usize = 512 << 20;
-
 /// Explains an error state of i915.
 pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
+    let mut memory = Packed::of(&dump.blocks, &dump.engines, dump.text().len());
+    let mut report = memory.judged(|memory| explain_i915_with(dump, memory));
+    report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
+    report
+}
+
+/// With what is unpacked; also what was missed.
+fn explain_i915_with(dump: &ErrorState<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<Wanted>) {
     let Device { driver, platform, version } = Device::of_i915(dump);
     let hang = dump.hang();
-    let ggtt = dump.ggtt(MEMORY);
-    let mut diagnostics = dump.diagnostics.clone();
-    diagnostics.extend(ggtt.diagnostics);
     let processes: Vec<_> = dump.processes().collect();
     let mut engines = Vec::new();
     for engine in &dump.engines {
@@ -43,8 +47,7 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
             let found = processes.iter().find(|p| p.engine.is_some() && p.engine == engine.id());
             found.map(|p| format!("{} [{}]", p.name, p.pid))
         });
-        let image = dump.ppgtt(engine, MEMORY);
-        diagnostics.extend(image.diagnostics);
+        let (space, ppgtt) = memory.ppgtt(engine);
         engines.push(Unit {
             dump: engine,
             id,
@@ -52,7 +55,8 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
             process,
             guilty: context.and_then(|c| c.guilty),
             batch: dump.batch(engine),
-            ppgtt: image.memory,
+            ppgtt,
+            space,
             decoder: OnceCell::new(),
         });
     }
@@ -65,7 +69,8 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
         engines,
         registers: &dump.registers,
         blocks: &dump.blocks,
-        ggtt: ggtt.memory,
+        ggtt: memory.ggtt(),
+        wanted: RefCell::default(),
     };
     let mut report = Report {
         kernel: ["i915", dump.field("Kernel").map_or("", str::trim)]
@@ -99,18 +104,20 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
         ));
     }
     judge(&case, dump.fault_tlb_data(), more, &mut report);
-    report.diagnostics = diagnostics;
-    report
+    (report, case.wanted.into_inner())
 }
 
 /// Explains a devcoredump of xe.
 pub fn explain_xe(dump: &Devcore<'_>) -> Report {
+    let mut memory = Packed::of(&dump.blocks, &dump.engines, dump.text().len());
+    let mut report = memory.judged(|memory| explain_xe_with(dump, memory));
+    report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
+    report
+}
+
+/// With what is unpacked; also what was missed.
+fn explain_xe_with(dump: &Devcore<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<Wanted>) {
     let Device { driver, platform, version } = Device::of_xe(dump);
-    let ggtt = dump.ggtt(MEMORY);
-    let ppgtt = dump.ppgtt(MEMORY);
-    let mut diagnostics = dump.diagnostics.clone();
-    diagnostics.extend(ggtt.diagnostics);
-    diagnostics.extend(ppgtt.diagnostics);
     let process = dump.process().map(|(name, pid)| match pid {
         Some(pid) => format!("{name} [{pid}]"),
         None => name.to_owned(),
@@ -122,6 +129,7 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
         .map(|engine| {
             let id = engine_of(engine);
             // A queue hangs on an engine of its class; which one it was on, ACTHD tells.
+            let (space, ppgtt) = memory.ppgtt(engine);
             let busy = engine.ring(RingRegister::Acthd).is_some_and(|a| a != 0);
             let hung = class.map(|class| id.is_some_and(|id| id.class == class) && busy);
             Unit {
@@ -131,13 +139,23 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
                 process: process.clone().filter(|_| hung == Some(true)),
                 guilty: None,
                 batch: dump.batches.first().map(|&b| b..b),
-                ppgtt: ppgtt.memory.clone(),
+                ppgtt,
+                space,
                 decoder: OnceCell::new(),
             }
         })
         .collect();
     let case =
-        Case { driver, platform, version, engines, registers: &[], blocks: &dump.blocks, ggtt: ggtt.memory };
+        Case {
+            driver,
+            platform,
+            version,
+            engines,
+            registers: &[],
+            blocks: &dump.blocks,
+            ggtt: memory.ggtt(),
+            wanted: RefCell::default(),
+        };
     let kernel = dump.field("kernel").map_or("", str::trim);
     let mut report = Report {
         kernel: ["xe", kernel].join(", Linux ").trim_end_matches(", Linux ").to_owned(),
@@ -159,8 +177,7 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
     queues(dump, &mut more);
     vm(dump, &mut more);
     judge(&case, None, more, &mut report);
-    report.diagnostics = diagnostics;
-    report
+    (report, case.wanted.into_inner())
 }
 
 /// The queues that hang, and their jobs.

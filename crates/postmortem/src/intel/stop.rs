@@ -7,7 +7,7 @@ use unwedge_capture::intel::{BlockKind, RingRegister};
 use unwedge_intel::commands::{Command, Decoder};
 use unwedge_intel::position::{Agreement, Locator, Position};
 use unwedge_intel::state::{State, Work};
-use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk};
+use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk, canonical};
 
 /// Dwords of command streams that are walked for one engine.
 const BUDGET: u64 = 4 << 20;
@@ -66,10 +66,17 @@ impl Found {
 pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
     let decoder = unit.decoder(case.version)?;
     let acthd = unit.active_head();
+    if let Some(value) = unit.ring(RingRegister::Acthd) {
+        // What is there says whether it is an address.
+        case.block_at(unit, canonical(value));
+    }
     let ipehr = unit.ring32(RingRegister::Ipehr);
     let mut best: Option<Stop> = None;
     for walk in starts(case, unit, decoder) {
         let mut stop = along(walk.1.clone(), acthd, ipehr, walk.0);
+        if let Some(absent) = stop.absent {
+            case.want(unit, absent);
+        }
         if let Some(position) = stop.position {
             let place = position.executing.unwrap_or(position.at_acthd);
             stop.state = state::lines(case, unit, &State::before(walk.1, place));
