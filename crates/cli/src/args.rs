@@ -148,7 +148,8 @@ pub enum Command {
     /// Look registers, packets and enums up; decode a value
     #[command(
         after_help = "Examples:\n  unwedge regs a630 RB_MRT[0].CONTROL\n  unwedge regs a6xx 0x8c17 0x4b\n  \
-        unwedge regs FD740 'RB_MRT*'\n  unwedge regs 6.3.0.2 CP_WAIT_REG_MEM\n  unwedge regs a3xx pc_di_primtype\n\n\
+        unwedge regs FD740 'RB_MRT*'\n  unwedge regs 6.3.0.2 CP_WAIT_REG_MEM\n  unwedge regs a3xx pc_di_primtype\n  \
+        unwedge regs tgl INSTDONE 0xffdffffe\n  unwedge regs 12.70 0x22034\n  unwedge regs lnl 'MI_SEMAPHORE*'\n\n\
         A number right after a register is a value to decode; a further look-up starts with a name or pattern. \
         Quote patterns: the shell expands `*`."
     )]
@@ -383,9 +384,9 @@ pub struct Diff {
 /// `regs`
 #[derive(Args, Debug)]
 pub struct Regs {
-    /// A GPU: a630, a6xx, FD630 or 6.3.0.2
+    /// A GPU: a630, a6xx, FD630 or 6.3.0.2; of Intel's a platform (tgl), a PCI id (0x9a49) or a graphics version (12.70)
     pub chip: String,
-    /// Names, patterns with `*`, or dword offsets; a number after one of them is a value to decode
+    /// Names, patterns with `*`, or offsets (in dwords; Intel's in bytes); a number after one of them is a value to decode
     #[arg(required = true, value_name = "NAME|PATTERN|OFFSET [VALUE]")]
     pub queries: Vec<String>,
     /// Which registers; without it the GPU's own, and for a name they lack the others

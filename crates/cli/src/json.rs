@@ -15,7 +15,7 @@ use unwedge_hw::{Field, Identity, Reg, Type, Value, Variants};
 const MAX_EXACT: u64 = 1 << 53;
 
 /// A hex string, zero-padded to a number of digits: `0x00008c17`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hex {
     value: u64,
     digits: usize,
@@ -103,6 +103,11 @@ impl<'a> Heading<'a> {
     /// Of a single object.
     pub fn of_object(schema: &'static str, schema_version: u32, database: &'a Identity) -> Heading<'a> {
         Heading { ty: None, schema, schema_version, database: Some(database.into()) }
+    }
+
+    /// Of JSON lines that no register database was asked for.
+    pub fn of_plain_lines(schema: &'static str, schema_version: u32) -> Heading<'a> {
+        Heading { ty: Some("header"), ..Heading::of_plain_object(schema, schema_version) }
     }
 
     /// Of a single object that no register database was asked for.
@@ -231,12 +236,19 @@ impl<'d> Decoded<'d> {
     }
 }
 
-enum Scalar {
+/// A value on its own.
+pub enum Scalar {
+    /// A flag.
     Bool(bool),
+    /// A number without a sign; as a hex string where JSON does not keep it.
     Uint(u64),
+    /// A number with one.
     Int(i64),
+    /// A number with a fraction; as a string where JSON has none for it.
     Float(f64),
+    /// A hex string.
     Hex(Hex),
+    /// Text.
     Text(String),
 }
 

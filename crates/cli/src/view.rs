@@ -34,6 +34,11 @@ pub enum View {
         /// As JSON.
         json: bool,
     },
+    /// `lrc verify`, `lrc show` and `lrc diff` of the contexts of a dump, as text or JSON.
+    Contexts {
+        /// As JSON.
+        json: bool,
+    },
     /// `decode` of an error state of i915 or a devcoredump of xe, as text or JSON.
     Intel {
         /// As JSON.
@@ -43,13 +48,15 @@ pub enum View {
 
 impl View {
     /// Every view of a dump of i915 or xe.
-    pub const OF_INTEL: [View; 6] = [
+    pub const OF_INTEL: [View; 8] = [
         View::Explain { json: false },
         View::Explain { json: true },
         View::Info { json: false },
         View::Info { json: true },
         View::Intel { json: false },
         View::Intel { json: true },
+        View::Contexts { json: false },
+        View::Contexts { json: true },
     ];
 
     /// Every view of a dump of msm, the listing with several sets of options.
@@ -74,6 +81,7 @@ impl View {
             View::Json | View::Around { .. } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
             View::Intel { json: false } => (intel::text::LENGTH, intel::text::LENGTH_PER_BYTE),
             View::Intel { json: true } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Contexts { .. } => (contexts::OUTPUT_FLOOR, contexts::OUTPUT_OF_DUMP_PER_BYTE),
             View::Explain { .. } | View::Info { .. } => (1 << 20, 16),
         };
         per_byte.saturating_mul(input).saturating_add(fixed).saturating_add(OVER)
@@ -103,6 +111,7 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
                 false => decode::intel_text(&dump, input, max_size, look, out),
             });
         }
+        View::Contexts { json } => contexts::of_dump(input, json, out)?,
         View::Info { json } => drop(info::show(input, db, json, look, out).map_err(failed)?),
     }
     Ok(())

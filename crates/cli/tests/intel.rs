@@ -63,7 +63,7 @@ fn decode_lists_registers_and_memory() {
     for era in i915::Era::ALL {
         let said = printed(&["decode"], &ErrorStateBuilder::complete(Device::named("skl"), era).text());
         has(&said, "engine rcs0\n");
-        has(&said, "IPEHR                        0x7b000005\n");
+        has(&said, "IPEHR                        0x7b000005    3DPRIMITIVE\n");
         has(&said, " at 0x0000000100100000 (ppgtt), 4096 bytes\n  0x000100100000: 7a000004 00100000");
     }
     let said = printed(&["decode"], &xe_dump());
@@ -86,12 +86,85 @@ fn json_lines_say_what_the_text_says() {
     assert_eq!(find("ACTHD")["value"], "0x000000010010003c");
     assert_eq!(find("SAMPLER_INSTDONE")["index"], serde_json::json!([0, 0]));
     let batch = state.iter().find(|l| l["type"] == "memory" && l["kind"] == "batch").unwrap();
+    assert_eq!(find("INSTDONE")["not_done"], serde_json::json!(["CS"]));
+    assert_eq!(find("FAULT_TLB_DATA")["address"], "0x0000000010010000");
+    let marked = state.iter().find(|l| l["marks"] == serde_json::json!(["ACTHD", "IPEHR"])).unwrap();
+    assert_eq!((&marked["type"], &marked["name"]), (&"command".into(), &"3DPRIMITIVE".into()));
+    assert_eq!((&marked["fields"][0]["enum"], &marked["stream"]), (&"TRILIST".into(), &"batch".into()));
+    let stands = state.iter().find(|l| l["type"] == "state").unwrap();
+    assert_eq!((&stands["agreement"], &stands["commands"]), (&"here".into(), &3.into()));
+    assert_eq!(stands["registers"][0]["name"], "CS_CHICKEN1");
     assert_eq!((&batch["space"], &batch["size"]), (&"ppgtt".into(), &4096.into()));
     assert!(batch["data"].as_str().unwrap().starts_with("7a000004 00100000"));
     assert_eq!(state.last().unwrap()["lost"], false);
     let dump = lines(&xe_dump());
     assert!(dump.iter().any(|l| l["type"] == "queue" && l["number"] == 8));
     assert!(dump.iter().any(|l| l["type"] == "memory" && l["error"] == -14));
+}
+
+#[test]
+fn commands_are_listed_with_where_the_engine_stands() {
+    let said = printed(&["decode"], &error_state());
+    has(&said, "commands of rcs0: ring\n");
+    has(&said, "0x000000100014: 00000000 MI_NOOP  <- HEAD\n");
+    has(&said, "commands of rcs0: WA context\n  0x000000400000: 11000001 MI_LOAD_REGISTER_IMM\n");
+    has(&said, "Register Offset: 0x000020c0 (INSTPM)\n");
+    has(
+        &said,
+        "commands of rcs0: batch\n  the command at ACTHD is the one of IPEHR\n  batch at 0x000100100000\n",
+    );
+    has(&said, "0x000100100034: 7b000005 3DPRIMITIVE  <- ACTHD, IPEHR\n");
+    has(&said, "Primitive Topology Type: 4 (TRILIST)\n");
+    has(&said, "state of rcs0 where it stands\n  3 commands before it: 0 draws");
+    has(&said, "  register 0x02580 CS_CHICKEN1: 0x00010001, written at 0x000100100018\n");
+    let said = printed(&["decode"], &xe_dump());
+    has(&said, "  batch at 0x000000300000, called, level 1\n");
+    has(&said, "0x000000300008: 0e009003 MI_SEMAPHORE_WAIT  <- IPEHR\n");
+}
+
+#[test]
+fn registers_say_what_their_bits_mean() {
+    let said = printed(&["decode"], &error_state());
+    for line in [
+        "FAULT_TLB_DATA               0x00000000  0x00010010  address 0x000010010000 (ppgtt)\n",
+        "IPEHR                        0x7b000005    3DPRIMITIVE\n",
+        "INSTDONE                     0xffdffffe    not done: CS\n",
+        "CTL                          0x00000001    ENABLE\n",
+    ] {
+        has(&said, line);
+    }
+}
+
+#[test]
+fn registers_and_commands_are_looked_up() {
+    let regs = |args: &[&str]| {
+        let output = unwedge(&[&["regs"], args].concat(), b"");
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    for (args, line) in [
+        (&["tgl", "HEAD", "0x600124"][..], "       20:2  OFFSET                           0x00000124\n"),
+        (&["0x9a49", "0x22034"], "RING_BUFFER_HEAD  offset 0x00034 from the base of bcs0\n"),
+        (&["tigerlake", "IPEHR", "0x7a000004"], "  = 0x7a000004: PIPE_CONTROL\n"),
+        (&["12.70", "*INSTDONE*"], " 0x07100  SC_INSTDONE\n"),
+        (&["lnl", "MI_SEMAPHORE_WAIT"], "MI_SEMAPHORE_WAIT  opcode 0x0e000000"),
+    ] {
+        let (status, said) = regs(args);
+        assert_eq!(status, Some(0), "{said}");
+        has(&said, line);
+    }
+    for (args, status, line) in [
+        (&["tgl", "NOTHING"][..], 1, "NOTHING: not on graphics 12.00"),
+        (&["tgl", "HEAD", "0x123456789"], 2, "RING_BUFFER_HEAD has 32 bits"),
+        (&["tgl", "HEAD", "--space", "gmu"], 2, "--space is for Adreno"),
+    ] {
+        let (found, said) = regs(args);
+        assert_eq!(found, Some(status), "{said}");
+        has(&said, line);
+    }
+    let (_, json) = regs(&["skl", "FAULT_REG", "0x23", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(json.lines().nth(1).unwrap()).unwrap();
+    assert_eq!((&json["type"], &json["offset"]), (&"register".into(), &"0x04094".into()));
+    assert_eq!(json["meaning"][1]["enum"], "Invalid PDE Fault");
 }
 
 #[test]

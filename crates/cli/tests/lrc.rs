@@ -4,8 +4,12 @@ mod program;
 
 use program::unwedge;
 use std::process::Output;
+use unwedge_capture::intel::RingRegister;
 use unwedge_intel::lrc::{Layout, PAGE, Target};
-use unwedge_intel::platform::Platform;
+use unwedge_intel::platform::{Driver, Platform, Version};
+use unwedge_testkit::i915::ErrorStateBuilder;
+use unwedge_testkit::intel::{Device, EngineState};
+use unwedge_testkit::xe::DevcoreBuilder;
 
 const COMPLETE: i32 = 0;
 const UNUSABLE: i32 = 1;
@@ -117,15 +121,122 @@ fn what_is_missing_is_said() {
     let empty = verify(&TGL, b"");
     assert_eq!(status(&empty), UNUSABLE);
     assert!(stderr(&empty).contains("empty"), "{}", stderr(&empty));
-    let dump = verify(&TGL, b"**** Xe Device Coredump ****\nkernel: 6.12\n");
+    let dump = verify(&[], b"**** Xe Device Coredump ****\nkernel: 6.12\n");
     assert_eq!(status(&dump), UNUSABLE);
-    assert!(stderr(&dump).contains("not a context image"), "{}", stderr(&dump));
+    assert!(stderr(&dump).contains("there is no context in this dump"), "{}", stderr(&dump));
+}
+
+/// Error states and dumps of every device, whose contexts are as the hardware saves them but for what `harm` does to that of
+/// the first engine.
+fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
+    let image = |device: Device, driver: Driver, engine: &str| {
+        let version = Version::new(device.version.0 as u8, device.version.1 as u8);
+        let engine = engine.parse().unwrap();
+        let mut image = vec![0x0101_0101; PAGE];
+        image.extend(Layout::of(Target { driver, version, engine }).unwrap().expand());
+        if engine.to_string() == "rcs0" {
+            harm(&mut image);
+        }
+        image
+    };
+    let mut out = Vec::new();
+    for device in Device::ALL {
+        // Ponte Vecchio has no render engine.
+        if device.name == "pvc" {
+            continue;
+        }
+        let engine = |driver, name: &str, at| {
+            EngineState::new(name)
+                .set(RingRegister::Acthd, 8)
+                .context(at, &image(device, driver, name))
+                .hung(1)
+        };
+        if device.version < (20, 0) {
+            let dump = ErrorStateBuilder::new(device)
+                .engine(engine(Driver::I915, "rcs0", 0x20_0000))
+                .engine(engine(Driver::I915, "bcs0", 0x30_0000));
+            out.push((format!("{} i915", device.name), dump.text()));
+        }
+        if device.version >= (12, 0) {
+            let dump = DevcoreBuilder::new(device).engine(engine(Driver::Xe, "rcs0", 0x20_0000));
+            out.push((format!("{} xe", device.name), dump.text()));
+        }
+    }
+    out
+}
+
+#[test]
+fn contexts_of_dumps_are_verified_as_they_are() {
+    for (name, dump) in dumps(|_| {}) {
+        let output = verify(&[], &dump);
+        assert_eq!(status(&output), COMPLETE, "{name}: {}{}", stdout(&output), stderr(&output));
+        assert!(stdout(&output).contains("rcs0 of graphics"), "{name}: {}", stdout(&output));
+        assert!(stdout(&output).contains("the layout is as it has to be"), "{name}: {}", stdout(&output));
+    }
+    for (name, dump) in dumps(|image| image[PAGE + 0x10..PAGE + 0x18].fill(0x6b6b_6b6b)) {
+        let output = verify(&[], &dump);
+        assert_eq!(status(&output), FOUND, "{name}: {}", stderr(&output));
+        assert!(
+            stdout(&output).contains("filled with 0x6b6b6b6b: freed slab"),
+            "{name}: {}",
+            stdout(&output)
+        );
+        let only = verify(&["--context", "rcs0", "--json"], &dump);
+        let json: serde_json::Value = serde_json::from_slice(&only.stdout).unwrap();
+        assert_eq!(json["context"]["engine"], "rcs0", "{name}");
+        assert_eq!(json["findings"][0]["kind"], "fill", "{name}");
+    }
+}
+
+#[test]
+fn one_context_of_a_dump_can_be_chosen() {
+    let dumps = dumps(|image| image[PAGE + 5] = 0x124);
+    let (_, dump) = dumps.iter().find(|(name, _)| name == "tgl i915").unwrap();
+    for (which, engine) in [("bcs0", "bcs0"), ("0", "rcs0"), ("1", "bcs0")] {
+        let output = unwedge(&["lrc", "show", "-", "--context", which], dump);
+        assert!(stdout(&output).starts_with(&format!("{engine}, HW context at 0x00")), "{}", stdout(&output));
+        assert_eq!(stdout(&output).matches("register page:").count(), 1);
+    }
+    let output = unwedge(&["lrc", "show", "-"], dump);
+    assert_eq!(stdout(&output).matches("register page:").count(), 2);
+    let output = unwedge(&["lrc", "show", "-", "--context", "vcs0"], dump);
+    assert_eq!(status(&output), USAGE);
+    assert!(
+        stderr(&output).contains("has 0 (rcs0, HW context at 0x00200000), 1 (bcs0"),
+        "{}",
+        stderr(&output)
+    );
+    let output = unwedge(&["lrc", "verify", "-", "--context", "0", "--engine", "ccs0"], dump);
+    assert_eq!(status(&output), USAGE, "tgl has no compute engine");
+}
+
+#[test]
+fn what_overwrote_a_context_is_found_in_the_dump() {
+    let foreign: Vec<u32> = (0..64).map(|i| 0x9e37_79b9_u32.wrapping_mul(i + 1)).collect();
+    let layout = Layout::of(Target {
+        driver: Driver::I915,
+        version: Version::new(12, 0),
+        engine: "rcs0".parse().unwrap(),
+    });
+    let mut image = [vec![0; PAGE], layout.unwrap().expand()].concat();
+    image[PAGE + 0x20..PAGE + 0x60].copy_from_slice(&foreign);
+    let dump = ErrorStateBuilder::new(Device::named("tgl")).engine(
+        EngineState::new("rcs0")
+            .set(RingRegister::Acthd, 8)
+            .context(0x20_0000, &image)
+            .status_page(0x30_0000, &[&[7; 9][..], &foreign].concat())
+            .hung(1),
+    );
+    let output = verify(&[], &dump.text());
+    assert_eq!(status(&output), FOUND);
+    assert!(stdout(&output).contains("the same as in HW Status at 0x300"), "{}", stdout(&output));
 }
 
 #[test]
 fn usage_says_what_there_is() {
     let page = bytes(&page("tgl", "rcs0"));
     for (args, said) in [
+        (&[][..], "whose context? --platform tgl --engine rcs0"),
         (&["--platform", "nothing", "--engine", "rcs0"][..], "bdw, chv, skl"),
         (&["--platform", "tgl"], "rcs0, bcs0, vcs0"),
         (&["--engine", "rcs0"], "--platform is missing"),

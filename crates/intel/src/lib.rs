@@ -7,5 +7,6 @@ pub mod instdone;
 pub mod lrc;
 pub mod platform;
 pub mod position;
+pub mod registers;
 pub mod state;
 pub mod walk;

@@ -56,6 +56,34 @@ pub struct Position {
     pub agreement: Agreement,
 }
 
+/// Registers of a ring, as they were read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingState {
+    /// RING_START.
+    pub start: u64,
+    /// RING_HEAD, with its wrap count.
+    pub head: u32,
+    /// Bytes of the ring; 0 where that is not known.
+    pub size: u32,
+}
+
+/// Where ACTHD points to. In a batch it holds an address; in the ring what HEAD holds, an offset with a count of wraps
+/// above it: what both have in common above the offset, or that it is 0 on a ring that never wrapped, tells which.
+/// `is_batch` says whether something that may be a batch is known to be at ACTHD's value.
+pub fn active_head(acthd: u64, ring: RingState, is_batch: bool) -> u64 {
+    const OFFSET: u64 = 0x001f_fffc;
+    const WRAPS: u64 = 0xffff_ffff_ffe0_0000;
+    let head = u64::from(ring.head);
+    let same = (acthd ^ head) & !3 == 0;
+    // HEAD may have moved on between the two reads.
+    let near = (acthd ^ head) & WRAPS == 0 && ring.size != 0 && acthd & OFFSET < u64::from(ring.size);
+    if ring.start != 0 && acthd != 0 && (same || near && !is_batch) {
+        ring.start.wrapping_add(acthd & OFFSET)
+    } else {
+        acthd
+    }
+}
+
 /// Watches a walk go by and finds where an engine stands.
 #[derive(Clone, Debug)]
 pub struct Locator {
@@ -133,5 +161,24 @@ impl Locator {
             agreement: Agreement::Before(self.acthd - place.address),
         });
         self.found.or(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_the_ring_acthd_is_the_head_and_in_a_batch_an_address() {
+        let ring = RingState { start: 0x12_d000, head: 0x0620_58cc, size: 0x2_0000 };
+        assert_eq!(active_head(0x0620_58cc, ring, false), 0x13_28cc);
+        assert_eq!(active_head(0x0620_58c0, ring, false), 0x13_28c0, "the head has moved on");
+        assert_eq!(active_head(0x0620_58c0, ring, true), 0x0620_58c0, "a batch is there");
+        assert_eq!(active_head(0x0358_7010, ring, false), 0x0358_7010);
+        assert_eq!(active_head(0x1_0620_58c0, ring, false), 0x1_0620_58c0);
+        let fresh = RingState { start: 0x8000, head: 0x40, size: 0x4000 };
+        assert_eq!(active_head(0x40, fresh, false), 0x8040);
+        assert_eq!(active_head(0, fresh, false), 0);
+        assert_eq!(active_head(0x40, RingState::default(), false), 0x40);
     }
 }

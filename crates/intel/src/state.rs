@@ -7,6 +7,7 @@
 //! Never: formatting, reading of memory.
 
 use crate::commands::Command;
+use crate::position::Place;
 use crate::walk::{Event, EventKind, Space};
 use std::collections::{BTreeMap, HashMap};
 use unwedge_hw::intel::{FieldValue, Instruction, Value};
@@ -233,6 +234,20 @@ impl<'m> State<'m> {
     /// Nothing met yet.
     pub fn new() -> State<'m> {
         State::default()
+    }
+
+    /// As the commands of a walk in front of a place leave it.
+    pub fn before(walk: impl Iterator<Item = Event<'m>>, place: Place) -> State<'m> {
+        let mut state = State::new();
+        let mut commands = 0;
+        for event in walk {
+            if commands >= place.index {
+                break;
+            }
+            commands += u64::from(matches!(event.kind, EventKind::Command(_) | EventKind::Noops(_)));
+            state.see(&event);
+        }
+        state
     }
 
     /// The next event of a walk.

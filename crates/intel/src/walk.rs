@@ -134,6 +134,7 @@ pub struct Walk<'m> {
     /// An event that follows the one just given, before the walk goes on.
     pending: Option<Event<'m>>,
     budget: u64,
+    follow: bool,
 }
 
 impl<'m> Walk<'m> {
@@ -151,12 +152,13 @@ impl<'m> Walk<'m> {
             ring: Some((ring.start, size, left)),
             visited: HashSet::new(),
         };
-        Walk { decoder, spaces, levels: vec![level], pending: None, budget: DEFAULT_BUDGET }
+        Walk { decoder, spaces, levels: vec![level], pending: None, budget: DEFAULT_BUDGET, follow: true }
     }
 
     /// Of a batch.
     pub fn batch(decoder: Decoder, spaces: Spaces<'m>, space: Space, address: u64) -> Walk<'m> {
-        let mut walk = Walk { decoder, spaces, levels: Vec::new(), pending: None, budget: DEFAULT_BUDGET };
+        let mut walk =
+            Walk { decoder, spaces, levels: Vec::new(), pending: None, budget: DEFAULT_BUDGET, follow: true };
         let address = canonical(address);
         walk.levels.push(walk.level(space, address));
         let entry = Entry { from: None, returns: false, predicated: false };
@@ -168,6 +170,17 @@ impl<'m> Walk<'m> {
     pub fn with_budget(mut self, dwords: u64) -> Walk<'m> {
         self.budget = dwords;
         self
+    }
+
+    /// Stays in the memory it starts in: no batch is entered, and a chain ends the walk of a batch.
+    pub fn without_following(mut self) -> Walk<'m> {
+        self.follow = false;
+        self
+    }
+
+    /// Dwords that the walk may still visit.
+    pub fn budget(&self) -> u64 {
+        self.budget
     }
 
     fn level(&self, space: Space, address: u64) -> Level<'m> {
@@ -202,6 +215,12 @@ impl<'m> Walk<'m> {
         let Some(level) = self.levels.last() else { return };
         let returns = level.ring.is_some() || second_level;
         let entry = Entry { from: Some(at), returns, predicated };
+        if !self.follow {
+            if !returns && !predicated {
+                self.levels.pop();
+            }
+            return;
+        }
         if returns || predicated {
             if self.levels.len() >= MAX_LEVELS {
                 self.pending = Some(Event {

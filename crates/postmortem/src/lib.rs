@@ -11,7 +11,7 @@ mod fault;
 mod gmu;
 pub mod hang;
 mod inflight;
-mod intel;
+pub mod intel;
 pub mod mempool;
 mod missing;
 mod progress;

@@ -198,6 +198,23 @@ pub fn stream(parts: &[&[u32]]) -> Vec<u32> {
     parts.concat()
 }
 
+/// So many MiB of memory of an application, in buffers of 1 MiB: by turns what packs well (indices, zeros, commands) and
+/// what does not (floats, noise). Addresses and dwords.
+pub fn large_buffers(mebibytes: u32) -> Vec<(u64, Vec<u32>)> {
+    let buffer = |n: u32| {
+        let noise = |i: u32| (i ^ n << 18).wrapping_mul(0x9e37_79b9).rotate_left(i & 15).wrapping_mul(0x85eb_ca6b);
+        let word = move |i: u32| match n % 4 {
+            0 => i / 3,
+            1 => 0x3f80_0000 | noise(i) & 0xffff,
+            2 if i.is_multiple_of(5) => noise(i),
+            2 => 0,
+            _ => noise(i),
+        };
+        (0x10_0000_0000 + (u64::from(n) << 20), (0..1 << 18).map(word).collect())
+    };
+    (0..mebibytes).map(buffer).collect()
+}
+
 /// Texts that say one thing over and over, each of about so many bytes: what costs much in proportion.
 pub fn repetitive(bytes: usize) -> Vec<Vec<u8>> {
     let bomb = Data::encode(&vec![0; 1 << 20], Encoding::Ascii85Zlib);

@@ -92,7 +92,8 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     pub(super) fn parse(text: &'a str) -> Option<Context<'a>> {
         let close = text.find("] ").or_else(|| text.rfind(']'))?;
-        let (name, pid) = named(text.get(..=close)?)?;
+        // The kernel's own context has no process.
+        let (name, pid) = named(text.get(..=close)?).filter(|(name, _)| !name.is_empty())?;
         let rest = text.get(close + 1..)?.as_bytes();
         let after = |key: &str| decimal(trim(split_once(rest, key.as_bytes())?.1)).map(|(n, _)| n);
         Some(Context {

@@ -129,7 +129,11 @@ impl<'a> ErrorState<'a> {
 
     /// The page fault that FAULT_TLB_DATA recorded: the two registers, DATA0 and DATA1.
     pub fn fault_tlb_data(&self) -> Option<(u32, u32)> {
-        let register = self.registers.iter().find(|r| r.name == "FAULT_TLB_DATA")?;
+        ErrorState::fault_tlb_data_of(self.registers.iter().find(|r| r.name == "FAULT_TLB_DATA")?)
+    }
+
+    /// Both halves of FAULT_TLB_DATA: DATA1 is its value, DATA0 follows it.
+    pub fn fault_tlb_data_of(register: &Register<'_>) -> Option<(u32, u32)> {
         let (data0, _) = hex_0x(register.more)?;
         Some((data0 as u32, register.value as u32))
     }

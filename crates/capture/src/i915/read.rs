@@ -311,7 +311,7 @@ impl<'a> Reader<'a> {
             if self.collector.take(1, line.span) {
                 self.state.fences.push(fence);
             }
-        } else if let Some((key, value)) = text::field(line.text).or_else(|| split_once(body, b"=")) {
+        } else if let Some((key, value)) = named_value(line.text, body) {
             if self.collector.take(1, line.span) {
                 self.state.fields.push(field(key, value, line.span));
             }
@@ -319,6 +319,11 @@ impl<'a> Reader<'a> {
             self.unknown(line);
         }
     }
+}
+
+/// `key: value`, `key=value`, `Has logical contexts? yes`.
+fn named_value<'a>(line: &'a [u8], body: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    text::field(line).or_else(|| split_once(body, b"=")).or_else(|| split_once(body, b"? "))
 }
 
 fn made<'a>(register: &text::RegisterText<'a>, span: Span) -> Register<'a> {

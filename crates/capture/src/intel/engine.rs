@@ -92,6 +92,16 @@ pub enum Index {
     Two(u16, u16),
 }
 
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Index::None => Ok(()),
+            Index::One(i) => write!(f, "[{i}]"),
+            Index::Two(i, j) => write!(f, "[{i}][{j}]"),
+        }
+    }
+}
+
 /// A register's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register<'a> {

@@ -4,6 +4,7 @@
 
 use super::{Data, Engine, EngineId};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use unwedge_base::{Buffer, Diagnostic, Memory, Span};
 
 /// Where an address counts.
@@ -77,6 +78,13 @@ impl Block<'_> {
         EngineId::parse(&self.owner)
     }
 
+    /// It belongs to an engine; without an owner it belongs to all.
+    pub fn is_of(&self, engine: &Engine<'_>) -> bool {
+        self.owner.is_empty()
+            || self.owner == engine.name
+            || self.engine().is_some() && self.engine() == engine.id()
+    }
+
     /// Its contents, up to `limit` bytes; `None` when the dump holds none.
     pub fn dwords(&self, limit: usize) -> Option<Vec<u32>> {
         Some(self.data.as_ref()?.decode(limit).dwords)
@@ -95,35 +103,103 @@ pub struct Image {
 impl Image {
     /// The memory of the device's table.
     pub(crate) fn ggtt(blocks: &[Block<'_>], limit: usize) -> Image {
-        Image::of(blocks.iter().filter(|b| b.space == Space::Ggtt), limit)
+        let mut lazy = LazyImage::ggtt(blocks, limit);
+        lazy.want_all();
+        Image { memory: lazy.memory, diagnostics: lazy.diagnostics }
     }
 
     /// The memory of the context that ran on an engine; blocks without an owner belong to all.
     pub(crate) fn ppgtt(blocks: &[Block<'_>], engine: &Engine<'_>, limit: usize) -> Image {
-        let mine = |b: &&Block<'_>| {
-            b.owner.is_empty() || b.owner == engine.name || b.engine().is_some() && b.engine() == engine.id()
-        };
-        Image::of(blocks.iter().filter(|b| b.space == Space::Ppgtt).filter(mine), limit)
+        let mut lazy = LazyImage::ppgtt(blocks, engine, limit);
+        lazy.want_all();
+        Image { memory: lazy.memory, diagnostics: lazy.diagnostics }
+    }
+}
+
+/// Memory of one address space, unpacked block by block as it is asked for: most of a large dump is buffers that no command
+/// leads to.
+#[derive(Clone, Debug)]
+pub struct LazyImage<'d, 'a> {
+    /// Those not unpacked yet, by address.
+    packed: BTreeMap<u64, Vec<&'d Block<'a>>>,
+    memory: Memory,
+    left: usize,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'d, 'a> LazyImage<'d, 'a> {
+    /// The device's table. Unpacks up to `limit` bytes over all of it.
+    pub fn ggtt(blocks: &'d [Block<'a>], limit: usize) -> LazyImage<'d, 'a> {
+        LazyImage::of(blocks.iter().filter(|b| b.space == Space::Ggtt), limit)
     }
 
-    /// Unpacks blocks until `limit` bytes are reached over all of them.
-    fn of<'b, 'a: 'b>(blocks: impl Iterator<Item = &'b Block<'a>>, limit: usize) -> Image {
-        let mut left = limit;
-        let mut diagnostics = Vec::new();
-        let mut buffers = Vec::new();
+    /// The address space of the context that ran on an engine; blocks without an owner belong to all.
+    pub fn ppgtt(blocks: &'d [Block<'a>], engine: &Engine<'_>, limit: usize) -> LazyImage<'d, 'a> {
+        LazyImage::of(blocks.iter().filter(|b| b.space == Space::Ppgtt && b.is_of(engine)), limit)
+    }
+
+    fn of(blocks: impl Iterator<Item = &'d Block<'a>>, limit: usize) -> LazyImage<'d, 'a> {
+        let mut lazy =
+            LazyImage { packed: BTreeMap::new(), memory: Memory::default(), left: limit, diagnostics: Vec::new() };
+        let mut at_once = Vec::new();
         for block in blocks {
-            let Some(iova) = block.address else { continue };
-            let contents = block.data.as_ref().map(|data| data.decode(left));
-            if let Some(decoded) = &contents {
-                left = left.saturating_sub(decoded.dwords.len().saturating_mul(4));
-                diagnostics.extend(decoded.diagnostic(&block.name, block.span));
+            let Some(address) = block.address else { continue };
+            match block.kind {
+                BlockKind::User | BlockKind::Vm | BlockKind::GucLog | BlockKind::Other if block.data.is_some() => {
+                    lazy.packed.entry(address).or_default().push(block);
+                }
+                _ => at_once.extend(lazy.unpack(block)),
             }
-            let contents = contents.map(|d| d.dwords);
-            // What is claimed beyond the contents is not known to be zero.
-            let held = contents.as_ref().map(|c| c.len() as u64 * 4);
-            let size = held.or(block.length).unwrap_or(0);
-            buffers.push(Buffer { iova, size, contents, name: block.name.clone().into_owned() });
         }
-        Image { memory: buffers.into_iter().collect(), diagnostics }
+        lazy.memory.extend(at_once);
+        lazy
+    }
+
+    fn unpack(&mut self, block: &Block<'_>) -> Option<Buffer> {
+        let iova = block.address?;
+        let contents = block.data.as_ref().map(|data| data.decode(self.left));
+        if let Some(decoded) = &contents {
+            self.left = self.left.saturating_sub(decoded.dwords.len().saturating_mul(4));
+            self.diagnostics.extend(decoded.diagnostic(&block.name, block.span));
+        }
+        let contents = contents.map(|d| d.dwords);
+        // What is claimed beyond the contents is not known to be zero.
+        let held = contents.as_ref().map(|c| c.len() as u64 * 4);
+        Some(Buffer { iova, size: held.or(block.length).unwrap_or(0), contents, name: block.name.clone().into_owned() })
+    }
+
+    /// Unpacks what may be at an address: the buffer that starts nearest below it. False where there is no more.
+    pub fn want(&mut self, address: u64) -> bool {
+        let nearest = self.packed.range(..=address).next_back().map(|(&start, _)| start);
+        // What is unpacked and starts nearer answers for the address.
+        let nearer = |start: u64| {
+            let buffers = self.memory.buffers();
+            let after = buffers.partition_point(|b| b.iova <= address);
+            after.checked_sub(1).and_then(|i| buffers.get(i)).is_some_and(|b| b.iova > start && b.contains(address))
+        };
+        let Some(start) = nearest.filter(|&start| !nearer(start)) else { return false };
+        let blocks = self.packed.remove(&start).unwrap_or_default();
+        let buffers: Vec<Buffer> = blocks.into_iter().filter_map(|block| self.unpack(block)).collect();
+        self.memory.extend(buffers);
+        true
+    }
+
+    /// Unpacks everything. False where there is no more.
+    pub fn want_all(&mut self) -> bool {
+        let packed = std::mem::take(&mut self.packed);
+        let more = !packed.is_empty();
+        let buffers: Vec<Buffer> = packed.into_values().flatten().filter_map(|block| self.unpack(block)).collect();
+        self.memory.extend(buffers);
+        more
+    }
+
+    /// What is unpacked.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What could not be unpacked, or not as a whole.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
     }
 }

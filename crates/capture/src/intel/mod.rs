@@ -14,7 +14,7 @@ pub(crate) use data::is_row;
 pub use data::{Data, Decoded, Encoding, End};
 pub use edit::Edits;
 pub use engine::{Class, Engine, EngineId, Index, Register, RingRegister};
-pub use image::{Block, BlockKind, Image, Space};
+pub use image::{Block, BlockKind, Image, LazyImage, Space};
 
 use std::borrow::Cow;
 use unwedge_base::Span;

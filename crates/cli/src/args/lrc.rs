@@ -18,6 +18,7 @@ pub enum LrcCommand {
     /// Every dword of an image: commands, registers, values and their fields
     #[command(
         after_help = "Examples:\n  unwedge lrc show hwctx.bin\n  unwedge lrc show hwctx.bin --platform 12.70 --engine ccs0\n  \
+        unwedge lrc show card0-error.gz --context rcs0\n  \
         unwedge lrc show hwctx.txt --json | jq '.registers[] | select(.name == \"RING_BUFFER_HEAD\")'"
     )]
     Show(LrcShow),
@@ -25,7 +26,8 @@ pub enum LrcCommand {
     #[command(
         after_help = "Compared are commands and register offsets, not values. Status 4 says that something differs; odd values \
         and other hints are notes, which count with --strict.\n\n\
-        Examples:\n  unwedge lrc verify hwctx.bin --platform tgl --engine rcs0\n  \
+        Examples:\n  unwedge lrc verify card0-error.gz\n  \
+        unwedge lrc verify hwctx.bin --platform tgl --engine rcs0\n  \
         unwedge lrc verify hwctx.bin --platform 0x9a49 --engine vcs2 --strict\n  \
         unwedge lrc verify - --platform lnl --engine ccs0 --json < hwctx.bin"
     )]
@@ -39,6 +41,7 @@ pub enum LrcCommand {
     Expand(LrcExpand),
     /// Registers whose values differ between two contexts
     #[command(after_help = "Examples:\n  unwedge lrc diff before.bin after.bin\n  \
+        unwedge lrc diff card0-error.gz card0-error.gz --context 0 --context 1\n  \
         unwedge lrc diff a.bin b.bin --platform skl --engine rcs0 --json --exit-code")]
     Diff(LrcDiff),
     /// A table of registers to the compact encoding of the kernel drivers
@@ -69,8 +72,13 @@ pub struct LrcTarget {
 /// An image.
 #[derive(Args, Debug)]
 pub struct LrcImage {
-    /// The image: little-endian dwords, or hexadecimal ones as text; `-` for standard input
+    /// The image: little-endian dwords, or hexadecimal ones as text; or an error state of i915 or a devcoredump of xe,
+    /// which has contexts and says whose they are; `-` for standard input
+    #[arg(value_name = "IMAGE|DUMP")]
     pub image: PathBuf,
+    /// Of a dump, the context of this engine (rcs0), or with this number, from 0; without it all of them
+    #[arg(long, value_name = "ENGINE|N")]
+    pub context: Option<String>,
     /// The page of the image that has the registers; without it the second, or the one that looks like it
     #[arg(long, value_name = "N")]
     pub page: Option<usize>,
@@ -127,10 +135,13 @@ pub struct LrcExpand {
 /// `lrc diff`
 #[derive(Args, Debug)]
 pub struct LrcDiff {
-    /// An image; `-` for standard input
+    /// An image or a dump that has one; `-` for standard input
     pub a: PathBuf,
     /// Another one
     pub b: PathBuf,
+    /// Of dumps with several contexts, that of this engine (rcs0), or with this number, from 0; given twice, the second is B's
+    #[arg(long, value_name = "ENGINE|N")]
+    pub context: Vec<String>,
     /// Whose they are; without it, whose the first looks like.
     #[command(flatten)]
     pub target: LrcTarget,

@@ -1,6 +1,8 @@
 //! A dump of i915 or xe as JSON lines.
 
-use super::{Dump, engine_name, kind_name, limit, space_name};
+use super::streams::Unpacked;
+use super::values::{Meaning, MeaningLine};
+use super::{Dump, commands, engine_name, kind_name, limit, memory_limit, space_name};
 use crate::decode::Lines;
 use crate::decode::sections::Start;
 use crate::json::{Hex, Words};
@@ -9,6 +11,8 @@ use std::borrow::Cow;
 use unwedge_base::Diagnostic;
 use unwedge_capture::intel::{Engine, Field, Index, Register};
 use unwedge_hw::Db;
+use unwedge_intel::platform::EngineClass;
+use unwedge_postmortem::intel::engine_of;
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -64,6 +68,8 @@ struct Entry<'a> {
     value: Option<Hex>,
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<String>,
+    #[serde(flatten)]
+    meaning: Option<MeaningLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +124,7 @@ pub fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> 
     fields("device", dump.fields(), lines);
     match dump {
         Dump::I915(state) => {
-            registers(None, &state.registers, lines);
+            registers(dump, None, &state.registers, lines);
             for &(number, value) in &state.fences {
                 let value = Some(Hex::wide(value));
                 lines.push(&Entry { ty: "fence", number: Some(number.into()), value, ..Entry::default() });
@@ -148,9 +154,15 @@ pub fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> 
             fields("vm", &xe.vm, lines);
         }
     }
-    for engine in dump.engines() {
+    let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
+    for (i, engine) in dump.engines().iter().enumerate() {
         self::engine(dump, engine, lines);
+        if let Some(unpacked) = unpacked.as_mut().filter(|_| !lines.ended()) {
+            // It fails where the output ends, and says so itself.
+            let _ = unpacked.each(i, &mut |stream| commands::json(stream, lines));
+        }
     }
+    drop(unpacked);
     requests(dump, lines);
     blocks(dump, max_size, lines)
 }
@@ -180,7 +192,14 @@ fn fields(section: &str, fields: &[Field<'_>], lines: &mut Lines<'_>) {
     }
 }
 
-fn registers(engine: Option<&Engine<'_>>, registers: &[Register<'_>], lines: &mut Lines<'_>) {
+fn registers(
+    dump: &Dump<'_>,
+    engine: Option<&Engine<'_>>,
+    registers: &[Register<'_>],
+    lines: &mut Lines<'_>,
+) {
+    let version = dump.graphics().version;
+    let class = engine.and_then(engine_of).map_or(EngineClass::Render, |id| id.class);
     for r in registers {
         let more = String::from_utf8_lossy(r.more).into_owned();
         lines.push(&Entry {
@@ -195,6 +214,7 @@ fn registers(engine: Option<&Engine<'_>>, registers: &[Register<'_>], lines: &mu
             },
             value: Some(u32::try_from(r.value).map_or_else(|_| Hex::wide(r.value), Hex::dword)),
             more: (!more.is_empty()).then_some(more),
+            meaning: version.and_then(|version| Meaning::of(version, class, r)).map(Meaning::json),
             span: Some([r.span.start, r.span.end]),
             ..Entry::default()
         });
@@ -219,7 +239,7 @@ fn engine(dump: &Dump<'_>, engine: &Engine<'_>, lines: &mut Lines<'_>) {
         ..Entry::default()
     });
     fields("engine", &engine.fields, lines);
-    registers(Some(engine), &engine.registers, lines);
+    registers(dump, Some(engine), &engine.registers, lines);
 }
 
 fn requests(dump: &Dump<'_>, lines: &mut Lines<'_>) {

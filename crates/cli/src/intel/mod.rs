@@ -1,19 +1,26 @@
 //! Error states of i915 and devcoredumps of xe, as `info` and `decode` show them.
 
+mod commands;
 pub mod info;
 pub mod json;
+mod streams;
 pub mod text;
+pub mod values;
 
 use crate::kind::Kind;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Block, BlockKind, Engine, EngineId, Field, SectionInfo, Space};
 use unwedge_capture::xe;
+use unwedge_postmortem::intel::Device;
 
 /// Bytes of memory that a block is unpacked to at most: so many, and so many more for each byte of its text.
 const UNPACKED: u64 = 64 << 20;
 /// See [`UNPACKED`].
 const UNPACKED_PER_BYTE: u64 = 16;
+
+/// Of what may be held at most, the share that memory unpacked for streams has.
+const MEMORY_SHARE: u64 = 8;
 
 /// A dump of either driver.
 pub enum Dump<'a> {
@@ -38,6 +45,14 @@ impl<'a> Dump<'a> {
         match self {
             Dump::I915(_) => Kind::I915ErrorState,
             Dump::Xe(_) => Kind::XeDevcore,
+        }
+    }
+
+    /// Bytes of its text.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Dump::I915(state) => state.text().len(),
+            Dump::Xe(dump) => dump.text().len(),
         }
     }
 
@@ -83,6 +98,14 @@ impl<'a> Dump<'a> {
         match self {
             Dump::I915(state) => &state.diagnostics,
             Dump::Xe(dump) => &dump.diagnostics,
+        }
+    }
+
+    /// Which device it is of.
+    pub fn graphics(&self) -> Device {
+        match self {
+            Dump::I915(state) => Device::of_i915(state),
+            Dump::Xe(dump) => Device::of_xe(dump),
         }
     }
 
@@ -157,6 +180,12 @@ fn limit(block: &Block<'_>, max_size: u64) -> usize {
     let text = block.data.as_ref().map_or(0, |data| data.text.len() as u64);
     let most = UNPACKED.saturating_add(text.saturating_mul(UNPACKED_PER_BYTE));
     usize::try_from(most.min(max_size)).unwrap_or(usize::MAX)
+}
+
+/// To how many bytes the memory that streams lead to is unpacked.
+pub fn memory_limit(dump: &Dump<'_>, max_size: u64) -> usize {
+    let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64) / 2);
+    usize::try_from(most.min(max_size / MEMORY_SHARE)).unwrap_or(usize::MAX)
 }
 
 /// For JSON and people: stable, lower case.

@@ -1,10 +1,14 @@
 //! A dump of i915 or xe for people: everything it says, then everything it holds.
 
-use super::{Dump, engine_name, limit, space_name};
+use super::streams::Unpacked;
+use super::values::Meaning;
+use super::{Dump, commands, engine_name, limit, memory_limit, space_name};
 use crate::output::Look;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::intel::{Block, Field, Index, Register};
+use unwedge_capture::intel::{Block, Engine, Field, Register};
+use unwedge_intel::platform::{EngineClass, Version};
+use unwedge_postmortem::intel::engine_of;
 
 /// Dwords in a row.
 const ROW: usize = 8;
@@ -23,7 +27,8 @@ pub fn show(
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes as u64));
-    let mut listing = Listing { dump, look, out: Counted { out, left: length }, lost: Vec::new() };
+    let version = dump.graphics().version;
+    let mut listing = Listing { dump, version, look, out: Counted { out, left: length }, lost: Vec::new() };
     let ended = listing.all(max_size);
     let too_long = ended.is_err() && listing.out.left == 0;
     let mut lost = listing.lost;
@@ -56,6 +61,8 @@ impl Write for Counted<'_> {
 
 struct Listing<'d, 'a, 'o> {
     dump: &'d Dump<'a>,
+    /// Of its graphics; `None` when it does not say.
+    version: Option<Version>,
     look: Look,
     out: Counted<'o>,
     lost: Vec<Diagnostic>,
@@ -68,7 +75,7 @@ impl Listing<'_, '_, '_> {
         self.fields(dump.fields())?;
         match dump {
             Dump::I915(state) => {
-                self.registers(&state.registers)?;
+                self.registers(&state.registers, None)?;
                 for (number, value) in &state.fences {
                     writeln!(self.out, "  fence[{number}] = 0x{value:016x}")?;
                 }
@@ -99,11 +106,17 @@ impl Listing<'_, '_, '_> {
                 self.list("address space", &xe.vm)?;
             }
         }
-        for engine in dump.engines() {
+        let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
+        for (i, engine) in dump.engines().iter().enumerate() {
             self.heading(&format!("engine {}", engine_name(&engine.name)))?;
             self.fields(&engine.fields)?;
-            self.registers(&engine.registers)?;
+            self.registers(&engine.registers, Some(engine))?;
+            if let Some(unpacked) = &mut unpacked {
+                let (look, out) = (self.look, &mut self.out);
+                unpacked.each(i, &mut |stream| commands::text(stream, look, out))?;
+            }
         }
+        drop(unpacked);
         if let Dump::I915(state) = dump
             && !state.requests.is_empty()
         {
@@ -137,16 +150,15 @@ impl Listing<'_, '_, '_> {
         fields.iter().try_for_each(|f| writeln!(self.out, "  {}: {}", f.key, f.value))
     }
 
-    fn registers(&mut self, registers: &[Register<'_>]) -> io::Result<()> {
+    fn registers(&mut self, registers: &[Register<'_>], engine: Option<&Engine<'_>>) -> io::Result<()> {
+        let class = engine.and_then(engine_of).map_or(EngineClass::Render, |id| id.class);
         for r in registers {
-            let name = match r.index {
-                Index::None => r.name.to_owned(),
-                Index::One(i) => format!("{}[{i}]", r.name),
-                Index::Two(i, j) => format!("{}[{i}][{j}]", r.name),
-            };
             let digits = if r.value > u64::from(u32::MAX) { 16 } else { 8 };
             let more = String::from_utf8_lossy(r.more);
-            let line = format!("  {name:28} 0x{:0digits$x}  {more}", r.value);
+            let meaning = self.version.and_then(|version| Meaning::of(version, class, r));
+            let meaning = meaning.map_or(String::new(), |meaning| format!("  {meaning}"));
+            let name = format!("{}{}", r.name, r.index);
+            let line = format!("  {name:28} 0x{:0digits$x}  {more}{meaning}", r.value);
             writeln!(self.out, "{}", line.trim_end())?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! `lrc diff`: registers whose values differ between two contexts.
 
-use super::{Opened, Whose, described, layout_or_likely, register_name};
+use super::source::Source;
+use super::{Whose, described, likely, register_name};
 use crate::args::{Global, LrcDiff};
 use crate::failure::{Failure, Outcome};
 use crate::json::{Heading, Hex};
@@ -19,9 +20,15 @@ pub fn run(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
     if args.a == args.b && args.a.as_os_str() == "-" {
         return Err(Failure::Usage("standard input can be one side only".to_owned()));
     }
-    let (a, b) = (Opened::open(&args.a, global)?, Opened::open(&args.b, global)?);
-    let (image_a, image_b) = (a.image(args.page)?, b.image(args.page)?);
-    let layout = layout_or_likely(&args.target, &image_a)?;
+    let (a, b) = (Source::open(&args.a, global)?, Source::open(&args.b, global)?);
+    let first = args.context.first().map(String::as_str);
+    let context_a = a.only(first.filter(|_| a.is_dump))?;
+    let context_b = b.only(args.context.get(1).map(String::as_str).or(first).filter(|_| b.is_dump))?;
+    let (image_a, image_b) = (context_a.image(args.page)?, context_b.image(args.page)?);
+    let layout = match context_a.layout(&args.target)? {
+        Some(layout) => Some(layout),
+        None => context_b.layout(&args.target)?.or_else(|| likely(&image_a)),
+    };
     let mask = layout.as_ref().and_then(|l| l.addressing().relative).unwrap_or(u32::MAX);
     let changed = diff(image_a.registers(), image_b.registers(), mask);
     let mut out = Output::open(global, true);

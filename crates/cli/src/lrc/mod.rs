@@ -2,23 +2,19 @@
 
 pub mod diff;
 pub mod show;
+pub mod source;
 mod tables;
 pub mod verify;
 
 use crate::args::{Global, LrcCommand, LrcTarget};
 use crate::failure::{Failure, Outcome};
-use crate::input::Input;
 use crate::json::Hex;
-use crate::kind::Kind;
 use serde::Serialize;
-use std::path::Path;
-use unwedge_base::{Diagnostic, Span};
+use source::Context;
+use std::io::{self, Write};
 use unwedge_intel::lrc::triage::identify;
 use unwedge_intel::lrc::{Image, Layout, Target};
 use unwedge_intel::platform::{Driver, Engine, Platform, Version};
-
-/// Longest hexadecimal dword.
-const DIGITS: usize = 8;
 
 /// Runs the command.
 pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -30,85 +26,6 @@ pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {
         LrcCommand::Encode(args) => tables::encode(args, global),
         LrcCommand::Decode(args) => tables::decode(args, global),
     }
-}
-
-/// An image that was read.
-struct Opened {
-    name: String,
-    words: Vec<u32>,
-    diagnostics: Vec<Diagnostic>,
-}
-
-impl Opened {
-    /// Bytes are dwords; text of nothing but hexadecimal dwords is those.
-    fn open(path: &Path, global: &Global) -> Result<Opened, Failure> {
-        let input = Input::open(path, global.max_size)?;
-        match Kind::sniff(&input.bytes) {
-            Kind::Empty => {
-                return Err(Failure::Unusable(format!(
-                    "{}: empty: a context image has a page of 4096 bytes at least",
-                    input.name
-                )));
-            }
-            kind @ (Kind::I915ErrorState
-            | Kind::XeDevcore
-            | Kind::MsmDevcore
-            | Kind::AmdgpuDevcore
-            | Kind::RadvReport
-            | Kind::UmrText
-            | Kind::RdCapture
-            | Kind::Elf) => {
-                return Err(Failure::Unusable(format!(
-                    "{}: {}, not a context image: give the bytes of the context alone",
-                    input.name,
-                    kind.describe()
-                )));
-            }
-            Kind::Text | Kind::Binary => {}
-        }
-        let Input { name, bytes, mut diagnostics, .. } = input;
-        let words = match std::str::from_utf8(&bytes).ok().and_then(hexadecimal) {
-            Some(words) => words,
-            None => {
-                let (words, rest) = bytes.as_chunks::<4>();
-                if !rest.is_empty() {
-                    let span = Span::new(bytes.len() - rest.len(), bytes.len());
-                    diagnostics.push(Diagnostic::loss(
-                        span,
-                        format!("{} bytes at the end are no dword", rest.len()),
-                    ));
-                }
-                words.iter().map(|&w| u32::from_le_bytes(w)).collect()
-            }
-        };
-        Ok(Opened { name, words, diagnostics })
-    }
-
-    /// The image, with its register page where it is said to be.
-    fn image(&self, page: Option<usize>) -> Result<Image<'_>, Failure> {
-        let image = Image::new(&self.words);
-        let Some(page) = page else { return Ok(image) };
-        if page >= image.pages() {
-            let pages = image.pages();
-            return Err(Failure::Usage(format!(
-                "--page {page}: {} has the pages 0 to {}",
-                self.name,
-                pages.max(1) - 1
-            )));
-        }
-        Ok(image.with_page(page))
-    }
-}
-
-/// Dwords between blanks; what ends in a colon or stands in brackets is where they are.
-fn hexadecimal(text: &str) -> Option<Vec<u32>> {
-    let place = |token: &str| token.ends_with(':') || token.starts_with('[') && token.ends_with(']');
-    let word = |token: &str| {
-        let digits = token.strip_prefix("0x").unwrap_or(token);
-        let fits = digits.len() <= DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        fits.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
-    };
-    text.split_whitespace().filter(|token| !place(token)).map(word).collect()
 }
 
 /// A platform as people write it: its version, and the driver that is usual for it.
@@ -137,27 +54,36 @@ fn platform(text: &str) -> Result<(Version, Driver), Failure> {
     })
 }
 
-/// Whose context was asked for; none where nothing was.
-fn target(args: &LrcTarget) -> Result<Option<Target>, Failure> {
-    let (name, engine) = match (&args.platform, args.engine) {
-        (Some(name), Some(engine)) => (name, engine),
-        (None, None) => return Ok(None),
-        (Some(name), None) => {
-            let (version, _) = platform(name)?;
-            let engines: Vec<String> = Engine::all(version).map(|e| e.to_string()).collect();
-            return Err(Failure::Usage(format!("--engine is missing: one of {}", engines.join(", "))));
-        }
-        (None, Some(_)) => {
+/// The version of the graphics of a platform as people write it.
+pub fn version(text: &str) -> Option<Version> {
+    platform(text).ok().map(|(version, _)| version)
+}
+
+/// Whose context was asked for; where nothing was, or not all of it, `told` is what the file says.
+fn target(args: &LrcTarget, told: Option<Target>) -> Result<Option<Target>, Failure> {
+    let engine = args.engine.or(told.map(|t| t.engine));
+    let (version, usual) = match (&args.platform, told) {
+        (Some(name), _) => platform(name)?,
+        (None, Some(told)) => (told.version, told.driver),
+        (None, None) if args.engine.is_none() => return Ok(None),
+        (None, None) => {
             return Err(Failure::Usage("--platform is missing: tgl, 0x9a49, 12.70".to_owned()));
         }
     };
-    let (version, usual) = platform(name)?;
+    let Some(engine) = engine else {
+        let engines: Vec<String> = Engine::all(version).map(|e| e.to_string()).collect();
+        return Err(Failure::Usage(format!("--engine is missing: one of {}", engines.join(", "))));
+    };
     Ok(Some(Target { driver: args.driver.unwrap_or(usual), version, engine }))
 }
 
 /// Whose context was asked for, which has to be said.
 fn given_target(args: &LrcTarget) -> Result<Target, Failure> {
-    target(args)?.ok_or_else(|| Failure::Usage("whose context? --platform tgl --engine rcs0".to_owned()))
+    target(args, None)?.ok_or_else(unsaid)
+}
+
+fn unsaid() -> Failure {
+    Failure::Usage("whose context? --platform tgl --engine rcs0".to_owned())
 }
 
 /// The layout of an engine.
@@ -172,12 +98,15 @@ fn layout(target: Target) -> Result<Layout, Failure> {
     })
 }
 
-/// The layout that was asked for, or the one that an image fits best.
-fn layout_or_likely(args: &LrcTarget, image: &Image<'_>) -> Result<Option<Layout>, Failure> {
-    match target(args)? {
-        Some(target) => layout(target).map(Some),
-        None => Ok(likely(image)),
+/// Which context of a dump it is that follows.
+fn title(context: &Context, before: usize, out: &mut dyn Write) -> io::Result<()> {
+    if context.title.is_empty() {
+        return Ok(());
     }
+    if before > 0 {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}", context.place())
 }
 
 /// The layout that an image fits best.

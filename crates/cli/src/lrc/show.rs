@@ -1,12 +1,14 @@
 //! `lrc show`: every dword of an image.
 
-use super::{Opened, Whose, described, layout_or_likely, place, register_name};
+use super::source::Source;
+use super::{Whose, described, likely, place, register_name, title};
 use crate::args::{Global, LrcShow};
 use crate::failure::{Failure, Outcome};
 use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
+use unwedge_intel::commands::Decoder;
 use unwedge_intel::lrc::commands::{Command, Kind, LOAD_FORCE_POSTED, LOAD_RELATIVE, Saved, registers, walk};
 use unwedge_intel::lrc::{Image, Layout, registers as names};
 
@@ -17,21 +19,25 @@ const LINE: usize = 8;
 
 /// Runs the command.
 pub fn run(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
-    let opened = Opened::open(&args.image.image, global)?;
-    let image = opened.image(args.image.page)?;
-    let layout = layout_or_likely(&args.target, &image)?;
-    let layout = layout.as_ref();
+    let source = Source::open(&args.image.image, global)?;
     let mut out = Output::open(global, true);
-    // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json {
-        json(&image, layout, args.all, &mut out)
-    } else if args.target.platform.is_none() && layout.is_some() {
-        write!(out, "looks like ").and_then(|()| text(&image, layout, args.all, &mut out))
-    } else {
-        text(&image, layout, args.all, &mut out)
-    };
+    for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
+        let image = context.image(args.image.page)?;
+        let told = context.layout(&args.target)?;
+        let guessed = told.is_none();
+        let layout = told.or_else(|| likely(&image));
+        let layout = layout.as_ref();
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        let _ = if args.json {
+            json(&image, layout, args.all, &mut out)
+        } else {
+            title(context, i, &mut out)
+                .and_then(|()| if guessed && layout.is_some() { write!(out, "looks like ") } else { Ok(()) })
+                .and_then(|()| text(&image, layout, args.all, &mut out))
+        };
+    }
     out.finish()?;
-    Ok(Outcome::of(&opened.name, &opened.diagnostics))
+    Ok(Outcome::of(&source.name, &source.diagnostics))
 }
 
 /// What is shown: the register page, or all from it on.
@@ -62,7 +68,7 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
         writeln!(
             out,
             "{}{}",
-            named(&command),
+            named(&command, layout),
             if command.kind == Kind::Noop { plural } else { String::new() }
         )?;
         if let Kind::Load(_) = command.kind {
@@ -86,7 +92,7 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
 }
 
 /// A command's name, with what its header says.
-fn named(command: &Command) -> String {
+fn named(command: &Command, layout: Option<&Layout>) -> String {
     match command.kind {
         Kind::Noop => "MI_NOOP".to_owned(),
         Kind::Load(registers) => {
@@ -94,11 +100,13 @@ fn named(command: &Command) -> String {
             let (posted, relative) = (flag(LOAD_FORCE_POSTED, ", posted"), flag(LOAD_RELATIVE, ", relative"));
             format!("MI_LOAD_REGISTER_IMM of {registers}{posted}{relative}")
         }
-        Kind::LoadMemory => "MI_LOAD_REGISTER_MEM".to_owned(),
         Kind::End => "MI_BATCH_BUFFER_END".to_owned(),
-        Kind::Mi(opcode) => format!("MI command {opcode:#04x}"),
-        Kind::Blit => format!("2D command {:#04x}", command.header >> 22 & 0x7f),
-        Kind::Pipeline => format!("3D or media command {:#06x}", command.header >> 16),
+        Kind::Other => {
+            let target = layout.and_then(Layout::target);
+            let decoder = target.map(|t| Decoder::new(t.version, t.engine.class));
+            let found = decoder.and_then(|d| d.command(&[command.header])?.name());
+            found.unwrap_or("a command without a name").to_owned()
+        }
         Kind::Unknown => "no command".to_owned(),
     }
 }
@@ -175,7 +183,7 @@ pub fn json(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
         dword: c.dwords.start,
         dwords: c.dwords.len(),
         header: Hex::dword(c.header),
-        name: named(&c),
+        name: named(&c, layout),
     });
     let registers = registers(words).map(|saved| {
         let name = register_name(saved.offset, saved.relative, layout);

@@ -1,6 +1,7 @@
 //! `lrc verify`: where an image differs from its engine's layout, and what happened to it.
 
-use super::{Opened, Whose, described, given_target, layout, place, register_name};
+use super::source::{Context, Source};
+use super::{Whose, described, place, register_name, title, unsaid};
 use crate::args::{Global, LrcVerify};
 use crate::failure::{Failure, Outcome};
 use crate::json::{Heading, Hex};
@@ -8,7 +9,7 @@ use crate::output::{Look, Output};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_intel::lrc::triage::{Finding, What, triage};
+use unwedge_intel::lrc::triage::{Finding, What, name_copies, triage};
 use unwedge_intel::lrc::values::{Odd, odd};
 use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Verified, registers, tables};
 
@@ -35,28 +36,40 @@ struct Ring {
 
 /// Runs the command.
 pub fn run(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
-    let target = given_target(&args.target)?;
-    let layout = layout(target)?;
-    let mut opened = Opened::open(&args.image.image, global)?;
-    let mut diagnostics = std::mem::take(&mut opened.diagnostics);
-    let image = opened.image(args.image.page)?;
-    let found = Found::of(image, layout);
-    for missing in [found.verified.missing, found.ring.as_ref().map_or(0, |r| r.verified.missing)] {
-        if missing != 0 {
-            let message = format!("{missing} dwords of the registers are missing: the image is cut");
-            diagnostics.push(Diagnostic::loss(None, message));
-        }
-    }
+    let mut source = Source::open(&args.image.image, global)?;
+    let mut diagnostics = std::mem::take(&mut source.diagnostics);
     let mut out = Output::open(global, true);
     let look = out.look;
-    // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json { json(&found, &mut out) } else { text(&found, look, &mut out) };
+    let mut wrong = false;
+    for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
+        let Some(layout) = context.layout(&args.target)? else {
+            if !source.is_dump {
+                return Err(unsaid());
+            }
+            let message =
+                format!("{}: the dump does not say whose it is; --platform and --engine do", context.place());
+            diagnostics.push(Diagnostic::loss(None, message));
+            continue;
+        };
+        let mut found = Found::of(context.image(args.image.page)?, layout);
+        found.look_in(&source, context);
+        for missing in [found.verified.missing, found.ring.as_ref().map_or(0, |r| r.verified.missing)] {
+            if missing != 0 {
+                let message = format!("{missing} dwords of the registers are missing: the image is cut");
+                diagnostics.push(Diagnostic::loss(None, message));
+            }
+        }
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        let _ = if args.json {
+            json(&found, &mut out)
+        } else {
+            title(context, i, &mut out).and_then(|()| text(&found, look, &mut out))
+        };
+        wrong |= found.differences().next().is_some() || args.strict && found.is_noted();
+    }
     out.finish()?;
-    let outcome = Outcome::of(&opened.name, &diagnostics);
-    let differs = found.differences().next().is_some();
-    let noted =
-        !found.findings.is_empty() || found.notes().next().is_some() || !found.verified.extra.is_empty();
-    Ok(if differs || args.strict && noted { Outcome::Found } else { outcome })
+    let outcome = Outcome::of(&source.name, &diagnostics);
+    Ok(if wrong { Outcome::Found } else { outcome })
 }
 
 /// The ring state of a context that says it has one of its own, behind its other pages.
@@ -81,6 +94,16 @@ impl<'a> Found<'a> {
         let (findings, odd) = (triage(&image, &layout, &verified), odd(image.registers(), &layout));
         let ring = ring(&image, &layout);
         Found { image, layout, verified, findings, odd, ring }
+    }
+
+    /// Looks for what overwrote the image in the memory of its dump.
+    pub fn look_in(&mut self, source: &Source, context: &Context) {
+        name_copies(&mut self.findings, &self.image, &source.memory, context.address);
+    }
+
+    /// There is something that only counts where one is strict.
+    fn is_noted(&self) -> bool {
+        !self.findings.is_empty() || self.notes().next().is_some() || !self.verified.extra.is_empty()
     }
 
     /// The layout of a page.
@@ -179,6 +202,7 @@ fn said(what: &What) -> String {
         What::Fill { value, name: None } => format!("filled with {value:#010x}"),
         What::Text(text) => format!("text: {text:?}"),
         What::CopyOfPage(page) => format!("the same as in page {page}"),
+        What::CopyOfMemory { name, address } => format!("the same as in {name} at {address:#x}"),
         What::Shifted { by, matched } => {
             let (dwords, bytes) = (by.unsigned_abs(), 4 * by.unsigned_abs());
             let direction = if *by < 0 { "start" } else { "end" };
@@ -250,6 +274,8 @@ struct JsonFinding {
     #[serde(skip_serializing_if = "Option::is_none")]
     copy_of_page: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    copy_of_iova: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     engine: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     platforms: Vec<&'static str>,
@@ -294,6 +320,7 @@ pub fn json(found: &Found<'_>, out: &mut dyn Write) -> io::Result<()> {
             value: None,
             shifted_by: None,
             copy_of_page: None,
+            copy_of_iova: None,
             engine: None,
             platforms: Vec::new(),
             matched: None,
@@ -301,6 +328,7 @@ pub fn json(found: &Found<'_>, out: &mut dyn Write) -> io::Result<()> {
         match &f.what {
             What::Fill { value, .. } => finding.value = Some(Hex::dword(*value)),
             What::CopyOfPage(page) => finding.copy_of_page = Some(*page),
+            What::CopyOfMemory { address, .. } => finding.copy_of_iova = Some(Hex::wide(*address)),
             What::Shifted { by, matched } => {
                 (finding.shifted_by, finding.matched) = (Some(*by), Some(*matched));
             }

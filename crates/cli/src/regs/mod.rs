@@ -2,6 +2,7 @@
 
 mod chip;
 mod describe;
+mod intel;
 
 use crate::args::{self, Global, SpaceArg};
 use crate::database;
@@ -12,7 +13,7 @@ use chip::Chip;
 use describe::Found;
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_hw::{Db, Gpu, Pattern, Reg, Space};
+use unwedge_hw::{Db, Gpu, Pattern, Space};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -21,10 +22,21 @@ const IN_FULL: usize = 4;
 
 /// Runs the command.
 pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
+    let Some(chip) = Chip::parse(&args.chip) else {
+        let unknown = || {
+            let examples = "a630, a6xx, FD630 or 6.3.0.2, or of Intel's tgl, 0x9a49 or 12.70";
+            Failure::Usage(format!("{}: not a GPU; say {examples}", args.chip))
+        };
+        let version = intel::version(&args.chip).ok_or_else(unknown)?;
+        if args.space.is_some() {
+            return Err(Failure::Usage("--space is for Adreno GPUs".to_owned()));
+        }
+        let mut out = Output::open(global, false);
+        let result = intel::run(version, &questions(&args.queries), args.json, &mut out);
+        out.finish()?;
+        return result;
+    };
     let db = database::load(global)?;
-    let chip = Chip::parse(&args.chip).ok_or_else(|| {
-        Failure::Usage(format!("{}: not a GPU; say a630, a6xx, FD630 or 6.3.0.2", args.chip))
-    })?;
     let spaces = match args.space {
         None => vec![Space::Gpu, Space::Gmu, chip.control, Space::CpPipe, Space::Sqe],
         Some(SpaceArg::Gpu) => vec![Space::Gpu],
@@ -82,9 +94,9 @@ fn number(word: &str) -> Option<u64> {
 }
 
 /// A value with more bits than its register is a mistake, not a value.
-fn fits(reg: Reg<'_>, value: Option<u64>) -> Result<(), Failure> {
-    match value.filter(|v| reg.width() < 64 && v >> reg.width() != 0) {
-        Some(value) => Err(Failure::Usage(format!("{value:#x}: {} has {} bits", reg.name(), reg.width()))),
+fn fits(name: &str, width: u32, value: Option<u64>) -> Result<(), Failure> {
+    match value.filter(|v| width < 64 && v >> width != 0) {
+        Some(value) => Err(Failure::Usage(format!("{value:#x}: {name} has {width} bits"))),
         None => Ok(()),
     }
 }
@@ -105,11 +117,11 @@ impl<'d> Lookup<'d> {
             let offset = u32::try_from(offset)
                 .map_err(|_| Failure::Usage(format!("{query}: register offsets have 32 bits")))?;
             let Some(r) = registers.at(offset) else { return Ok(Vec::new()) };
-            fits(r, value)?;
+            fits(r.name(), r.width(), value)?;
             return Ok(vec![self.register(r, value)]);
         }
         if let Some(r) = registers.offset_of(query).and_then(|o| registers.at(o)) {
-            fits(r, value)?;
+            fits(r.name(), r.width(), value)?;
             return Ok(vec![self.register(r, value)]);
         }
         let exact: Vec<_> = self.layout(query).into_iter().chain(self.enumeration(query, value)).collect();

@@ -1,5 +1,7 @@
 //! What `lrc` prints for an image in memory. Never: files, the terminal.
 
+use crate::input::Input;
+use crate::lrc::source::Source;
 use crate::lrc::{diff, likely, show, verify};
 use crate::output::Look;
 use std::io::{self, Write};
@@ -7,7 +9,9 @@ use unwedge_intel::lrc::{Image, Layout};
 
 /// Bytes of output for each byte of an image, all views together, and for the smallest image.
 const OUTPUT_PER_BYTE: u64 = 400;
-const OUTPUT_FLOOR: u64 = 256 << 10;
+pub(super) const OUTPUT_FLOOR: u64 = 256 << 10;
+/// The same of a dump, whose contexts are packed.
+pub(super) const OUTPUT_OF_DUMP_PER_BYTE: u64 = 1024;
 
 /// All that `lrc` says of an image of an engine, as text and as JSON; `other` is one to compare it with.
 pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
@@ -24,6 +28,40 @@ pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) 
     let changed = unwedge_intel::lrc::diff::diff(image.registers(), Image::new(other).registers(), mask);
     diff::text(Some(layout), &changed, out)?;
     diff::json(Some(layout), &changed, out)
+}
+
+/// All that `lrc` says of the contexts of a dump.
+pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), String> {
+    let max_size = input.bytes.len().saturating_mul(64) as u64;
+    let source = Source::of_dump(input, max_size).map_err(|e| e.to_string())?;
+    let mut print = || -> io::Result<()> {
+        let mut before: Option<Image<'_>> = None;
+        for context in &source.contexts {
+            let Ok(image) = context.image(None) else { continue };
+            let layout = context.told_layout().or_else(|| likely(&image));
+            match json {
+                true => show::json(&image, layout.as_ref(), false, out)?,
+                false => show::text(&image, layout.as_ref(), false, out)?,
+            }
+            if let Some(layout) = layout {
+                let mask = layout.addressing().relative.unwrap_or(u32::MAX);
+                let before = before.unwrap_or(image);
+                let changed = unwedge_intel::lrc::diff::diff(before.registers(), image.registers(), mask);
+                let mut found = verify::Found::of(image, layout.clone());
+                found.look_in(&source, context);
+                if json {
+                    verify::json(&found, out)?;
+                    diff::json(Some(&layout), &changed, out)?;
+                } else {
+                    verify::text(&found, Look { colour: false }, out)?;
+                    diff::text(Some(&layout), &changed, out)?;
+                }
+            }
+            before = Some(image);
+        }
+        Ok(())
+    };
+    print().map_err(|e| e.to_string())
 }
 
 /// More output than this is too much for an image of so many bytes.

@@ -1,7 +1,8 @@
 //! The commands of a context image, as far as a context is made of them: walked one by one, registers told.
 //!
-//! Facts: opcodes and length rules of MI commands, as in both drivers. Other commands are told apart by type and length alone.
+//! Never: what commands are that load no registers; that is [`crate::commands`]'s.
 
+use crate::commands::{CommandType, length_by_type};
 use std::ops::Range;
 
 /// MI_LOAD_REGISTER_IMM, without its length.
@@ -14,8 +15,6 @@ pub const LOAD_RELATIVE: u32 = 1 << 19;
 pub const BATCH_END: u32 = 0x0a << 23;
 const LOAD_MEMORY: u32 = 0x29;
 const LOAD_REGISTER: u32 = 0x2a;
-/// MI commands below this one have no length.
-const FIRST_LONG: u32 = 0x10;
 /// Registers lie below this.
 const MMIO_END: u32 = 0x80_0000;
 
@@ -32,16 +31,10 @@ pub enum Kind {
     Noop,
     /// MI_LOAD_REGISTER_IMM with this number of registers.
     Load(usize),
-    /// MI_LOAD_REGISTER_MEM.
-    LoadMemory,
     /// MI_BATCH_BUFFER_END: the image ends.
     End,
-    /// Some other MI command, by its opcode.
-    Mi(u8),
-    /// A command of the blitter.
-    Blit,
-    /// A command of the 3D pipeline, of compute or of media.
-    Pipeline,
+    /// Some other command, as long as its type says.
+    Other,
     /// No command: it has no such type, or is longer than what is there.
     Unknown,
 }
@@ -103,30 +96,21 @@ impl Command {
 fn command(words: &[u32]) -> (Kind, usize) {
     let Some(&header) = words.first() else { return (Kind::Unknown, 1) };
     let opcode = header >> 23 & 0x3f;
-    let (kind, length) = match header >> 29 {
-        0 if header == 0 => (Kind::Noop, 1),
-        0 if opcode == BATCH_END >> 23 => (Kind::End, 1),
-        0 if opcode < FIRST_LONG => (Kind::Mi(opcode as u8), 1),
-        0 => {
-            let length = (header & 0xff) as usize + 2;
-            let kind = match opcode {
-                _ if opcode == LOAD >> 23 => {
-                    // A load that is cut off, or of half a register, has the registers that are there.
-                    let length = length.min(words.len());
-                    return (Kind::Load(length / 2), length);
-                }
-                LOAD_MEMORY => Kind::LoadMemory,
-                _ => Kind::Mi(opcode as u8),
-            };
-            (kind, length)
+    let kind = match CommandType::of(header) {
+        CommandType::Mi if header == 0 => Kind::Noop,
+        CommandType::Mi if opcode == BATCH_END >> 23 => Kind::End,
+        CommandType::Mi if opcode == LOAD >> 23 => {
+            // A load that is cut off, or of half a register, has the registers that are there.
+            let length = ((header & 0xff) as usize + 2).min(words.len());
+            return (Kind::Load(length / 2), length);
         }
-        2 => (Kind::Blit, (header & 0xff) as usize + 2),
-        // Pipeline 1 has commands of one dword.
-        3 if header >> 27 & 3 == 1 => (Kind::Pipeline, 1),
-        3 => (Kind::Pipeline, (header & 0xff) as usize + 2),
-        _ => (Kind::Unknown, 1),
+        CommandType::Mi | CommandType::Blitter | CommandType::Pipeline | CommandType::Barrier => Kind::Other,
+        CommandType::Other => Kind::Unknown,
     };
-    if length > words.len() { (Kind::Unknown, 1) } else { (kind, length) }
+    match length_by_type(header).map(|length| length as usize) {
+        Some(length) if length <= words.len() => (kind, length),
+        _ => (Kind::Unknown, 1),
+    }
 }
 
 /// The length of the whole command at the start of a gap that hardware may have saved there: one that loads registers, fits,
@@ -176,7 +160,7 @@ mod tests {
         ];
         assert_eq!(
             kinds(&words),
-            [(Kind::Noop, 0..1), (Kind::Load(2), 1..6), (Kind::LoadMemory, 6..10), (Kind::End, 10..11),]
+            [(Kind::Noop, 0..1), (Kind::Load(2), 1..6), (Kind::Other, 6..10), (Kind::End, 10..11),]
         );
         let saved: Vec<(usize, u32, Option<u32>)> =
             registers(&words).map(|s| (s.dword, s.offset, s.value)).collect();

@@ -36,7 +36,19 @@ pub fn by_name(name: &str) -> Option<u32> {
     facts::REGISTERS.iter().find(|r| r.names.contains(&name)).map(|r| r.offset)
 }
 
+/// Every register of a version, by offset.
+pub fn all(version: Version) -> impl Iterator<Item = Register> {
+    facts::REGISTERS
+        .chunk_by(|a, b| a.offset == b.offset)
+        .filter_map(move |same| at(same.first()?.offset, version))
+}
+
 impl Register {
+    /// Its offset from an engine's base.
+    pub fn offset(self) -> u32 {
+        self.info.offset
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         self.info.names.first().copied().unwrap_or_default()

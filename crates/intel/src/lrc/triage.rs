@@ -9,6 +9,7 @@ use super::tables::Builtin;
 use super::{Image, PAGE, Role};
 use crate::platform::{Driver, Engine, Platform};
 use std::ops::Range;
+use unwedge_base::Memory;
 
 /// Values that memory is filled with, by whom.
 const FILLS: [(u32, &str); 12] = [
@@ -40,6 +41,8 @@ const LETTERS: usize = 6;
 const TEXT_SHOWN: usize = 64;
 /// A copy has so many dwords that are not zero, or matches so many of the layout's in a row.
 const COPIED: usize = 8;
+/// So many overwritten ranges are looked for in a dump's memory.
+const LOOKED_FOR: usize = 8;
 /// Of the layout's dwords, so many percent make a context somebody's.
 const LIKELY: usize = 80;
 
@@ -70,6 +73,13 @@ pub enum What {
     Text(String),
     /// The same as in another page of the image, at the same place.
     CopyOfPage(usize),
+    /// The same as in other memory of a dump.
+    CopyOfMemory {
+        /// What the dump calls it.
+        name: String,
+        /// Where it begins.
+        address: u64,
+    },
     /// The layout, moved: this dword should be so many dwords before.
     Shifted {
         /// Dwords towards the end.
@@ -96,6 +106,7 @@ impl What {
             What::Fill { .. } => "fill",
             What::Text(_) => "text",
             What::CopyOfPage(_) => "copy-of-page",
+            What::CopyOfMemory { .. } => "copy-of-memory",
             What::Shifted { .. } => "shifted",
             What::OtherContext(_) => "other-context",
             What::OtherBase(_) => "other-base",
@@ -378,6 +389,34 @@ fn lies(image: &Image<'_>, dwords: &Range<usize>) -> Option<What> {
     let same = |&other: &usize| image.nth(other).get(dwords.clone()) == Some(words);
     let others = (0..image.pages()).filter(|&other| other != image.page() && telling);
     others.into_iter().find(same).map(What::CopyOfPage)
+}
+
+/// Looks for what overwrote an image in the memory of a dump, and names it in the findings. `own` is where the image lies.
+pub fn name_copies(findings: &mut [Finding], image: &Image<'_>, memory: &[Memory], own: Option<u64>) {
+    let unexplained = |f: &&mut Finding| matches!(f.what, What::Overwritten { .. });
+    for finding in findings.iter_mut().filter(unexplained).take(LOOKED_FOR) {
+        let Some(words) = image.nth(finding.page).get(finding.dwords.clone()) else { continue };
+        if words.iter().filter(|&&w| w != 0).count() < COPIED {
+            continue;
+        }
+        let own = own.map(|at| at + 4 * (finding.page * PAGE + finding.dwords.start) as u64);
+        if let Some((name, address)) = memory.iter().find_map(|m| in_memory(words, m, own)) {
+            finding.what = What::CopyOfMemory { name: name.to_owned(), address };
+        }
+    }
+}
+
+/// Where these words are, but for the place they were taken from.
+fn in_memory<'m>(words: &[u32], memory: &'m Memory, own: Option<u64>) -> Option<(&'m str, u64)> {
+    let (at, rare) = words.iter().enumerate().max_by_key(|(_, w)| w.count_ones().min(w.count_zeros()))?;
+    memory.buffers().iter().find_map(|buffer| {
+        let held = buffer.contents.as_deref().unwrap_or_default();
+        let starts =
+            held.iter().enumerate().filter(|(_, w)| *w == rare).filter_map(|(i, _)| i.checked_sub(at));
+        let mut same = starts.filter(|&i| held.get(i..).is_some_and(|rest| rest.starts_with(words)));
+        let address = |i: usize| buffer.iova.wrapping_add(4 * i as u64);
+        same.find(|&i| Some(address(i)) != own).map(|i| (buffer.name.as_str(), address(i)))
+    })
 }
 
 /// The run of a value that a part of it belongs to.

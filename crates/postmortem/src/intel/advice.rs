@@ -4,7 +4,7 @@ use super::case::{Case, Unit};
 use super::stop::Stop;
 use crate::{Advice, Finding, FindingKind};
 use unwedge_capture::intel::BlockKind;
-use unwedge_intel::platform::Driver;
+use unwedge_intel::platform::{Driver, EngineClass};
 
 /// What to try, the most telling first.
 pub(super) fn advise(
@@ -25,7 +25,8 @@ pub(super) fn advise(
         );
     }
     let batch = hung.iter().any(|u| case.blocks_of(u, BlockKind::Batch).any(|b| b.data.is_some()));
-    if !batch && case.driver == Driver::I915 {
+    let mesa = hung.iter().any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute | EngineClass::Copy));
+    if !batch && mesa && case.driver == Driver::I915 {
         add(
             "INTEL_DEBUG=capture-all",
             "Mesa then has all buffers of the application in the next error state, not only the batch",
@@ -43,7 +44,15 @@ pub(super) fn advise(
             "prints batches and why each PIPE_CONTROL is there: find who uses the address",
         );
     }
-    if has(FindingKind::Busy) {
+    let shades = hung.iter().any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute));
+    let video = hung.iter().any(|u| matches!(u.class(), EngineClass::VideoDecode | EngineClass::VideoEnhance));
+    if video {
+        add(
+            "LIBVA_TRACE=trace.log",
+            "libva then writes down what the player asks the video driver to decode: the stream, and the frame that hangs",
+        );
+    }
+    if shades && has(FindingKind::Busy) {
         add(
             "INTEL_DEBUG=cs,fs,vs",
             "prints the shaders: look for loops without an end in those the state points at",

@@ -2,7 +2,6 @@
 
 use super::case::{Case, Unit, finding, list};
 use crate::{Finding, FindingKind, Trust};
-use unwedge_capture::intel::Index;
 use unwedge_hw::intel::Engine;
 use unwedge_intel::instdone;
 
@@ -19,11 +18,7 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
         let Some(known) = instdone::register(gpu, engine, register.name) else { continue };
         read += 1;
         let value = register.value as u32;
-        let place = match register.index {
-            Index::None => String::new(),
-            Index::One(n) => format!("[{n}]"),
-            Index::Two(a, b) => format!("[{a}][{b}]"),
-        };
+        let place = register.index;
         let busy: Vec<String> =
             instdone::busy(known, value).map(|b| format!("{}{place}", b.unit())).collect();
         if !busy.is_empty() {

@@ -2,10 +2,11 @@
 //!
 //! Never: judging it.
 
+use super::device::active_head;
 use crate::{Evidence, Finding, FindingKind, Trust};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Memory, Span};
-use unwedge_capture::intel::{Block, BlockKind, Class, Engine, Register, RingRegister};
+use unwedge_capture::intel::{Block, BlockKind, Engine, Register, RingRegister};
 use unwedge_hw::intel::Gpu;
 use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{self, Driver, EngineClass, Platform, Version};
@@ -22,7 +23,18 @@ pub(super) struct Case<'c, 'a> {
     /// Registers of the device.
     pub(super) registers: &'c [Register<'a>],
     pub(super) blocks: &'c [Block<'a>],
-    pub(super) ggtt: Memory,
+    pub(super) ggtt: &'c Memory,
+    /// Addresses that were looked up and not found, with the engine; none for the device's table.
+    pub(super) wanted: RefCell<Vec<Wanted>>,
+}
+
+/// Memory that was looked up and may still be packed, by address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// At an address, there or in the device's table.
+    At(usize, u64),
+    /// All of it, and of the device's table.
+    All(usize),
 }
 
 /// An engine of a dump.
@@ -37,7 +49,9 @@ pub(super) struct Unit<'c, 'a> {
     pub(super) guilty: Option<i64>,
     /// Where its batch starts and ends, if the dump says.
     pub(super) batch: Option<std::ops::Range<u64>>,
-    pub(super) ppgtt: Memory,
+    pub(super) ppgtt: &'c Memory,
+    /// Which address space that is.
+    pub(super) space: usize,
     pub(super) decoder: OnceCell<Option<Decoder>>,
 }
 
@@ -48,7 +62,7 @@ impl<'c> Case<'c, '_> {
 
     /// Memory as an engine sees it.
     pub(super) fn spaces<'m>(&'m self, unit: &'m Unit<'_, '_>) -> Spaces<'m> {
-        Spaces { ggtt: &self.ggtt, ppgtt: &unit.ppgtt }
+        Spaces { ggtt: self.ggtt, ppgtt: unit.ppgtt }
     }
 
     /// The blocks of an engine of one kind; those without an owner are of all.
@@ -64,9 +78,23 @@ impl<'c> Case<'c, '_> {
         })
     }
 
+    /// Asks for the memory at an address, should the dump hold it.
+    pub(super) fn want(&self, unit: &Unit<'_, '_>, address: u64) {
+        self.wanted.borrow_mut().push(Wanted::At(unit.space, address));
+    }
+
+    /// Asks for all memory of an engine.
+    pub(super) fn want_all(&self, unit: &Unit<'_, '_>) {
+        self.wanted.borrow_mut().push(Wanted::All(unit.space));
+    }
+
     /// The block that holds an address, and the offset in it.
     pub(super) fn block_at(&self, unit: &Unit<'_, '_>, address: u64) -> Option<(String, u64)> {
-        let found = unit.ppgtt.find(address).or_else(|| self.ggtt.find(address))?;
+        let found = unit.ppgtt.find(address).or_else(|| self.ggtt.find(address));
+        if found.is_none() {
+            self.want(unit, address);
+        }
+        let found = found?;
         Some((found.name.clone(), address - found.iova))
     }
 }
@@ -85,6 +113,11 @@ impl Unit<'_, '_> {
         self.ring(register).map(|v| v as u32)
     }
 
+    /// Where it reads, as an address.
+    pub(super) fn active_head(&self) -> Option<u64> {
+        active_head(self.dump, |address| self.ppgtt.find(address).is_some())
+    }
+
     pub(super) fn class(&self) -> EngineClass {
         self.id.map_or(EngineClass::Render, |id| id.class)
     }
@@ -99,20 +132,6 @@ impl Unit<'_, '_> {
         let (section, span) = (format!("engine {}", self.name()), Some(self.dump.span));
         Evidence { section, what: what.into(), iova: None, span }
     }
-}
-
-/// The class of an engine, as the platform tables call it.
-pub(super) fn engine_of(engine: &Engine<'_>) -> Option<platform::Engine> {
-    let id = engine.id()?;
-    let class = match id.class {
-        Class::Render => EngineClass::Render,
-        Class::Copy => EngineClass::Copy,
-        Class::Video => EngineClass::VideoDecode,
-        Class::VideoEnhance => EngineClass::VideoEnhance,
-        Class::Compute => EngineClass::Compute,
-        Class::Gsc => EngineClass::Gsc,
-    };
-    Some(platform::Engine { class, instance: id.instance })
 }
 
 /// Something read outside of an engine.

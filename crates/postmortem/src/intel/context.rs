@@ -5,9 +5,13 @@ use crate::{Finding, FindingKind, Trust};
 use unwedge_capture::intel::{Block, BlockKind};
 use unwedge_intel::lrc::triage::{self, What};
 use unwedge_intel::lrc::{Image, Layout, Target, values};
+use unwedge_intel::platform::Driver;
 
 /// Bytes of an image that are looked at: none has more.
 const MOST: usize = 4 << 20;
+
+/// Dwords of a register page that are too few to judge it by.
+const FEW: usize = 16;
 
 /// Checks the contexts of an engine.
 pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
@@ -16,20 +20,28 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
     let mut findings = Vec::new();
     for block in case.blocks_of(unit, BlockKind::HwContext) {
         if let Some(words) = block.dwords(MOST) {
-            check(unit, block, &words, &layout, &mut findings);
+            check(case, unit, block, &words, &layout, &mut findings);
         }
     }
     findings
 }
 
+/// The image in a block: what xe calls HWCTX begins with the registers, what i915 calls HW context with the status page, or
+/// with what kernels had in front of it.
+pub fn context_image(driver: Driver, words: &[u32]) -> Image<'_> {
+    let image = Image::new(words);
+    if driver == Driver::Xe { image.with_page(0) } else { image }
+}
+
 fn check(
+    case: &Case<'_, '_>,
     unit: &Unit<'_, '_>,
     block: &Block<'_>,
     words: &[u32],
     layout: &Layout,
     findings: &mut Vec<Finding>,
 ) {
-    let image = Image::new(words);
+    let image = context_image(case.driver, words);
     let verified = layout.verify(image.registers());
     let name = unit.name();
     let base = block.address.unwrap_or(0) + 4096 * image.page() as u64;
@@ -40,6 +52,10 @@ fn check(
         iova: dword.map(|d| base + 4 * d as u64),
         span: Some(block.span),
     };
+    // A few dwords say nothing of what happened to the others.
+    if verified.compared < FEW {
+        return;
+    }
     if let Some(first) = verified.differences.first() {
         let count = verified.differences.len();
         let seen = verified.differences.iter().take(4).map(|d| {
@@ -49,7 +65,13 @@ fn check(
             )
         });
         let seen: Vec<_> = seen.collect();
-        let found = triage::triage(&image, layout, &verified);
+        let mut found = triage::triage(&image, layout, &verified);
+        for memory in [case.ggtt, unit.ppgtt] {
+            triage::name_copies(&mut found, &image, std::slice::from_ref(memory), block.address);
+        }
+        if found.iter().any(|f| matches!(f.what, What::Overwritten { .. })) {
+            case.want_all(unit);
+        }
         let what: Vec<String> = found.iter().take(3).map(|f| describe(f.page, &f.dwords, &f.what)).collect();
         let blank = found.iter().any(|f| matches!(f.what, What::Blank));
         let (title, trust) = if blank {
@@ -98,6 +120,7 @@ fn describe(page: usize, dwords: &std::ops::Range<usize>, what: &What) -> String
         }
         What::Text(text) => format!("{range}: text, \"{text}\""),
         What::CopyOfPage(other) => format!("{range}: a copy of page {other}"),
+        What::CopyOfMemory { name, address } => format!("{range}: a copy of {name} at {address:#x}"),
         What::Shifted { by, .. } => format!("{range}: the layout, moved by {by} dwords"),
         What::OtherContext(candidate) => {
             format!(

@@ -36,10 +36,10 @@ pub(super) fn findings(case: &Case<'_, '_>, tlb: Option<(u32, u32)>) -> Vec<Find
         faults.push((None, fault));
     }
     if let Some((data0, data1)) = tlb.filter(|&(a, b)| a != 0 || b != 0) {
-        let address = u64::from(data1 & 0xf) << 44 | u64::from(data0) << 12;
+        let (address, ggtt) = fault_address(data0, data1);
         let span = case.registers.iter().find(|r| r.name == "FAULT_TLB_DATA").map(|r| r.span);
         let evidence = seen("registers", format!("FAULT_TLB_DATA = {data1:#010x} {data0:#010x}"), span);
-        let ggtt = Some(data1 & 1 << 4 != 0);
+        let ggtt = Some(ggtt);
         match faults.first_mut() {
             Some((_, fault)) => {
                 (fault.address, fault.ggtt) = (Some(address), ggtt);
@@ -59,6 +59,11 @@ pub(super) fn findings(case: &Case<'_, '_>, tlb: Option<(u32, u32)>) -> Vec<Find
         }
     }
     faults.into_iter().map(|(unit, fault)| told(case, unit, fault)).collect()
+}
+
+/// The address of a fault that FAULT_TLB_DATA0 and 1 hold, and whether it counts in the device's table.
+pub fn fault_address(data0: u32, data1: u32) -> (u64, bool) {
+    (u64::from(data1 & 0xf) << 44 | u64::from(data0) << 12, data1 & 1 << 4 != 0)
 }
 
 /// The bits of RING_FAULT_REG.
@@ -110,12 +115,15 @@ fn told(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Fault) -> Findi
 fn near(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, address: u64, ggtt: Option<bool>) -> String {
     let unit = unit.or_else(|| case.engines.iter().find(|u| u.hung == Some(true))).or(case.engines.first());
     let memory = match (ggtt, unit) {
-        (Some(true), _) | (_, None) => &case.ggtt,
-        (_, Some(unit)) => &unit.ppgtt,
+        (Some(true), _) | (_, None) => case.ggtt,
+        (_, Some(unit)) => unit.ppgtt,
     };
     if let Some(buffer) = memory.find(address) {
         let at = address - buffer.iova;
         return format!("inside of {} {:#x}+{at:#x}, which the dump holds", buffer.name, buffer.iova);
+    }
+    if let Some(unit) = unit {
+        case.want(unit, address);
     }
     match memory.neighbours(address) {
         (Some(before), _) if address - before.end() < 1 << 20 => {

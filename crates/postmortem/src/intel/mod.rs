@@ -7,32 +7,37 @@ mod advice;
 mod busy;
 mod case;
 mod context;
+mod device;
 mod fault;
+mod packed;
+mod state;
 mod stop;
 mod wait;
 
 use crate::{Finding, FindingKind, Report, Trust};
-use case::{Case, Unit, engine_of, finding, list, seen};
-use std::cell::OnceCell;
+use case::{Case, Unit, Wanted, finding, list, seen};
+pub use context::context_image;
+pub use device::{Device, active_head, engine_of, engine_of_id, queue_engine};
+pub use fault::fault_address;
+use packed::Packed;
+use std::cell::{OnceCell, RefCell};
 
 use unwedge_capture::intel::{Block, BlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::Devcore};
-use unwedge_intel::platform::{Driver, EngineClass, Platform, Version};
-
-/// Bytes of memory that are unpacked of one dump, at most.
-const MEMORY: usize = 512 << 20;
+use unwedge_intel::platform::EngineClass;
 
 /// Explains an error state of i915.
 pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
-    let platform = dump.pci_id().and_then(Platform::by_pci_id);
+    let mut memory = Packed::of(&dump.blocks, &dump.engines, dump.text().len());
+    let mut report = memory.judged(|memory| explain_i915_with(dump, memory));
+    report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
+    report
+}
+
+/// With what is unpacked; also what was missed.
+fn explain_i915_with(dump: &ErrorState<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<Wanted>) {
+    let Device { driver, platform, version } = Device::of_i915(dump);
     let hang = dump.hang();
-    let version = platform.map(Platform::version).or_else(|| {
-        let major = hang.as_ref().map(|h| h.generation)?;
-        Some(Version::new(u8::try_from(major).ok()?, 0))
-    });
-    let ggtt = dump.ggtt(MEMORY);
-    let mut diagnostics = dump.diagnostics.clone();
-    diagnostics.extend(ggtt.diagnostics);
     let processes: Vec<_> = dump.processes().collect();
     let mut engines = Vec::new();
     for engine in &dump.engines {
@@ -42,8 +47,7 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
             let found = processes.iter().find(|p| p.engine.is_some() && p.engine == engine.id());
             found.map(|p| format!("{} [{}]", p.name, p.pid))
         });
-        let image = dump.ppgtt(engine, MEMORY);
-        diagnostics.extend(image.diagnostics);
+        let (space, ppgtt) = memory.ppgtt(engine);
         engines.push(Unit {
             dump: engine,
             id,
@@ -51,20 +55,22 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
             process,
             guilty: context.and_then(|c| c.guilty),
             batch: dump.batch(engine),
-            ppgtt: image.memory,
+            ppgtt,
+            space,
             decoder: OnceCell::new(),
         });
     }
     mark_by_code(hang.map(|h| (h.generation, h.engines)), &mut engines);
     let span = dump.fields.iter().find(|f| f.key == "GPU HANG").map(|f| f.span);
     let case = Case {
-        driver: Driver::I915,
+        driver,
         platform,
         version,
         engines,
         registers: &dump.registers,
         blocks: &dump.blocks,
-        ggtt: ggtt.memory,
+        ggtt: memory.ggtt(),
+        wanted: RefCell::default(),
     };
     let mut report = Report {
         kernel: ["i915", dump.field("Kernel").map_or("", str::trim)]
@@ -98,34 +104,32 @@ pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
         ));
     }
     judge(&case, dump.fault_tlb_data(), more, &mut report);
-    report.diagnostics = diagnostics;
-    report
+    (report, case.wanted.into_inner())
 }
 
 /// Explains a devcoredump of xe.
 pub fn explain_xe(dump: &Devcore<'_>) -> Report {
-    let platform = dump.pci_id().and_then(Platform::by_pci_id);
-    let by_gt = || {
-        let (major, release, _) = dump.this_gt().or(dump.gts.first())?.ip_version()?;
-        Some(Version::new(u8::try_from(major).ok()?, u8::try_from(release).ok()?))
-    };
-    let version = by_gt().or_else(|| platform.map(Platform::version));
-    let ggtt = dump.ggtt(MEMORY);
-    let ppgtt = dump.ppgtt(MEMORY);
-    let mut diagnostics = dump.diagnostics.clone();
-    diagnostics.extend(ggtt.diagnostics);
-    diagnostics.extend(ppgtt.diagnostics);
+    let mut memory = Packed::of(&dump.blocks, &dump.engines, dump.text().len());
+    let mut report = memory.judged(|memory| explain_xe_with(dump, memory));
+    report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
+    report
+}
+
+/// With what is unpacked; also what was missed.
+fn explain_xe_with(dump: &Devcore<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<Wanted>) {
+    let Device { driver, platform, version } = Device::of_xe(dump);
     let process = dump.process().map(|(name, pid)| match pid {
         Some(pid) => format!("{name} [{pid}]"),
         None => name.to_owned(),
     });
-    let class = dump.queues.first().and_then(|q| queue_class(q.field("Class")?));
+    let class = device::queue_class(dump);
     let engines: Vec<Unit<'_, '_>> = dump
         .engines
         .iter()
         .map(|engine| {
             let id = engine_of(engine);
             // A queue hangs on an engine of its class; which one it was on, ACTHD tells.
+            let (space, ppgtt) = memory.ppgtt(engine);
             let busy = engine.ring(RingRegister::Acthd).is_some_and(|a| a != 0);
             let hung = class.map(|class| id.is_some_and(|id| id.class == class) && busy);
             Unit {
@@ -135,20 +139,23 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
                 process: process.clone().filter(|_| hung == Some(true)),
                 guilty: None,
                 batch: dump.batches.first().map(|&b| b..b),
-                ppgtt: ppgtt.memory.clone(),
+                ppgtt,
+                space,
                 decoder: OnceCell::new(),
             }
         })
         .collect();
-    let case = Case {
-        driver: Driver::Xe,
-        platform,
-        version,
-        engines,
-        registers: &[],
-        blocks: &dump.blocks,
-        ggtt: ggtt.memory,
-    };
+    let case =
+        Case {
+            driver,
+            platform,
+            version,
+            engines,
+            registers: &[],
+            blocks: &dump.blocks,
+            ggtt: memory.ggtt(),
+            wanted: RefCell::default(),
+        };
     let kernel = dump.field("kernel").map_or("", str::trim);
     let mut report = Report {
         kernel: ["xe", kernel].join(", Linux ").trim_end_matches(", Linux ").to_owned(),
@@ -170,22 +177,7 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
     queues(dump, &mut more);
     vm(dump, &mut more);
     judge(&case, None, more, &mut report);
-    report.diagnostics = diagnostics;
-    report
-}
-
-/// `Class: 0` of a queue: as xe numbers them.
-fn queue_class(text: &str) -> Option<EngineClass> {
-    let class = text.split_whitespace().next()?;
-    match class {
-        "0" => Some(EngineClass::Render),
-        "1" => Some(EngineClass::VideoDecode),
-        "2" => Some(EngineClass::VideoEnhance),
-        "3" => Some(EngineClass::Copy),
-        "4" => Some(EngineClass::Gsc),
-        "5" => Some(EngineClass::Compute),
-        _ => EngineClass::ALL.into_iter().find(|c| class.starts_with(c.prefix())),
-    }
+    (report, case.wanted.into_inner())
 }
 
 /// The queues that hang, and their jobs.
@@ -362,16 +354,15 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::Stop) -> Option<Finding> {
     if let Some(pipeline) = &stop.pipeline {
         evidence.push(unit.seen(format!("pipeline: {pipeline}")));
     }
-    if stop.draws == 0 || evidence.is_empty() {
+    evidence.extend(stop.state.iter().map(|line| unit.seen(line.as_str())));
+    if evidence.is_empty() || stop.draws == 0 && stop.state.is_empty() {
         return None;
     }
-    Some(finding(
-        FindingKind::InFlight,
-        stop.trust().min(Trust::Likely),
-        format!("{}: {} draws, dispatches or blits on the way to the stop", unit.name(), stop.draws),
-        "",
-        evidence,
-    ))
+    let title = match stop.draws {
+        0 => format!("{}: no draw, dispatch or blit before the stop", unit.name()),
+        n => format!("{}: {n} draws, dispatches or blits on the way to the stop", unit.name()),
+    };
+    Some(finding(FindingKind::InFlight, stop.trust().min(Trust::Likely), title, "", evidence))
 }
 
 /// What the dump does not hold, and would help.

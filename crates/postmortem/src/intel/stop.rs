@@ -1,14 +1,18 @@
 //! Where an engine stands: its ring and batch walked, ACTHD and IPEHR against the commands there.
 
 use super::case::{Case, Unit, finding};
+use super::state;
 use crate::{Evidence, Finding, FindingKind, HangPoint, LevelPosition, Trust};
 use unwedge_capture::intel::{BlockKind, RingRegister};
 use unwedge_intel::commands::{Command, Decoder};
 use unwedge_intel::position::{Agreement, Locator, Position};
-use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk};
+use unwedge_intel::state::{State, Work};
+use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk, canonical};
 
 /// Dwords of command streams that are walked for one engine.
 const BUDGET: u64 = 4 << 20;
+/// No ring is longer, in bytes.
+const RING: u64 = 2 << 20;
 /// Dwords of an unknown stretch that are shown.
 const SHOWN: usize = 8;
 
@@ -37,6 +41,8 @@ pub(super) struct Stop {
     pub(super) path: Vec<(u8, u64)>,
     /// The ring says that everything was read.
     pub(super) drained: bool,
+    /// What was set in front of the stop, in words.
+    pub(super) state: Vec<String>,
 }
 
 /// A command that was found.
@@ -59,11 +65,22 @@ impl Found {
 /// Walks what an engine had to execute. `None`: the generation is not known.
 pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
     let decoder = unit.decoder(case.version)?;
-    let acthd = unit.ring(RingRegister::Acthd);
+    let acthd = unit.active_head();
+    if let Some(value) = unit.ring(RingRegister::Acthd) {
+        // What is there says whether it is an address.
+        case.block_at(unit, canonical(value));
+    }
     let ipehr = unit.ring32(RingRegister::Ipehr);
     let mut best: Option<Stop> = None;
     for walk in starts(case, unit, decoder) {
-        let stop = along(walk.1, acthd, ipehr, walk.0);
+        let mut stop = along(walk.1.clone(), acthd, ipehr, walk.0);
+        if let Some(absent) = stop.absent {
+            case.want(unit, absent);
+        }
+        if let Some(position) = stop.position {
+            let place = position.executing.unwrap_or(position.at_acthd);
+            stop.state = state::lines(case, unit, &State::before(walk.1, place));
+        }
         let better = match &best {
             None => true,
             Some(old) => old.position.is_none() && stop.position.is_some(),
@@ -88,6 +105,7 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
         start: None,
         path: Vec::new(),
         drained: false,
+        state: Vec::new(),
     });
     stop.drained = drained(unit);
     Some(stop)
@@ -128,7 +146,7 @@ fn starts<'m>(
     }
     let mut batches: Vec<u64> = unit.batch.iter().map(|b| b.start).collect();
     batches.extend(case.blocks_of(unit, BlockKind::Batch).filter_map(|b| b.address));
-    let at = unit.ring(RingRegister::Acthd).map(unwedge_intel::walk::canonical);
+    let at = unit.active_head();
     batches.extend(at.and_then(|at| unit.ppgtt.find(at)).map(|b| b.iova));
     batches.dedup();
     for address in batches {
@@ -156,6 +174,7 @@ fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u
         start: Some(start),
         path: Vec::new(),
         drained: false,
+        state: Vec::new(),
     };
     // What may turn out to be the command that is executed, by address.
     let mut recent: std::collections::VecDeque<Found> = std::collections::VecDeque::new();
@@ -186,7 +205,7 @@ fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::V
     match &event.kind {
         EventKind::Command(command) => {
             let found = Found::of(command, event.address);
-            if is_work(&found.name) {
+            if Work::of(&found.name).is_some() {
                 stop.draws += 1;
             }
             if found.name.starts_with("PIPE_CONTROL") || found.name.starts_with("MI_FLUSH") {
@@ -214,18 +233,6 @@ fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::V
         EventKind::Absent if stop.absent.is_none() => stop.absent = Some(event.address),
         _ => {}
     }
-}
-
-/// A command that starts work behind the command streamer.
-fn is_work(name: &str) -> bool {
-    name.starts_with("3DPRIMITIVE")
-        || name.starts_with("3DMESH")
-        || name == "GPGPU_WALKER"
-        || name == "MEDIA_OBJECT"
-        || name.starts_with("COMPUTE_WALKER")
-        || name.starts_with("EXECUTE_INDIRECT")
-        || name.starts_with("XY_")
-        || name.starts_with("MEM_")
 }
 
 impl Stop {
@@ -292,7 +299,7 @@ pub(super) fn verdict(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop, bec
         }
     }
     let Some(position) = stop.position else {
-        let (title, why) = nowhere(case, unit, stop, acthd);
+        let (title, why) = nowhere(case, unit, stop, unit.active_head());
         return finding(FindingKind::HangPoint, Trust::Possible, title, join(&why, because), evidence);
     };
     let place = position.executing.unwrap_or(position.at_acthd);
@@ -411,11 +418,16 @@ pub(super) fn corrupt(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> 
         ));
     }
     if let Some(absent) = stop.absent.filter(|_| stop.position.is_none()) {
-        let known = unit.ring(RingRegister::Acthd).is_some_and(|a| a.abs_diff(absent) < 0x10_0000);
+        let known = unit.active_head().is_some_and(|a| a.abs_diff(absent) < 0x10_0000);
         findings.push(finding(
             FindingKind::NotCaptured,
             Trust::Certain,
-            format!("the batch at {absent:#x} that {name} goes to"),
+            match stop.start {
+                Some((true, ring)) if absent.wrapping_sub(ring) <= RING => {
+                    format!("the ring of {name} from {absent:#x} on")
+                }
+                _ => format!("the batch at {absent:#x} that {name} goes to"),
+            },
             if known { "ACTHD is near it." } else { "" },
             Vec::new(),
         ));

@@ -50,9 +50,12 @@ fn semaphore(
     let high = command.words.get(3).copied().unwrap_or(0);
     let address = canonical(u64::from(high) << 32 | u64::from(low & !3));
     let ggtt = header >> 22 & 1 != 0;
-    let memory = if ggtt { &case.ggtt } else { &unit.ppgtt };
+    let memory = if ggtt { case.ggtt } else { unit.ppgtt };
     let held =
         memory.read(address).or_else(|| case.ggtt.read(address).filter(|_| !ggtt && address < 1 << 32));
+    if held.is_none() {
+        case.want(unit, address);
+    }
     let (sign, met): (&str, fn(u32, u32) -> bool) = match header >> 12 & 7 {
         0 => (">", |a, b| a > b),
         1 => (">=", |a, b| a >= b),

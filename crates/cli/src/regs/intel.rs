@@ -1,0 +1,347 @@
+//! Registers, commands, structures and enums of Intel GPUs, as `unwedge regs` looks them up.
+
+use super::{IN_FULL, fits, number};
+use crate::failure::{Failure, Outcome};
+use crate::intel::values::{FieldLine, Shown};
+use crate::json::{Heading, Hex};
+use crate::lrc;
+use crate::output::{Look, Output};
+use serde::Serialize;
+use std::io::{self, Write};
+use unwedge_hw::Pattern;
+use unwedge_hw::intel::{Gpu, Item, Layout, Type};
+use unwedge_intel::commands::Decoder;
+use unwedge_intel::platform::{Engine, EngineClass, Version};
+use unwedge_intel::registers::{self, Register};
+
+/// Names of values listed below a field; more are counted.
+const NAMES: usize = 16;
+
+/// The version of the graphics that a name stands for, where it is Intel's.
+pub fn version(chip: &str) -> Option<Version> {
+    lrc::version(chip)
+}
+
+/// An answer.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Found {
+    Register(Box<Answer>),
+    Command(Shape),
+    Structure(Shape),
+    Enum(Names),
+}
+
+/// A register, and a value of it.
+#[derive(Serialize)]
+struct Answer {
+    name: &'static str,
+    /// `engine` where every engine has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<&'static str>,
+    offset: Hex,
+    width: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    masked: bool,
+    fields: Vec<Bits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Hex>,
+    /// The command that the value is the header of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
+    #[serde(rename = "meaning", skip_serializing_if = "Vec::is_empty")]
+    decoded: Vec<FieldLine>,
+    #[serde(skip)]
+    raw: Option<u64>,
+    #[serde(skip)]
+    register: Vec<registers::Field>,
+}
+
+#[derive(Serialize)]
+struct Bits {
+    name: &'static str,
+    low: u32,
+    high: u32,
+    #[serde(rename = "enum_values", skip_serializing_if = "Vec::is_empty")]
+    names: Vec<Named>,
+}
+
+#[derive(Serialize)]
+struct Named {
+    value: u32,
+    name: &'static str,
+}
+
+/// A command or structure: where its fields are.
+#[derive(Serialize)]
+struct Shape {
+    name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opcode: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mask: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dwords: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    engines: Vec<&'static str>,
+    fields: Vec<Bits>,
+}
+
+#[derive(Serialize)]
+struct Names {
+    name: &'static str,
+    values: Vec<Named>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<u64>,
+}
+
+fn named(names: impl Iterator<Item = (u32, &'static str)>) -> Vec<Named> {
+    names.map(|(value, name)| Named { value, name }).collect()
+}
+
+impl Answer {
+    fn of(register: Register, engine: Option<Engine>, value: Option<u64>, version: Version) -> Answer {
+        let header = value.and_then(|v| u32::try_from(v).ok()).filter(|_| register.name() == "IPEHR");
+        let class = engine.map_or(EngineClass::Render, |e| e.class);
+        let command = header.and_then(|h| Decoder::new(version, class).command(&[h])?.name());
+        let fields = register.fields();
+        let bits = |f: &registers::Field| Bits {
+            name: f.name,
+            low: f.low,
+            high: f.low + f.width.saturating_sub(1),
+            names: named(f.names()),
+        };
+        let decoded = |value: u64| {
+            let line = move |f: &registers::Field| FieldLine::new(f.name, f.low, f.width, f.value(value));
+            fields.iter().map(line).collect()
+        };
+        Answer {
+            name: register.name(),
+            space: register.is_of_engine().then_some("engine"),
+            offset: Hex::offset(register.offset()),
+            width: 32 * register.dwords(),
+            engine: engine.map(|e| e.to_string()),
+            masked: register.masked(),
+            fields: fields.iter().map(bits).collect(),
+            value: value.map(Hex::short),
+            command,
+            decoded: value.map(decoded).unwrap_or_default(),
+            raw: value,
+            register: fields,
+        }
+    }
+
+    fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{}  offset {}", look.bold(self.name), self.offset)?;
+        match (&self.engine, self.space) {
+            (Some(engine), _) => write!(out, " from the base of {engine}")?,
+            (None, Some(_)) => write!(out, " from the base of an engine")?,
+            (None, None) => {}
+        }
+        if self.width != 32 {
+            write!(out, ", {} bits", self.width)?;
+        }
+        if self.masked {
+            write!(out, ", masked: bits 31:16 say which of 15:0 a write changes")?;
+        }
+        writeln!(out)?;
+        if let Some(value) = self.value {
+            writeln!(out, "  = {value}{}", self.command.map_or(String::new(), |name| format!(": {name}")))?;
+        }
+        for (bits, field) in self.fields.iter().zip(&self.register) {
+            match self.raw {
+                Some(raw) => {
+                    writeln!(out, "    {:>7}  {:32} {}", bits.place(), bits.name, Shown(field.value(raw)))?
+                }
+                None => bits.in_full(out)?,
+            }
+        }
+        if self.fields.is_empty() && self.command.is_none() {
+            writeln!(out, "    its fields are not known")?;
+        }
+        Ok(())
+    }
+}
+
+impl Bits {
+    fn of((name, low, width, ty): (&'static str, u32, u32, Type)) -> Bits {
+        let names = ty.enumeration().into_iter().flat_map(|e| e.iter());
+        Bits { name, low, high: low + width.saturating_sub(1), names: named(names) }
+    }
+
+    fn place(&self) -> String {
+        if self.low == self.high { self.low.to_string() } else { format!("{}:{}", self.high, self.low) }
+    }
+
+    fn in_full(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "    {:>7}  {}", self.place(), self.name)?;
+        for n in self.names.iter().take(NAMES) {
+            writeln!(out, "               {:#x} {}", n.value, n.name)?;
+        }
+        match self.names.len().checked_sub(NAMES).filter(|&more| more > 0) {
+            Some(more) => writeln!(out, "               and {more} more"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn fields(layout: Layout) -> Vec<Bits> {
+    let field = |item| match item {
+        Item::Field { name, start, width, ty } if !name.is_empty() => {
+            Some(Bits::of((name, start, width, ty)))
+        }
+        _ => None,
+    };
+    layout.items().filter_map(field).collect()
+}
+
+impl Shape {
+    fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{}", look.bold(self.name))?;
+        if let (Some(opcode), Some(mask)) = (self.opcode, self.mask) {
+            write!(out, "  opcode {opcode}, mask {mask}")?;
+        }
+        if let Some(dwords) = self.dwords {
+            write!(out, ", {dwords} dwords")?;
+        }
+        writeln!(out)?;
+        self.fields.iter().try_for_each(|f| f.in_full(out))
+    }
+}
+
+/// Everything a query matches: the exact name first, else what contains it.
+fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Found>, Failure> {
+    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let register = |(r, engine)| Found::Register(Box::new(Answer::of(r, engine, value, version)));
+    if let Some(offset) = number(query) {
+        let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
+        // Small offsets are those from the base of an engine.
+        let found =
+            registers::at(version, offset).or_else(|| Some((registers::of_engine(version, offset)?, None)));
+        let Some(found) = found else { return Ok(Vec::new()) };
+        fits(found.0.name(), 32 * found.0.dwords(), value)?;
+        return Ok(vec![register(found)]);
+    }
+    if let Some(r) = registers::named(version, EngineClass::Render, query) {
+        fits(r.name(), 32 * r.dwords(), value)?;
+        return Ok(vec![register((r, None))]);
+    }
+    let command = |i: unwedge_hw::intel::Instruction| {
+        let (opcode, mask) = i.opcode();
+        let engines = unwedge_hw::intel::Engine::ALL.into_iter().filter(|e| i.is_of(*e));
+        Found::Command(Shape {
+            name: i.name(),
+            opcode: Some(Hex::dword(opcode)),
+            mask: Some(Hex::dword(mask)),
+            dwords: i.usual_length(),
+            engines: engines.map(unwedge_hw::intel::Engine::name).collect(),
+            fields: fields(i.layout()),
+        })
+    };
+    let structure = |s: unwedge_hw::intel::Structure| {
+        let (dwords, fields) = (Some(s.dwords()), fields(s.layout()));
+        Found::Structure(Shape {
+            name: s.name(),
+            opcode: None,
+            mask: None,
+            dwords,
+            engines: Vec::new(),
+            fields,
+        })
+    };
+    let names =
+        |e: unwedge_hw::intel::Enum| Found::Enum(Names { name: e.name(), values: named(e.iter()), value });
+    let exact: Vec<Found> = gpu
+        .instruction_named(query)
+        .map(command)
+        .into_iter()
+        .chain(gpu.structure(query).map(structure))
+        .chain(gpu.enumeration(query).map(names))
+        .collect();
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let pattern = Pattern::new(query);
+    let registers = registers::all(version).filter(|r| pattern.matches(r.name()));
+    let mut found: Vec<Found> = registers.map(|r| register((r, None))).collect();
+    found.extend(gpu.instructions().filter(|i| pattern.matches(i.name())).map(command));
+    found.extend(gpu.structures().filter(|s| pattern.matches(s.name())).map(structure));
+    found.extend(gpu.enumerations().filter(|e| pattern.matches(e.name())).map(names));
+    Ok(found)
+}
+
+impl Found {
+    fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Found::Register(r) => r.in_full(look, out)?,
+            Found::Command(shape) | Found::Structure(shape) => shape.in_full(look, out)?,
+            Found::Enum(e) => {
+                writeln!(out, "enum {}", look.bold(e.name))?;
+                for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == u64::from(v.value))) {
+                    writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
+                }
+            }
+        }
+        writeln!(out)
+    }
+
+    fn in_short(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Found::Register(r) if r.space.is_some() => writeln!(out, "+{}  {}", r.offset, r.name),
+            Found::Register(r) => writeln!(out, " {}  {}", r.offset, r.name),
+            Found::Command(c) => writeln!(out, "command   {}", c.name),
+            Found::Structure(s) => writeln!(out, "structure {}", s.name),
+            Found::Enum(e) => writeln!(out, "enum      {}", e.name),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
+    graphics_version: String,
+}
+
+/// Runs the command for a GPU of Intel's.
+pub fn run(
+    version: Version,
+    questions: &[(&str, Option<u64>)],
+    json: bool,
+    out: &mut Output,
+) -> Result<Outcome, Failure> {
+    let answers = questions.iter().map(|&(query, value)| Ok((query, answer(version, query, value)?)));
+    let results = answers.collect::<Result<Vec<_>, Failure>>()?;
+    // A failed write is remembered by `out`, and reported by its `finish`.
+    let _ = print(version, &results, json, out);
+    match results.iter().find(|(_, found)| found.is_empty()) {
+        Some((query, _)) => Err(Failure::NotFound(format!(
+            "{query}: not on graphics {version}; try a pattern such as '*INSTDONE*' or 'MI_*'"
+        ))),
+        None => Ok(Outcome::Complete),
+    }
+}
+
+fn print(version: Version, results: &[(&str, Vec<Found>)], json: bool, out: &mut Output) -> io::Result<()> {
+    if json {
+        let heading = Heading::of_plain_lines("unwedge.regs", super::SCHEMA);
+        serde_json::to_writer(&mut *out, &Header { heading, graphics_version: version.to_string() })?;
+        writeln!(out)?;
+    }
+    let look = out.look;
+    for (_, found) in results {
+        for one in found {
+            if json {
+                serde_json::to_writer(&mut *out, one)?;
+                writeln!(out)?;
+            } else if found.len() <= IN_FULL {
+                one.in_full(look, out)?;
+            } else {
+                one.in_short(out)?;
+            }
+        }
+    }
+    Ok(())
+}

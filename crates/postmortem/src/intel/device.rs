@@ -1,0 +1,100 @@
+//! Which device a dump of i915 or xe is of.
+
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::{Class, Engine, EngineId, RingRegister};
+use unwedge_capture::xe::Devcore;
+use unwedge_intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_intel::position::{self, RingState};
+use unwedge_intel::walk::canonical;
+
+/// A device, as far as a dump tells it.
+#[derive(Clone, Copy, Debug)]
+pub struct Device {
+    /// Whose dump it is.
+    pub driver: Driver,
+    /// The platform, by the PCI id or the platform's name.
+    pub platform: Option<&'static Platform>,
+    /// The version of its graphics.
+    pub version: Option<Version>,
+}
+
+impl Device {
+    /// The device of an error state.
+    pub fn of_i915(dump: &ErrorState<'_>) -> Device {
+        let by_name = || {
+            let name = dump.field("Platform").or_else(|| dump.field("platform"))?;
+            Platform::by_name(&name.trim().replace('_', "-"))
+        };
+        let platform = dump.pci_id().and_then(Platform::by_pci_id).or_else(by_name);
+        let told = || {
+            let text = dump.field("graphics version").or_else(|| dump.field("gen"))?.trim();
+            text.parse().ok()
+        };
+        let by_code = || Some(Version::new(u8::try_from(dump.hang()?.generation).ok()?, 0));
+        let version = platform.map(Platform::version).or_else(told).or_else(by_code);
+        Device { driver: Driver::I915, platform, version }
+    }
+
+    /// The device of a devcoredump.
+    pub fn of_xe(dump: &Devcore<'_>) -> Device {
+        let platform = dump.pci_id().and_then(Platform::by_pci_id);
+        let told = || {
+            let (major, release, _) = dump.this_gt().or(dump.gts.first())?.ip_version()?;
+            let version = Version::new(u8::try_from(major).ok()?, u8::try_from(release).ok()?);
+            // What has no register for its version (before Meteor Lake) reads as 0.
+            (version.major > 0).then_some(version)
+        };
+        let version = told().or_else(|| platform.map(Platform::version));
+        Device { driver: Driver::Xe, platform, version }
+    }
+}
+
+/// An engine of a dump, as the platform tables call it.
+pub fn engine_of(engine: &Engine<'_>) -> Option<platform::Engine> {
+    engine.id().map(engine_of_id)
+}
+
+/// The same of its name.
+pub fn engine_of_id(id: EngineId) -> platform::Engine {
+    let class = match id.class {
+        Class::Render => EngineClass::Render,
+        Class::Copy => EngineClass::Copy,
+        Class::Video => EngineClass::VideoDecode,
+        Class::VideoEnhance => EngineClass::VideoEnhance,
+        Class::Compute => EngineClass::Compute,
+        Class::Gsc => EngineClass::Gsc,
+    };
+    platform::Engine { class, instance: id.instance }
+}
+
+/// Where an engine reads, as an address: `is_batch` tells whether the dump holds something at an address of the context.
+pub fn active_head(engine: &Engine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
+    let acthd = canonical(engine.ring(RingRegister::Acthd)?);
+    let low = |register| engine.ring(register).map_or(0, |v| v as u32);
+    let ctl = low(RingRegister::Ctl);
+    let size = if ctl & 1 == 0 { 0 } else { (ctl & 0x001f_f000) + 0x1000 };
+    let start = engine.ring(RingRegister::Start).unwrap_or(0) & !0xfff;
+    let ring = RingState { start, head: low(RingRegister::Head), size };
+    Some(position::active_head(acthd, ring, is_batch(acthd)))
+}
+
+/// The class of the queue that hangs: a number as xe counts classes, or a name.
+pub(super) fn queue_class(dump: &Devcore<'_>) -> Option<EngineClass> {
+    let class = dump.queues.first()?.field("Class")?.split_whitespace().next()?;
+    match class {
+        "0" => Some(EngineClass::Render),
+        "1" => Some(EngineClass::VideoDecode),
+        "2" => Some(EngineClass::VideoEnhance),
+        "3" => Some(EngineClass::Copy),
+        "4" => Some(EngineClass::Gsc),
+        "5" => Some(EngineClass::Compute),
+        _ => EngineClass::ALL.into_iter().find(|c| class.starts_with(c.prefix())),
+    }
+}
+
+/// The engine that the contexts of a dump of xe are of: the first that its queue may run on.
+pub fn queue_engine(dump: &Devcore<'_>) -> Option<platform::Engine> {
+    let class = queue_class(dump);
+    let first = dump.engines.iter().filter_map(engine_of).find(|id| class.is_none_or(|c| c == id.class));
+    first.or(class.map(|class| platform::Engine { class, instance: 0 }))
+}
