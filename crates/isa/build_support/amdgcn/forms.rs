@@ -232,7 +232,25 @@ impl Expand<'_> {
             out.push(self.long(Form::E64Dpp));
             out.push(self.long(Form::E64Dpp8));
         }
+        for spec in &mut out {
+            self.optional(spec);
+        }
         out
+    }
+
+    /// vcc may be left out where a short comparison writes it, or a short selection reads it.
+    fn optional(&self, spec: &mut Spec) {
+        let optional = match spec.form {
+            Form::E32 => self.format == Format::Vopc || self.has("vcc?"),
+            Form::Dpp | Form::Dpp8 => {
+                self.format == Format::Vopc || self.has("vcc?") && self.generation >= Gen::Gfx10
+            }
+            Form::Sdwa => self.has("vcc?") && self.generation >= Gen::Gfx10,
+            _ => false,
+        };
+        for slot in spec.slots.iter_mut().filter(|slot| optional && slot.class == Class::Fixed) {
+            slot.class = Class::FixedOptional;
+        }
     }
 
     /// Registers of 16-bit values in the short encodings from gfx11 on: of the lower half, or halves of them.

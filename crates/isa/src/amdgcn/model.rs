@@ -245,6 +245,8 @@ vocabulary! {
         SregQuad = "sreg4",
         /// One certain register, written in the text but not encoded.
         Fixed = "fixed",
+        /// As [`Class::Fixed`], and the text may leave it out.
+        FixedOptional = "fixed?",
         /// One certain register, neither written in the text nor encoded.
         Implicit = "implicit",
         /// The lane mask written by an SDWA comparison: vcc, or with a flag any scalar register.

@@ -64,7 +64,7 @@ impl Reader<'_> {
 
     fn operand(&mut self, slot: &Slot) -> Option<Operand> {
         let count = dwords(slot.ty, self.gpu);
-        if slot.class == Class::Fixed {
+        if matches!(slot.class, Class::Fixed | Class::FixedOptional) {
             return Some(Operand::reg(Reg(slot.reg), count));
         }
         if slot.class == Class::Imm32 {

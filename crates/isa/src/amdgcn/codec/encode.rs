@@ -107,7 +107,7 @@ impl Maker<'_> {
             Class::Sreg | Class::Sdst => reg.map(|(code, _)| code).filter(|code| *code < 256),
             Class::SregPair => reg.map(|(code, _)| code >> 1),
             Class::SregQuad => reg.map(|(code, _)| code >> 2),
-            Class::Fixed => match operand {
+            Class::Fixed | Class::FixedOptional => match operand {
                 Operand::Reg { reg, .. } if reg.0 == slot.reg => Some(0),
                 _ => None,
             },
@@ -173,7 +173,8 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
             continue;
         }
         let value = maker.value(slot, operand)?.ok_or(wrong)?;
-        if slot.class != Class::Fixed && !maker.put(slot.field, value) {
+        let fixed = matches!(slot.class, Class::Fixed | Class::FixedOptional);
+        if !fixed && !maker.put(slot.field, value) {
             return Err(wrong);
         }
     }

@@ -72,7 +72,7 @@ pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) 
         Class::Sdst | Class::SdwaSdst => !vector && reg.0 < 235,
         Class::SregPair | Class::SregQuad => !vector && reg.0 < 124,
         Class::Barrier => reg == Reg::M0,
-        Class::Fixed => reg.0 == slot.reg,
+        Class::Fixed | Class::FixedOptional => reg.0 == slot.reg,
         _ => false,
     };
     if !fits {
@@ -105,6 +105,20 @@ pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) 
         _ => half,
     };
     Ok(Operand::Reg { reg, dwords: needed, half })
+}
+
+/// A number with the signs around it: the highest bit of its type, or of a double if it was written as one.
+pub(super) fn with_signs(value: Value, ty: Type, neg: bool, abs: bool) -> Value {
+    let bits = if value.float { 64 } else { u32::from(ty.bits().clamp(16, 64)) };
+    let sign = i64::MIN.unsigned_abs() >> (64 - bits);
+    let mut number = value.value as u64;
+    if abs {
+        number &= !sign;
+    }
+    if neg {
+        number ^= sign;
+    }
+    Value { value: number as i64, ..value }
 }
 
 /// The code of an inline integer.

@@ -1,12 +1,12 @@
 //! From text to instruction: a mnemonic, operands, modifiers; the first way to write the mnemonic that takes them all.
 
 use super::modifiers::{self, Seen};
-use super::operand::{self, Written};
+use super::operand::{self, Kind, Written};
 use super::scan::Scan;
 use super::{Symbols, accept, mem, rules, special};
-use crate::amdgcn::inst::{Half, Inst, Mods, OPERANDS, Operand};
-use crate::amdgcn::model::{Class, Form, Mod, Name, Variant};
-use crate::amdgcn::{Gpu, tables};
+use crate::amdgcn::inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
+use crate::amdgcn::model::{Class, Form, Gen, Mod, Name, Slot, Type, Variant};
+use crate::amdgcn::{Gpu, Reg, tables};
 
 /// Why a line is no instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -241,7 +241,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     let line = operands(&mut scan, guide, gpu, symbols)?;
     let mut best: Option<ParseError> = None;
     for (number, variant) in candidates() {
-        match assemble(number, variant, &line, gpu, &scan) {
+        match assemble(number, variant, name, &line, gpu, &scan) {
             Ok(inst) => return Ok(inst),
             Err(error) => {
                 if best.is_none_or(|best| error.operand > best.operand) {
@@ -316,10 +316,26 @@ fn operands(
     Ok(line)
 }
 
+/// Whether an instruction of this name has a form that takes a sign at a source.
+fn takes_sign(name: &Name, gpu: &Gpu, id: Mod, source: u8) -> bool {
+    name.variants.iter().filter_map(|(at, _)| tables::variants().get(usize::from(*at))).any(|variant| {
+        tables::has(variant, gpu) && variant.mods.iter().any(|m| m.id == id && m.mask >> source & 1 != 0)
+    })
+}
+
+/// gfx6 and gfx7: by their later names the short forms of additions with carry out are written with vcc at the end as well.
+fn carry_twice(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
+    gpu.generation() <= Gen::Gfx7
+        && variant.form == Form::E32
+        && name.name != variant.name
+        && variant.slots.get(1).is_some_and(|slot| slot.class == Class::Fixed)
+}
+
 /// The instruction of a variant with these operands and modifiers, or what it does not take.
 fn assemble(
     number: u16,
     variant: &Variant,
+    name: &Name,
     line: &Line,
     gpu: &Gpu,
     scan: &Scan<'_>,
@@ -353,17 +369,49 @@ fn assemble(
         };
         inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
     }
+    let twice = carry_twice(variant, name, gpu);
+    if twice && line.count == written + 1 {
+        let vcc = Slot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
+        accept::accept(&vcc, &line.operands[written], gpu).map_err(|rule| wrong(written, rule))?;
+    } else if twice {
+        return Err(wrong(line.count, Rule::TooFew));
+    }
+    let left_out = if line.count + 1 == written {
+        variant.slots.iter().position(|slot| slot.class == Class::FixedOptional)
+    } else {
+        None
+    };
     for (at, slot) in variant.slots.iter().take(written).enumerate() {
-        let (Some(place), Some(operand)) = (inst.operands.get_mut(at), line.operands.get(at)) else { break };
-        if at >= line.count {
+        if left_out == Some(at) {
+            inst.operands[at] = Operand::reg(Reg(slot.reg), dwords(slot.ty, gpu));
+            continue;
+        }
+        let from = at - usize::from(left_out.is_some_and(|out| out < at));
+        let (Some(place), Some(operand)) = (inst.operands.get_mut(at), line.operands.get(from)) else { break };
+        if from >= line.count {
             if slot.class == Class::Imm16Optional {
                 *place = Operand::Imm(0);
                 continue;
             }
             return Err(wrong(at, Rule::TooFew));
         }
-        *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
         let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
+        if let Kind::Value(value) = operand.kind
+            && variant.form == Form::E32
+            && slot.source <= 2
+            && signs.iter().any(|(given, _)| *given)
+        {
+            // The short form has no signs: they are the constant's, if another form could have had them.
+            let could = |id: Mod| takes_sign(name, gpu, id, slot.source);
+            if signs.iter().any(|(given, id)| *given && !could(*id)) {
+                return Err(wrong(at, Rule::Modifier));
+            }
+            let value = accept::with_signs(value, slot.ty, operand.neg, operand.abs);
+            let plain = Written { kind: Kind::Value(value), neg: false, abs: false, sext: false, ..*operand };
+            *place = accept::accept(slot, &plain, gpu).map_err(|rule| wrong(at, rule))?;
+            continue;
+        }
+        *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
         for (_, id) in signs.iter().filter(|(given, _)| *given) {
             let bit = 1u32.unbounded_shl(slot.source.into());
             if slot.source > 2 || !variant.mods.iter().any(|m| m.id == *id && m.mask & bit != 0) {
@@ -379,7 +427,7 @@ fn assemble(
             *half = Half::Low;
         }
     }
-    if line.count > written {
+    if line.count > written + usize::from(twice) {
         return Err(wrong(written, Rule::TooMany));
     }
     inst.list = line.list;

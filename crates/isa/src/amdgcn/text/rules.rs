@@ -81,7 +81,7 @@ fn constant_bus(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         match operand {
             Operand::Reg { reg, dwords, .. } if slot.access.reads() => {
                 let scalar = !reg.is_vgpr() && reg != Reg::NULL && reg != Reg::LDS_DIRECT;
-                let fixed = matches!(slot.class, Class::Fixed | Class::Implicit);
+                let fixed = matches!(slot.class, Class::Fixed | Class::FixedOptional | Class::Implicit);
                 let key = (reg, if fixed { 0 } else { dwords });
                 // vcc is one value, whether said or not.
                 let same =
