@@ -233,6 +233,8 @@ vocabulary! {
         Ssrc = "ssrc",
         /// As [`Class::Ssrc`], with constants of 32 bits though the value has 16.
         Ssrc32 = "ssrc32",
+        /// As [`Class::Ssrc`], or `src_lds_direct`.
+        SsrcLds = "ssrc_lds",
         /// As [`Class::Ssrc`], but no literal.
         SsrcInline = "ssrc_inline",
         /// Scalar registers, read.

@@ -150,7 +150,9 @@ pub fn instructions(
         // What follows may be a literal, of 16 bits for some.
         let mask = if numbers.next(2) == 0 { 0xffff } else { u32::MAX };
         words.extend((0..3).map(|_| numbers.next(1 << 31) as u32 & mask));
-        let Some(decoded) = codec::decode(&words, gpu).filter(|d| d.inst.number() == number) else { continue };
+        let Some(decoded) = codec::decode(&words, gpu).filter(|d| d.inst.number() == number) else {
+            continue;
+        };
         words.truncate(decoded.dwords.into());
         if out.iter().all(|(_, have)| *have != words) {
             out.push((decoded, words));

@@ -5,7 +5,7 @@
 use super::mem;
 use crate::amdgcn::inst::{Half, Inst, Operand, dwords};
 use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, Slot, Type};
-use crate::amdgcn::{Gpu, Reg, regs, tables};
+use crate::amdgcn::{Gpu, Reg, regs, tables, text};
 
 /// An instruction and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,14 +74,16 @@ impl Reader<'_> {
         let low = value & 127;
         let half = if value & 128 != 0 { Half::High } else { Half::Low };
         match slot.class {
-            Class::Src | Class::Ssrc | Class::Ssrc32 => self.source(value, count),
+            Class::Src | Class::SsrcLds => self.source(value, count),
+            Class::Ssrc | Class::Ssrc32 | Class::SsrcInline if value == 254 || value >= 256 => None,
+            Class::Ssrc | Class::Ssrc32 => self.source(value, count),
             Class::SrcLow if value >= 256 + 128 => None,
             Class::SrcLow => self.source(value, count),
             Class::SrcHalf if value >= 256 => Some(vector(low, count, half)),
             Class::SrcHalf => self.source(value, count),
             Class::SrcSel if value >= 256 => Some(vector(value - 256, count, Half::Low)),
             Class::SrcSel => self.source(value, count),
-            Class::SrcMatrix if value < 128 || value == 255 => None,
+            Class::SrcMatrix if value < 128 || (249..256).contains(&value) => None,
             Class::SrcMatrix => self.source(value, count),
             Class::SrcInline | Class::SsrcInline if value == 255 => None,
             Class::SrcInline | Class::SsrcInline => self.source(value, count),
@@ -108,18 +110,22 @@ impl Reader<'_> {
             Class::SdwaSdst => match (self.take(Field::Sd), value) {
                 (0, 0) => Some(Operand::reg(Reg::VCC, count)),
                 (0, _) => None,
-                _ => self.scalar(value, count),
+                _ => self.scalar(value, count).or_else(|| self.scalar(value | 128, count)),
             },
             Class::SregPair => self.scalar(value << 1, count),
             Class::SregQuad => self.scalar(value << 2, count),
-            Class::Sreg | Class::Sdst => self.scalar(value, count),
+            Class::Sreg => self.scalar(value, count),
+            Class::Sdst => self.scalar(value, count).or_else(|| self.scalar(value | 128, count)),
             Class::Attr => {
                 let channel = self.take(Field::Chan);
                 Some(Operand::Imm((value << 2 | channel) as i32))
             }
             Class::Label => Some(Operand::Imm((value as u16 as i16).into())),
             Class::Barrier if value == 255 => None,
-            Class::Barrier => self.source(value, count),
+            Class::Barrier => match self.source(value, count)? {
+                operand @ (Operand::Inline(_) | Operand::Reg { reg: Reg::M0, .. }) => Some(operand),
+                _ => None,
+            },
             Class::Imm16 if slot.ty == Type::I16 => Some(Operand::Imm((value as u16 as i16).into())),
             _ => Some(Operand::Imm(value as i32)),
         }
@@ -142,13 +148,16 @@ pub fn decode(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
 /// has no bits beyond its type.
 fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
     if let Operand::Literal(value) = operand {
-        return slot.ty.bits() != 16 || value >> 16 == 0;
+        return slot.ty.bits() != 16 || slot.class == Class::Ssrc32 || value >> 16 == 0;
     }
     let Operand::Reg { reg, dwords, .. } = *operand else { return true };
-    if dwords < 2 || reg.is_vgpr() || reg.0 >= Reg::SHARED_BASE.0 || reg == Reg::NULL {
+    if reg.is_vgpr() {
+        return reg.index() + u16::from(dwords) <= 256;
+    }
+    if dwords < 2 || reg.0 >= Reg::SHARED_BASE.0 || reg == Reg::NULL {
         return true;
     }
-    let aligned = reg.index().is_multiple_of(if dwords == 2 { 2 } else { 4 });
+    let aligned = reg != Reg::M0 && reg.index().is_multiple_of(if dwords == 2 { 2 } else { 4 });
     aligned && regs::code_of(Reg(reg.0 + u16::from(dwords) - 1), gpu.generation()).is_some()
 }
 
@@ -207,21 +216,30 @@ fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
         return None;
     }
     match variant.encoding {
-        Encoding::Exp => exp_sources(&mut inst),
+        Encoding::Exp => exp_sources(&mut inst)?,
         Encoding::Vop3Dpp | Encoding::Vop3Dpp8 => halves(&mut inst),
         _ => {}
+    }
+    if !text::can_say(&inst, gpu) {
+        return None;
     }
     Some(Decoded { inst, dwords: layout.dwords + u8::from(reader.used_literal) })
 }
 
-/// Sources that an export leaves out, and those of halves, of which two are encoded and four written.
-fn exp_sources(inst: &mut Inst) {
+/// Sources that an export leaves out, and those of halves, of which two are encoded and four written. `None`: what is left
+/// out is not 0.
+fn exp_sources(inst: &mut Inst) -> Option<()> {
     let [_, a, b, c, d, ..] = inst.operands;
     let sources = if inst.mods.has(Mod::Compr) { [a, a, b, b] } else { [a, b, c, d] };
     let en = inst.mods.get(Mod::En);
+    let used = [a, b, c, d].into_iter().enumerate().all(|(at, operand)| {
+        let read = if inst.mods.has(Mod::Compr) { en.unbounded_shr(2 * at as u32) & 3 } else { en >> at & 1 };
+        read != 0 || operand == vector(0, 1, Half::Whole)
+    });
     for (at, (place, source)) in inst.operands.iter_mut().skip(1).zip(sources).enumerate() {
         *place = if en >> at & 1 != 0 { source } else { Operand::Off };
     }
+    used.then_some(())
 }
 
 /// With DPP the halves that `op_sel` tells are written with the registers as well.

@@ -69,7 +69,7 @@ impl Maker<'_> {
         };
         let vector = reg.and_then(|(code, half)| Some((code.checked_sub(256)?, half)));
         Ok(match slot.class {
-            Class::Src | Class::Ssrc | Class::Ssrc32 | Class::SrcSel | Class::Barrier => {
+            Class::Src | Class::Ssrc | Class::Ssrc32 | Class::SsrcLds | Class::SrcSel | Class::Barrier => {
                 self.source(operand)?
             }
             Class::SrcLow => self.source(operand)?.filter(|code| *code < 256 + 128),
@@ -101,10 +101,15 @@ impl Maker<'_> {
                 Operand::Reg { reg: Reg::VCC, .. } => Some(0),
                 _ => {
                     self.put(Field::Sd, 1);
-                    reg.map(|(code, _)| code)
+                    reg.map(|(code, _)| code & 127)
                 }
             },
-            Class::Sreg | Class::Sdst => reg.map(|(code, _)| code).filter(|code| *code < 256),
+            Class::Sreg => reg.map(|(code, _)| code).filter(|code| *code < 256),
+            // Of codes above the field's width the low bits say it, if they say nothing else.
+            Class::Sdst => {
+                let width = self.layout.fields[slot.field as usize].width;
+                reg.map(|(code, _)| code).filter(|code| *code < 256).map(|code| code & !(u32::MAX << width))
+            }
             Class::SregPair => reg.map(|(code, _)| code >> 1),
             Class::SregQuad => reg.map(|(code, _)| code >> 2),
             Class::Fixed | Class::FixedOptional => match operand {
@@ -196,6 +201,7 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
             inst.mods.get(slot.id) as u32 & slot.mask
         };
         match slot.field {
+            Field::None => true,
             Field::FiCode => maker.put(slot.field, 1 + value),
             _ => maker.put(slot.field, value >> slot.shift),
         };

@@ -365,8 +365,8 @@ pub(super) fn hint(name: &str, traits: Traits) -> Option<Hint> {
 }
 
 /// Whether a hint may stand with a scope.
-pub(super) fn valid(hint: Hint, scope: i32, traits: Traits) -> bool {
-    traits.has(Trait::Atomic) || hint.code != BYPASS || hint.bypass == (scope == SYSTEM)
+pub(super) fn valid(hint: Hint, scope: i32) -> bool {
+    hint.code != BYPASS || hint.bypass == (scope == SYSTEM)
 }
 
 /// A scope by its name.

@@ -282,6 +282,9 @@ impl Parser<'_, '_> {
                 inline @ Operand::Inline(_) => Ok(inline),
                 _ => Err(Rule::Operand),
             },
+            Kind::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. } if self.gpu.generation() >= Gen::Gfx11 => {
+                Err(Rule::NotHere)
+            }
             Kind::Reg { reg, .. } if gfx12 && reg.0 >= Reg::SHARED_BASE.0 => Err(Rule::Operand),
             _ => self.sgpr(given, slot),
         }
@@ -397,7 +400,7 @@ impl Parser<'_, '_> {
             self.scan.eat(b',');
         }
         let scope = inst.mods.get(Mod::Scope);
-        match self.hint.filter(|(_, hint)| !hints::valid(*hint, scope, inst.row().traits)) {
+        match self.hint.filter(|(_, hint)| !hints::valid(*hint, scope)) {
             Some((at, _)) => Err(self.scan.error(at, Rule::TemporalHint)),
             None => Ok(()),
         }
@@ -518,6 +521,10 @@ impl Parser<'_, '_> {
         let error = |rule: Rule| Err(self.scan.error(start, rule));
         if variant.mod_set >> Mod::Dim as u8 & 1 != 0 && !self.said(Mod::Dim) {
             return error(Rule::MustDim);
+        }
+        if traits.has(Trait::Msaa) && !matches!(inst.mods.get(Mod::Dim), mem::DIM_MSAA | mem::DIM_MSAA_ARRAY)
+        {
+            return error(Rule::Samples);
         }
         if traits.has(Trait::GdsAlways) && !inst.mods.has(Mod::Gds) {
             return error(Rule::MustGds);

@@ -20,6 +20,10 @@ mod write;
 pub use parse::{ParseError, Rule, parse_line};
 pub use write::write;
 
+use super::Gpu;
+use super::inst::{Inst, Operand};
+use super::model::Slot;
+
 /// What a symbol is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symbol {
@@ -47,6 +51,15 @@ impl Symbols for () {
     fn here(&self) -> i64 {
         0
     }
+}
+
+/// Whether text can say an instruction: every value has a name, and no rule is broken.
+pub(crate) fn can_say(inst: &Inst, gpu: &Gpu) -> bool {
+    let named = |(slot, operand): (&Slot, Operand)| match operand {
+        Operand::Imm(value) => special::has_name(slot, value, gpu),
+        _ => true,
+    };
+    modifiers::all_have_names(inst, gpu) && inst.written().all(named) && rules::check(inst, gpu).is_ok()
 }
 
 /// What an expression at the start of a text is worth, whether it is an address, and how many bytes it and the spaces after

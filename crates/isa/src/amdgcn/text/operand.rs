@@ -35,6 +35,11 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// Whether it is vector registers.
+    pub(super) fn is_vector(&self) -> bool {
+        matches!(self.kind, Kind::Reg { reg, .. } if reg.is_vgpr())
+    }
+
     pub(super) const NONE: Written = Written { kind: Kind::Off, neg: false, abs: false, sext: false, at: 0 };
 }
 
@@ -170,7 +175,8 @@ pub(super) fn parse(
         }
     }
     let mut closing = 0u32;
-    let mut bar = false;
+    let (mut bar, mut literal) = (false, false);
+    let start = scan.at();
     loop {
         let at = scan.at();
         if scan.peek() == b'|' && !bar && !written.abs {
@@ -185,8 +191,8 @@ pub(super) fn parse(
             "neg" if open && !written.neg => written.neg = true,
             "abs" if open && !written.abs => written.abs = true,
             "sext" if open && !written.sext => written.sext = true,
-            // It says nothing: what can be an inline constant is one.
-            "lit" if open => {}
+            // Of a constant it says nothing: what can be an inline constant is one.
+            "lit" if open && !literal => literal = true,
             _ => {
                 scan.back_to(at);
                 break;
@@ -215,6 +221,9 @@ pub(super) fn parse(
             Kind::Value(scan.expression(symbols)?)
         }
     };
+    if literal && !matches!(written.kind, Kind::Value(_)) {
+        return Err(scan.error(start, Rule::Operand));
+    }
     if bar {
         scan.expect(b'|', Rule::Bar)?;
     }

@@ -4,8 +4,8 @@ use super::modifiers::{self, Seen};
 use super::operand::{self, Kind, Written};
 use super::scan::Scan;
 use super::{Symbols, accept, mem, rules, special};
-use crate::amdgcn::inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
-use crate::amdgcn::model::{Class, Form, Gen, Mod, Name, Slot, Type, Variant};
+use crate::amdgcn::inst::{Half, Inst, OPERANDS, Operand, dwords};
+use crate::amdgcn::model::{Class, Encoding, Form, Format, Gen, Mod, Name, Slot, Type, Variant};
 use crate::amdgcn::{Gpu, Reg, tables};
 
 /// Why a line is no instruction.
@@ -141,6 +141,9 @@ pub enum Rule {
     /// `dim` is missing.
     #[error("this instruction must say `dim`")]
     MustDim,
+    /// `dim` of an instruction that loads samples.
+    #[error("this instruction needs `dim:SQ_RSRC_IMG_2D_MSAA` or `dim:SQ_RSRC_IMG_2D_MSAA_ARRAY`")]
+    Samples,
     /// `gds` is missing.
     #[error("this instruction must say `gds`")]
     MustGds,
@@ -173,11 +176,13 @@ enum Suffix {
 }
 
 impl Suffix {
-    fn allows(self, form: Form) -> bool {
+    fn allows(self, variant: &Variant) -> bool {
+        let form = variant.form;
+        let long = matches!(variant.encoding, Encoding::Vop3 | Encoding::Vop3p | Encoding::Vinterp);
         match self {
             Suffix::Any => true,
-            Suffix::E32 => form == Form::E32,
-            Suffix::E64 => matches!(form, Form::E64 | Form::Native),
+            Suffix::E32 => form == Form::E32 || form == Form::Native && !long,
+            Suffix::E64 => form == Form::E64 || form == Form::Native && long,
             Suffix::Sdwa => form == Form::Sdwa,
             Suffix::Dpp => matches!(form, Form::Dpp | Form::Dpp8),
             Suffix::E64Dpp => matches!(form, Form::E64Dpp | Form::E64Dpp8),
@@ -230,7 +235,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
             .iter()
             .filter(|(_, columns)| columns & gpu.columns() != 0)
             .filter_map(|(at, _)| tables::variants().get(usize::from(*at)).map(|variant| (*at, variant)))
-            .filter(move |(_, variant)| suffix.allows(variant.form) && gpu.meets(variant.need))
+            .filter(move |(_, variant)| suffix.allows(variant) && gpu.meets(variant.need))
     };
     let Some((number, guide)) = candidates().next() else {
         return Err(scan.error(start, Rule::NotInstruction));
@@ -274,13 +279,8 @@ fn operands(
     gpu: &Gpu,
     symbols: &dyn Symbols,
 ) -> Result<Line, ParseError> {
-    let mut line = Line {
-        operands: [Written::NONE; OPERANDS],
-        count: 0,
-        list: [0; 13],
-        seen: Seen { mods: Mods::default(), set: 0 },
-        end: 0,
-    };
+    let mut line =
+        Line { operands: [Written::NONE; OPERANDS], count: 0, list: [0; 13], seen: Seen::default(), end: 0 };
     let mut modifiers = false;
     while !scan.end() {
         if (modifiers || line.count > 0 || guide.written == 0)
@@ -323,12 +323,12 @@ fn takes_sign(name: &Name, gpu: &Gpu, id: Mod, source: u8) -> bool {
     })
 }
 
-/// gfx6 and gfx7: by their later names the short forms of additions with carry out are written with vcc at the end as well.
-fn carry_twice(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
+/// gfx6 and gfx7: whether an addition with carry out is written by its later name. The short form then has vcc at the end as
+/// well, the long one a vector register as the second source.
+fn carry_by_later_name(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
     gpu.generation() <= Gen::Gfx7
-        && variant.form == Form::E32
         && name.name != variant.name
-        && variant.slots.get(1).is_some_and(|slot| slot.class == Class::Fixed)
+        && variant.slots.get(1).is_some_and(|slot| slot.access.writes() && slot.ty == Type::Mask)
 }
 
 /// The instruction of a variant with these operands and modifiers, or what it does not take.
@@ -352,12 +352,21 @@ fn assemble(
     if modifiers::needed(variant.form).is_some_and(|id| line.seen.set >> id as u8 & 1 == 0) {
         return Err(scan.error(line.end, Rule::NoLanes));
     }
+    if !line.seen.in_order_of(variant) {
+        return Err(scan.error(line.end, Rule::ModifierOrder));
+    }
+    // What lists of packed instructions say of sources that are not there is nothing.
+    let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
+    let packed = tables::rows().get(usize::from(variant.row)).is_some_and(|row| row.format == Format::Vop3p);
     for slot in variant.mods {
         let given = line.seen.set >> slot.id as u8 & 1 != 0;
         let value = if given {
             let all: u32 =
                 variant.mods.iter().filter(|m| m.id == slot.id).map(|m| m.mask).fold(0, |a, b| a | b);
-            let value = line.seen.mods.get(slot.id);
+            let mut value = line.seen.mods.get(slot.id);
+            if packed && matches!(slot.id, Mod::OpSel | Mod::OpSelHi | Mod::NegLo | Mod::NegHi) {
+                value &= (1 << sources) - 1;
+            }
             if value as u32 & !all & u32::MAX.unbounded_shr(32 - u32::from(slot.id.width().unsigned_abs()))
                 != 0
             {
@@ -369,7 +378,11 @@ fn assemble(
         };
         inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
     }
-    let twice = carry_twice(variant, name, gpu);
+    let carry = carry_by_later_name(variant, name, gpu);
+    let twice = carry && variant.form == Form::E32;
+    if carry && !twice && !line.operands.get(3).is_some_and(Written::is_vector) {
+        return Err(wrong(3, Rule::Operand));
+    }
     if twice && line.count == written + 1 {
         let vcc = Slot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
         accept::accept(&vcc, &line.operands[written], gpu).map_err(|rule| wrong(written, rule))?;
@@ -387,7 +400,9 @@ fn assemble(
             continue;
         }
         let from = at - usize::from(left_out.is_some_and(|out| out < at));
-        let (Some(place), Some(operand)) = (inst.operands.get_mut(at), line.operands.get(from)) else { break };
+        let (Some(place), Some(operand)) = (inst.operands.get_mut(at), line.operands.get(from)) else {
+            break;
+        };
         if from >= line.count {
             if slot.class == Class::Imm16Optional {
                 *place = Operand::Imm(0);
@@ -401,7 +416,11 @@ fn assemble(
             && slot.source <= 2
             && signs.iter().any(|(given, _)| *given)
         {
-            // The short form has no signs: they are the constant's, if another form could have had them.
+            // The short form has no signs: they are the constant's, if another form could have had them. Of a double
+            // written as an integer they could be those of either.
+            if slot.ty == Type::F64 && !value.float {
+                return Err(wrong(at, Rule::Number));
+            }
             let could = |id: Mod| takes_sign(name, gpu, id, slot.source);
             if signs.iter().any(|(given, id)| *given && !could(*id)) {
                 return Err(wrong(at, Rule::Modifier));
@@ -414,6 +433,13 @@ fn assemble(
         *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
         for (_, id) in signs.iter().filter(|(given, _)| *given) {
             let bit = 1u32.unbounded_shl(slot.source.into());
+            let constant = matches!(operand.kind, Kind::Value(_)) && variant.form == Form::E64;
+            if *id == Mod::Sext && constant && takes_sign(name, gpu, Mod::Sext, slot.source) {
+                // A constant is as wide as it is, where another form could extend a register.
+                if !variant.mods.iter().any(|m| m.id == Mod::Sext) {
+                    continue;
+                }
+            }
             if slot.source > 2 || !variant.mods.iter().any(|m| m.id == *id && m.mask & bit != 0) {
                 return Err(wrong(at, Rule::Modifier));
             }

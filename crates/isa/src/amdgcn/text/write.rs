@@ -116,7 +116,7 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
     let compares = inst.row().format == Format::Vopc;
     let generation = gpu.generation();
     if variant.written == 0 {
-        return "";
+        return if variant.form == Form::E64 { "_e64" } else { "" };
     }
     match variant.form {
         Form::Native => "",
