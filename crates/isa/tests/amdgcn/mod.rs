@@ -78,7 +78,7 @@ fn likely(field: Field, width: u8, numbers: &mut Numbers) -> u64 {
         (Field::Nsa, _) => numbers.next(all),
         (Field::Saddr | Field::Soffset, 0) => 0x7c + numbers.next(4),
         (Field::Srsrc | Field::Ssamp | Field::Sbase, _) => numbers.next(24) & !1,
-        (Field::Sdst, 0) => numbers.next(128),
+        (Field::Sdst, 0) => 102 + numbers.next(26),
         (Field::Sdst, _) => numbers.next(6) * 16,
         (Field::Dmask, 0) => 15,
         (Field::Dmask, _) => 1 << numbers.next(4),

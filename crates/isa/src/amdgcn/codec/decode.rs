@@ -58,8 +58,19 @@ impl Reader<'_> {
     }
 
     fn scalar(&self, code: u32, count: u8) -> Option<Operand> {
-        regs::scalar_of_code(u8::try_from(code).ok()?, self.gpu.generation())
-            .map(|reg| Operand::reg(reg, count))
+        let reg = regs::scalar_of_code(u8::try_from(code).ok()?, self.gpu.generation())?;
+        let xnack = (Reg::XNACK_MASK.0..=Reg::XNACK_MASK_HI.0).contains(&reg.0);
+        (!xnack || self.gpu.has_xnack_mask()).then(|| Operand::reg(reg, count))
+    }
+
+    /// A register that can only be read, named as a destination of 7 bits in which its code does not fit.
+    fn read_only(&self, slot: &Slot, value: u32, count: u8) -> Option<Operand> {
+        let narrow = self.layout.fields[slot.field as usize].width == 7;
+        let single = slot.ty == Type::Mask || slot.ty.bits() <= 32;
+        let there = |operand: &Operand| {
+            matches!(operand, Operand::Reg { reg: Reg::SCC | Reg::VCCZ | Reg::EXECZ, .. })
+        };
+        self.scalar(value | 128, count).filter(|operand| narrow && single && there(operand))
     }
 
     fn operand(&mut self, slot: &Slot) -> Option<Operand> {
@@ -74,6 +85,7 @@ impl Reader<'_> {
         let low = value & 127;
         let half = if value & 128 != 0 { Half::High } else { Half::Low };
         match slot.class {
+            Class::SsrcLds if value >= 256 => None,
             Class::Src | Class::SsrcLds => self.source(value, count),
             Class::Ssrc | Class::Ssrc32 | Class::SsrcInline if value == 254 || value >= 256 => None,
             Class::Ssrc | Class::Ssrc32 => self.source(value, count),
@@ -107,15 +119,20 @@ impl Reader<'_> {
                 let scalar = self.take(if slot.source == 0 { Field::S0 } else { Field::S1 });
                 if scalar == 0 { Some(vector(value, count, Half::Whole)) } else { self.source(value, count) }
             }
-            Class::SdwaSdst => match (self.take(Field::Sd), value) {
-                (0, 0) => Some(Operand::reg(Reg::VCC, count)),
-                (0, _) => None,
-                _ => self.scalar(value, count).or_else(|| self.scalar(value | 128, count)),
+            Class::SdwaSdst => match (self.take(Field::Sd), self.scalar(value, count)) {
+                (0, _) => (value == 0).then_some(Operand::reg(Reg::VCC, count)),
+                // What has a bit of its own is not said twice.
+                (_, Some(Operand::Reg { reg: Reg::VCC, .. })) => None,
+                (_, other) => other.or_else(|| self.read_only(slot, value, count)),
             },
             Class::SregPair => self.scalar(value << 1, count),
             Class::SregQuad => self.scalar(value << 2, count),
+            Class::Sreg if value == 254 => None,
             Class::Sreg => self.scalar(value, count),
-            Class::Sdst => self.scalar(value, count).or_else(|| self.scalar(value | 128, count)),
+            Class::Sdst => match self.scalar(value, count) {
+                Some(Operand::Reg { reg, .. }) if !may_be_written(slot, reg) => None,
+                other => other.or_else(|| self.read_only(slot, value, count)),
+            },
             Class::Attr => {
                 let channel = self.take(Field::Chan);
                 Some(Operand::Imm((value << 2 | channel) as i32))
@@ -132,6 +149,14 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a register may stand as a destination: of those that can only be read, the bases and limits as 64 bits, others
+/// as 32, all of them as masks.
+fn may_be_written(slot: &Slot, reg: Reg) -> bool {
+    let base = (Reg::SHARED_BASE.0..=Reg::PRIVATE_LIMIT.0).contains(&reg.0);
+    reg.0 < Reg::SHARED_BASE.0
+        || reg != Reg::LDS_DIRECT && (slot.ty == Type::Mask || base == (slot.ty.bits() == 64))
+}
+
 /// Vector registers from number `n` on.
 fn vector(n: u32, dwords: u8, half: Half) -> Operand {
     Operand::Reg { reg: Reg(256 + n as u16), dwords, half }
@@ -139,9 +164,15 @@ fn vector(n: u32, dwords: u8, half: Half) -> Operand {
 
 /// The instruction that words begin with; `None`: they are none, or end in its midst.
 pub fn decode(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
-    let first = *words.first()?;
+    readings(words, gpu).next()
+}
+
+/// Every instruction that words can be read as. There is one at most: tests show it.
+pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = Decoded> {
+    let first = words.first().copied();
     let second = words.get(1).copied().unwrap_or_default();
-    tables::layouts_of(first, second, gpu).find_map(|layout| decode_as(words, layout, gpu))
+    let layouts = first.map(|first| tables::layouts_of(first, second, gpu));
+    layouts.into_iter().flatten().filter_map(move |layout| decode_as(words, layout, gpu))
 }
 
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal

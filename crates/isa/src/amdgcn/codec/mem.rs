@@ -60,6 +60,11 @@ fn scalar(slot: &Slot, code: u32, gpu: &Gpu) -> Option<Operand> {
     (there && mem::scalar(slot, reg, dwords).is_ok()).then_some(Operand::reg(reg, dwords))
 }
 
+/// `src_vccz` and `src_execz`, which gfx11 no longer has.
+fn zero_flag(code: u32) -> bool {
+    [Reg::VCCZ, Reg::EXECZ].iter().any(|reg| u32::from(reg.0) == code)
+}
+
 fn signed(value: u32, width: u8) -> i32 {
     let shift = 32 - u32::from(width);
     (value << shift) as i32 >> shift
@@ -97,6 +102,9 @@ pub(super) fn decode(reader: &Reader<'_>, words: &[u32], inst: &mut Inst) -> Opt
     if inst.mods.has(Mod::Lds) && inst.mods.has(Mod::Tfe) {
         return None;
     }
+    if traits.has(Trait::Msaa) && !mem::has_samples(inst) {
+        return None;
+    }
     if is_untyped(inst) && fields.take(Field::BufFormat) != UNTYPED {
         return None;
     }
@@ -123,6 +131,7 @@ pub(super) fn decode(reader: &Reader<'_>, words: &[u32], inst: &mut Inst) -> Opt
             },
             Class::BufferOffset => match fields.take(slot.field) {
                 code @ (128..=208 | 240..=248) => Operand::Inline(code as u8),
+                code if gpu.generation() >= Gen::Gfx11 && zero_flag(code) => return None,
                 code => scalar(slot, code, gpu)?,
             },
             Class::SregPair => fields.sreg(slot, 1)?,

@@ -400,7 +400,7 @@ impl Parser<'_, '_> {
             self.scan.eat(b',');
         }
         let scope = inst.mods.get(Mod::Scope);
-        match self.hint.filter(|(_, hint)| !hints::valid(*hint, scope)) {
+        match self.hint.filter(|(_, hint)| !hints::valid(*hint, scope, inst.row().traits)) {
             Some((at, _)) => Err(self.scan.error(at, Rule::TemporalHint)),
             None => Ok(()),
         }
@@ -522,8 +522,7 @@ impl Parser<'_, '_> {
         if variant.mod_set >> Mod::Dim as u8 & 1 != 0 && !self.said(Mod::Dim) {
             return error(Rule::MustDim);
         }
-        if traits.has(Trait::Msaa) && !matches!(inst.mods.get(Mod::Dim), mem::DIM_MSAA | mem::DIM_MSAA_ARRAY)
-        {
+        if traits.has(Trait::Msaa) && !mem::has_samples(inst) {
             return error(Rule::Samples);
         }
         if traits.has(Trait::GdsAlways) && !inst.mods.has(Mod::Gds) {

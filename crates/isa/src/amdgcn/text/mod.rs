@@ -22,7 +22,7 @@ pub use write::write;
 
 use super::Gpu;
 use super::inst::{Inst, Operand};
-use super::model::Slot;
+use super::model::{Mod, Slot, Type};
 
 /// What a symbol is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +55,11 @@ impl Symbols for () {
 
 /// Whether text can say an instruction: every value has a name, and no rule is broken.
 pub(crate) fn can_say(inst: &Inst, gpu: &Gpu) -> bool {
+    let signs = inst.mods.get(Mod::Neg) | inst.mods.get(Mod::Abs);
     let named = |(slot, operand): (&Slot, Operand)| match operand {
         Operand::Imm(value) => special::has_name(slot, value, gpu),
+        // Written as an integer it has no sign.
+        Operand::Literal(_) if slot.ty == Type::F64 => signs.unbounded_shr(slot.source.into()) & 1 == 0,
         _ => true,
     };
     modifiers::all_have_names(inst, gpu) && inst.written().all(named) && rules::check(inst, gpu).is_ok()

@@ -154,7 +154,7 @@ pub enum Rule {
 
 /// A line that is no instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("column {column}: {rule}")]
+#[error("column {column}: {}", self.what())]
 pub struct ParseError {
     /// Where, in characters from 1.
     pub column: usize,
@@ -162,6 +162,34 @@ pub struct ParseError {
     pub operand: Option<u8>,
     /// Which rule it breaks.
     pub rule: Rule,
+}
+
+/// An operand and the rule it breaks, as text.
+struct What(Option<u8>, Rule);
+
+impl std::fmt::Display for What {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(operand) => write!(f, "operand {}: {}", operand + 1, self.1),
+            None => self.1.fmt(f),
+        }
+    }
+}
+
+impl ParseError {
+    /// The operand, counted from 1, and the rule: the message without its place.
+    pub fn what(&self) -> impl std::fmt::Display {
+        What(self.operand, self.rule)
+    }
+
+    /// How far a line got before it was wrong: of several ways to read it the one that got furthest is told.
+    fn rank(&self) -> u8 {
+        match (self.operand, self.rule) {
+            (Some(operand), _) => 2 + operand,
+            (None, Rule::Modifier | Rule::ModifierOrder | Rule::ModifierValue) => 1,
+            (None, _) => 0,
+        }
+    }
 }
 
 /// Which forms a suffix of the mnemonic allows.
@@ -249,7 +277,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
         match assemble(number, variant, name, &line, gpu, &scan) {
             Ok(inst) => return Ok(inst),
             Err(error) => {
-                if best.is_none_or(|best| error.operand > best.operand) {
+                if best.is_none_or(|best| error.rank() > best.rank()) {
                     best = Some(error);
                 }
             }
@@ -347,7 +375,7 @@ fn assemble(
         ParseError { operand: Some(operand as u8), ..scan.error(at, rule) }
     };
     if line.seen.set & !variant.mod_set != 0 {
-        return Err(ParseError { operand: Some(0), ..scan.error(line.end, Rule::Modifier) });
+        return Err(scan.error(line.end, Rule::Modifier));
     }
     if modifiers::needed(variant.form).is_some_and(|id| line.seen.set >> id as u8 & 1 == 0) {
         return Err(scan.error(line.end, Rule::NoLanes));

@@ -152,6 +152,7 @@ pub(super) fn has_name(slot: &Slot, value: i32, gpu: &Gpu) -> bool {
     match slot.class {
         Class::Attr => value >> 2 <= LAST_ATTRIBUTE,
         Class::InterpSlot => (value as usize) < SLOTS.len(),
+        Class::GprIdx => value <= 15,
         Class::ExpTarget => target_of(value, gpu).is_some(),
         _ => true,
     }
