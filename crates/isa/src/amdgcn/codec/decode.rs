@@ -16,11 +16,14 @@ pub struct Decoded {
     pub dwords: u8,
 }
 
+/// The dwords of an encoding, without a literal; no field lies across two of them.
+pub(super) type Own = [u32; 4];
+
 /// Words being read.
 pub(super) struct Reader<'a> {
-    pub(super) bits: u128,
+    pub(super) words: Own,
     /// Bits that have been read.
-    pub(super) seen: u128,
+    pub(super) seen: Own,
     /// The dword after the encoding, if it is there.
     pub(super) literal: Option<u32>,
     pub(super) used_literal: bool,
@@ -29,17 +32,18 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The value of a field.
-    pub(super) fn get(&self, field: Field) -> u32 {
+    /// The value of a field, which is thereby accounted for.
+    pub(super) fn take(&mut self, field: Field) -> u32 {
         let Bits { lsb, width } = self.layout.fields[field as usize];
-        (self.bits >> lsb) as u32 & !u32::MAX.unbounded_shl(width.into())
+        let mask = !(u32::MAX << (width & 31));
+        let (dword, shift) = (usize::from(lsb >> 5) & 3, lsb & 31);
+        self.seen[dword] |= mask << shift;
+        self.words[dword] >> shift & mask
     }
 
-    /// The value of a field, which is thereby accounted for.
-    fn take(&mut self, field: Field) -> u32 {
-        let Bits { lsb, width } = self.layout.fields[field as usize];
-        self.seen |= u128::from(!u32::MAX.unbounded_shl(width.into())) << lsb;
-        self.get(field)
+    /// Whether no bit that has not been read is set.
+    pub(super) fn all_seen(&self) -> bool {
+        self.words.iter().zip(self.seen).all(|(word, seen)| word & !seen == 0)
     }
 
     fn take_literal(&mut self) -> Option<Operand> {
@@ -112,7 +116,7 @@ impl Reader<'_> {
             }
             Class::VgprHalfSrc => value.checked_sub(256).map(|_| vector(low, count, half)),
             Class::VgprDual => {
-                let other = self.get(Field::VdstX);
+                let other = self.take(Field::VdstX);
                 Some(vector(value << 1 | (other & 1 ^ 1), count, Half::Whole))
             }
             Class::SrcSdwa => {
@@ -194,29 +198,32 @@ fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
 
 fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
     let own = words.get(..usize::from(layout.dwords))?;
-    let bits = own.iter().rev().fold(0u128, |bits, word| bits << 32 | u128::from(*word));
+    let mut places = [0; 4];
+    places.get_mut(..own.len())?.copy_from_slice(own);
     let literal = words.get(usize::from(layout.dwords)).copied();
-    let seen = layout.mask.into();
-    let mut reader = Reader { bits, seen, literal, used_literal: false, layout, gpu };
+    let seen = [layout.mask as u32, (layout.mask >> 32) as u32, 0, 0];
+    let mut reader = Reader { words: places, seen, literal, used_literal: false, layout, gpu };
     let opcode = reader.take(Field::Op) | reader.take(Field::OpHi) << layout.fields[Field::Op as usize].width;
     let number = tables::variant_of(layout.encoding, opcode, gpu)?;
     let mut inst = Inst::new(number)?;
     let variant = inst.variant();
+    let row = tables::rows().get(usize::from(variant.row))?;
     if !gpu.meets(variant.need) {
         return None;
     }
-    if inst.row().format.is_memory() {
-        let more = mem::decode(&reader, words, &mut inst)?;
+    if row.format.is_memory() {
+        let more = mem::decode(&mut reader, words, &mut inst)?;
         return Some(Decoded { inst, dwords: layout.dwords + more });
     }
-    let slots = variant.slots.iter().take(usize::from(variant.written));
-    for (place, slot) in inst.operands.iter_mut().zip(slots) {
-        *place = reader.operand(slot)?;
+    let (written, implicit) = variant.slots.split_at_checked(usize::from(variant.written))?;
+    for (place, slot) in inst.operands.iter_mut().zip(written) {
+        let operand = reader.operand(slot)?;
+        if !whole(slot, &operand, gpu) {
+            return None;
+        }
+        *place = operand;
     }
-    if !inst.written().all(|(slot, operand)| whole(slot, &operand, gpu)) {
-        return None;
-    }
-    for slot in inst.implicit().iter().filter(|slot| slot.field != Field::None) {
+    for slot in implicit.iter().filter(|slot| slot.field != Field::None) {
         let code = regs::code_of(Reg(slot.reg), gpu.generation())?;
         if reader.take(slot.field) != u32::from(code) {
             return None;
@@ -240,10 +247,12 @@ fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
         if slot.id == Mod::Ones && spread & slot.mask != slot.mask {
             return None;
         }
-        inst.mods.set(slot.id, inst.mods.get(slot.id) | (spread & slot.mask) as i32);
-        spread &= !slot.mask;
+        if spread & slot.mask != 0 {
+            inst.mods.set(slot.id, inst.mods.get(slot.id) | (spread & slot.mask) as i32);
+            spread &= !slot.mask;
+        }
     }
-    if spread != 0 || bits & !reader.seen != 0 {
+    if spread != 0 || !reader.all_seen() {
         return None;
     }
     match variant.encoding {

@@ -21,7 +21,8 @@ pub enum EncodeError {
 
 /// Words being made.
 pub(super) struct Maker<'a> {
-    pub(super) bits: u128,
+    /// The dwords of the encoding; no field lies across two of them.
+    pub(super) words: [u32; 4],
     pub(super) literal: Option<u32>,
     pub(super) layout: &'a Layout,
     pub(super) gpu: &'a Gpu,
@@ -31,7 +32,7 @@ impl Maker<'_> {
     /// Puts a value into a field; false if it has more bits than that.
     pub(super) fn put(&mut self, field: Field, value: u32) -> bool {
         let Bits { lsb, width } = self.layout.fields[field as usize];
-        self.bits |= u128::from(value) << lsb;
+        self.words[usize::from(lsb >> 5) & 3] |= value << (lsb & 31);
         u64::from(value) >> width == 0
     }
 
@@ -155,7 +156,8 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
         return Err(EncodeError::NotHere);
     }
     let layout = tables::layout(variant.encoding, gpu).ok_or(EncodeError::NotHere)?;
-    let mut maker = Maker { bits: layout.value.into(), literal: None, layout, gpu };
+    let mut maker =
+        Maker { words: [layout.value as u32, (layout.value >> 32) as u32, 0, 0], literal: None, layout, gpu };
     let op = layout.fields[Field::Op as usize].width;
     maker.put(Field::Op, u32::from(opcode) & !u32::MAX.unbounded_shl(op.into()));
     maker.put(Field::OpHi, u32::from(opcode) >> op);
@@ -231,8 +233,8 @@ fn exp_halves(inst: &mut Inst) {
 /// The words of an encoding and those after it.
 fn words(maker: &Maker<'_>, follow: Words) -> Words {
     let mut words = Words::default();
-    for dword in 0..maker.layout.dwords {
-        words.push((maker.bits >> (32 * u32::from(dword))) as u32);
+    for word in maker.words.iter().take(maker.layout.dwords.into()) {
+        words.push(*word);
     }
     for word in follow.as_slice() {
         words.push(*word);

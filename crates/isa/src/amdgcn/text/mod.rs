@@ -17,6 +17,7 @@ mod special;
 mod swizzle;
 mod write;
 
+pub(super) use accept::is_inline_float;
 pub use parse::{ParseError, Rule, parse_line};
 pub use write::write;
 

@@ -61,6 +61,18 @@ fn file(name: &[u8]) -> Option<(&[u8], u16, u16)> {
     }
 }
 
+/// A numbered register in its plainest form, if that is next and there is one. Nothing is taken otherwise.
+pub(super) fn plain(scan: &mut Scan<'_>) -> Option<(Reg, u8)> {
+    let start = scan.at();
+    let (letter, first, last) = scan.plain_register()?;
+    let (file, count) = if letter == b'v' { (Reg::VGPR0.0, 256) } else { (0, 106) };
+    if last < first || last >= count || last - first >= 64 {
+        scan.back_to(start);
+        return None;
+    }
+    Some((Reg(file + first), (last - first + 1) as u8))
+}
+
 /// A register whose name is next, if it is one. Nothing is taken otherwise.
 pub(super) fn register(
     scan: &mut Scan<'_>,
@@ -155,6 +167,10 @@ pub(super) fn parse(
     out: &mut [u8; 13],
 ) -> Result<Written, ParseError> {
     let mut written = Written { at: scan.at(), ..Written::NONE };
+    if let Some((reg, dwords)) = plain(scan) {
+        written.kind = Kind::Reg { reg, dwords, half: Half::Whole };
+        return Ok(written);
+    }
     // A minus before something that is no number is a sign of its own.
     if scan.peek() == b'-' {
         let second = scan.peek_second();
@@ -163,11 +179,12 @@ pub(super) fn parse(
             scan.eat(b'-');
             written.neg = true;
             let at = scan.at();
-            let symbol = !matches!(scan.peek(), b'|') && {
+            // What looks like a register is one, whatever symbols there may be.
+            let symbol = plain(scan).is_none() && !matches!(register(scan, symbols), Ok(Some(_))) && {
                 let name = scan.name();
-                scan.back_to(at);
                 !name.is_empty() && symbols.symbol(name).is_some()
             };
+            scan.back_to(at);
             if symbol {
                 scan.back_to(start);
                 written.neg = false;

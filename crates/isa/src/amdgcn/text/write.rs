@@ -7,6 +7,20 @@ use crate::amdgcn::{Gen, Gpu, Reg};
 
 /// Appends a number in decimal.
 pub(super) fn decimal(value: i64, out: &mut String) {
+    let digit = |value: i64| char::from(b'0' + (value % 10) as u8);
+    match value {
+        0..10 => return out.push(digit(value)),
+        10..100 => {
+            out.push(digit(value / 10));
+            return out.push(digit(value));
+        }
+        100..1000 => {
+            out.push(digit(value / 100));
+            out.push(digit(value / 10));
+            return out.push(digit(value));
+        }
+        _ => {}
+    }
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
