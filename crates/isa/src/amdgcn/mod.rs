@@ -7,6 +7,7 @@
 
 pub mod codec;
 pub mod descriptor;
+mod faithful;
 mod gpu;
 mod inst;
 pub mod listing;

@@ -7,7 +7,7 @@ mod decode;
 mod encode;
 mod mem;
 
-pub use decode::{Decoded, decode};
+pub use decode::{Decoded, decode, readings};
 pub use encode::{EncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.

@@ -128,7 +128,7 @@ pub struct SourceError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// An instruction, or a value.
-    #[error("{}", .0.rule)]
+    #[error("{}", .0.what())]
     Instruction(ParseError),
     /// An instruction that cannot be encoded.
     #[error("{0}")]

@@ -7,6 +7,20 @@ use crate::amdgcn::{Gen, Gpu, Reg};
 
 /// Appends a number in decimal.
 pub(super) fn decimal(value: i64, out: &mut String) {
+    let digit = |value: i64| char::from(b'0' + (value % 10) as u8);
+    match value {
+        0..10 => return out.push(digit(value)),
+        10..100 => {
+            out.push(digit(value / 10));
+            return out.push(digit(value));
+        }
+        100..1000 => {
+            out.push(digit(value / 100));
+            out.push(digit(value / 10));
+            return out.push(digit(value));
+        }
+        _ => {}
+    }
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
@@ -62,14 +76,9 @@ pub(super) fn register(reg: Reg, dwords: u8, half: Half, out: &mut String) {
     }
 }
 
-/// Appends an inline constant as a slot shows it: where integers of 16 bits are expected, halves show as their bits.
+/// Appends an inline constant as a slot shows it.
 fn constant(slot: &Slot, code: u8, out: &mut String) {
-    const HALVES: [u16; 9] = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
-    let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
-    match (ty, code) {
-        (Type::B16 | Type::I16 | Type::U16, 240..=248) => {
-            hex(HALVES.get(usize::from(code - 240)).copied().unwrap_or_default().into(), out);
-        }
+    match (slot.ty, code) {
         (Type::F64 | Type::B64 | Type::I64 | Type::U64, 248) => out.push_str("0.15915494309189532"),
         _ => inline(code, out),
     }
@@ -116,7 +125,11 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
     let compares = inst.row().format == Format::Vopc;
     let generation = gpu.generation();
     if variant.written == 0 {
-        return "";
+        return match variant.form {
+            Form::E64 => "_e64",
+            Form::Sdwa => "_sdwa",
+            _ => "",
+        };
     }
     match variant.form {
         Form::Native => "",
@@ -132,9 +145,17 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
     }
 }
 
-/// Whether the short form could say the same.
+/// Whether the short form could say the same, or something of the same text: it takes signs of constants.
 fn is_short(inst: &Inst) -> bool {
-    inst.mods == Mods::default()
+    let mut mods = inst.mods;
+    for (slot, operand) in inst.written().filter(|(slot, _)| slot.source < 3) {
+        if matches!(operand, Operand::Inline(_)) {
+            for id in [Mod::Neg, Mod::Abs] {
+                mods.set(id, mods.get(id) & !(1 << slot.source));
+            }
+        }
+    }
+    mods == Mods::default()
         && inst.written().all(|(slot, operand)| match (slot.field, operand) {
             (Field::Src1, Operand::Reg { reg, .. }) => reg.is_vgpr(),
             (Field::Src1, _) => false,
