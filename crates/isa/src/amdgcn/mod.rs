@@ -7,6 +7,7 @@
 
 pub mod codec;
 pub mod descriptor;
+mod effects;
 mod faithful;
 mod gpu;
 mod inst;
@@ -18,6 +19,7 @@ pub mod source;
 pub mod tables;
 pub mod text;
 
+pub use effects::Touch;
 pub use gpu::{Gpu, GpuError};
 pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
 pub use model::Gen;
