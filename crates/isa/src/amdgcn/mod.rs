@@ -15,6 +15,7 @@ pub mod listing;
 mod mem;
 pub mod model;
 pub mod regs;
+pub mod semantics;
 pub mod source;
 pub mod tables;
 pub mod text;
