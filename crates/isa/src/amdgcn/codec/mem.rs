@@ -8,7 +8,7 @@ use super::decode::Reader;
 use super::encode::{EncodeError, Maker};
 use crate::amdgcn::inst::{Inst, Operand};
 use crate::amdgcn::mem;
-use crate::amdgcn::model::{Bits, Class, Encoding, Field, Format, Gen, Mod, Slot, Trait};
+use crate::amdgcn::model::{Class, Encoding, Field, Format, Gen, Mod, Slot, Trait};
 use crate::amdgcn::{Gpu, Reg, regs};
 
 /// Fields of rays that have one value.
@@ -44,7 +44,9 @@ fn scalar(slot: &Slot, code: u32, gpu: &Gpu) -> Option<Operand> {
     let code = u8::try_from(code).ok()?;
     let last = code.checked_add(dwords - 1)?;
     let reg = regs::scalar_of_code(code, gpu.generation())?;
-    let there = reg == Reg::NULL || regs::scalar_of_code(last, gpu.generation()).is_some();
+    let end = reg.0 + u16::from(dwords) - 1;
+    let there =
+        reg == Reg::NULL || regs::scalar_of_code(last, gpu.generation()).is_some_and(|last| last.0 == end);
     (there && mem::scalar(slot, reg, dwords).is_ok()).then_some(Operand::reg(reg, dwords))
 }
 
@@ -87,7 +89,7 @@ pub(super) fn decode(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) ->
     if inst.mods.has(Mod::Lds) && inst.mods.has(Mod::Tfe) {
         return None;
     }
-    if traits.has(Trait::Msaa) && !mem::has_samples(inst) {
+    if inst.row().traits.has(Trait::Msaa) && !mem::has_samples(inst) {
         return None;
     }
     if is_untyped(inst) && fields.take(Field::BufFormat) != UNTYPED {
