@@ -179,8 +179,9 @@ impl Recent {
         let [first, rest @ ..] = words else { return None };
         let is = |place: usize| {
             self.0.get(place).filter(|line| {
-                let own = line.words.get(..usize::from(line.dwords)).unwrap_or_default();
-                !own.is_empty() && words.starts_with(own)
+                // No call for so few.
+                let same = |at: usize| at >= line.dwords.into() || words.get(at) == line.words.get(at);
+                line.dwords != 0 && same(0) && same(1) && same(2)
             })
         };
         let second = || is(self.place(*first, *rest.first()?));
