@@ -43,7 +43,11 @@ fn protections(binary: &Binary) -> Vec<(&'static str, usize)> {
         let Some(Decoded { inst, dwords }) = codec::decode(&binary.words[at..], &binary.gpu) else { break };
         let name = inst.row().name;
         let depctr = name == "s_waitcnt_depctr";
-        if name == "s_nop" || depctr || name.starts_with("s_waitcnt") || name.starts_with("s_wait_") && name.contains("cnt") {
+        if name == "s_nop"
+            || depctr
+            || name.starts_with("s_waitcnt")
+            || name.starts_with("s_wait_") && name.contains("cnt")
+        {
             found.push((name, at));
         }
         at += usize::from(dwords);
@@ -94,7 +98,9 @@ fn taken_out() {
             let place = 4 * at as u32;
             if report.faults().next().is_some() {
                 seen += 1;
-                let here = report.faults().any(|f| f.at == place || f.path.iter().any(|p| *p <= place) && f.at >= place);
+                let here = report
+                    .faults()
+                    .any(|f| f.at == place || f.path.iter().any(|p| *p <= place) && f.at >= place);
                 there += usize::from(here);
                 counts.add(format!("{name} {generation:?}: seen{}", if here { "" } else { " elsewhere" }));
             } else {

@@ -179,7 +179,15 @@ impl Hazards {
     }
 
     /// Takes one instruction: tells the rules it breaks, and what is pending behind it.
-    pub fn step(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], said: Option<&Said>, broken: Broken<'_>) {
+    pub fn step(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        said: Option<&Said>,
+        broken: Broken<'_>,
+    ) {
         match self.generation {
             Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
                 self.gfx6(list, number, op, regs, said, broken);
@@ -210,7 +218,13 @@ fn pending(kind: Kind, number: u32) -> Pending {
 }
 
 /// Something pending of some registers of one file; `None`: there are none.
-fn pending_of(kind: Kind, number: u32, vector: bool, regs: &[Regs], of: impl Fn(&Regs) -> bool) -> Option<Pending> {
+fn pending_of(
+    kind: Kind,
+    number: u32,
+    vector: bool,
+    regs: &[Regs],
+    of: impl Fn(&Regs) -> bool,
+) -> Option<Pending> {
     let mut new = Pending { vector, ..pending(kind, number) };
     for r in regs.iter().filter(|r| r.is_vgpr() == vector && of(r)) {
         add_regs(&mut new.regs, *r);

@@ -239,12 +239,16 @@ fn object(made: &Assembly, loader: AmdLoader, gpu: &Gpu, name: &str) -> Result<V
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
-    let mut text = String::new();
-    let (counts, outcome) = disassembled(&input.name, &input.bytes, args, &mut text)?;
-    let mut out = Output::open(global, true);
-    // A failed write is remembered, and reported by `finish`.
-    let _ = out.write_all(text.as_bytes());
-    out.finish()?;
+    // Opened when there is something to show.
+    let mut out: Option<Output> = None;
+    let mut write = |part: &str| {
+        // A failed write is remembered, and reported by `finish`.
+        let _ = out.get_or_insert_with(|| Output::open(global, true)).write_all(part.as_bytes());
+    };
+    let (counts, outcome) = disassembled(&input.name, &input.bytes, args, &mut write)?;
+    if let Some(out) = out {
+        out.finish()?;
+    }
     if counts.unknown > 0 {
         complain!("{}: {} dwords are no instructions of this GPU", input.name, counts.unknown);
     }
@@ -256,13 +260,16 @@ pub(crate) fn disassembled(
     name: &str,
     bytes: &[u8],
     args: &AmdDisasm,
-    out: &mut String,
+    write: &mut dyn FnMut(&str),
 ) -> Result<(Counts, Outcome), Failure> {
     match code_object::read(bytes) {
         Ok(object) => {
             let gpu = gpu(&args.target, object.processor())?;
             let outcome = Outcome::of(name, &object.diagnostics);
-            Ok((functions(&object, args, &gpu, name, out)?, outcome))
+            let mut text = String::new();
+            let counts = functions(&object, args, &gpu, name, &mut text)?;
+            write(&text);
+            Ok((counts, outcome))
         }
         Err(wrong @ NotCodeObject::OtherMachine(_)) => Err(Failure::Unusable(format!("{name}: {wrong}"))),
         Err(NotCodeObject::NotElf) => {
@@ -271,7 +278,7 @@ pub(crate) fn disassembled(
             }
             let gpu = gpu(&args.target, None)?;
             let options = Options { words: args.words, ..Options::default() };
-            Ok((listing::write(bytes, &gpu, &options, out, &mut |_, _| ()), Outcome::Complete))
+            Ok((listing::write_to(bytes, &gpu, &options, &mut |_, _| (), write), Outcome::Complete))
         }
     }
 }

@@ -74,7 +74,8 @@ pub fn show(view: View, bytes: &[u8], gpu: Gpu, out: &mut dyn Write) -> Result<(
                 function: None,
             };
             let mut text = String::new();
-            disassembled("code", bytes, &args, &mut text).map_err(|failure| failure.to_string())?;
+            disassembled("code", bytes, &args, &mut |part| text.push_str(part))
+                .map_err(|failure| failure.to_string())?;
             text.into_bytes()
         }
     };

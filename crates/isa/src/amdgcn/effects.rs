@@ -32,10 +32,12 @@ impl Inst {
         let variant = self.variant();
         for (at, slot) in variant.slots.iter().enumerate() {
             let written = at < usize::from(variant.written);
-            let operand = if written { self.operands.get(at).copied().unwrap_or_default() } else { implied(slot, gpu) };
+            let operand =
+                if written { self.operands.get(at).copied().unwrap_or_default() } else { implied(slot, gpu) };
             let mut access = slot.access;
             if memory && access.writes() {
-                let silent = traits.has(Trait::Atomic) && row.format != Format::Ds && !mem::returns(&self.mods, gpu);
+                let silent =
+                    traits.has(Trait::Atomic) && row.format != Format::Ds && !mem::returns(&self.mods, gpu);
                 if silent || self.mods.has(Mod::Lds) {
                     access = Access(access.0 & !Access::WRITE);
                 }

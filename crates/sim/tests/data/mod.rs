@@ -42,7 +42,9 @@ pub struct Shaders {
 }
 
 fn dwords(hex: &str) -> Vec<u32> {
-    (0..hex.len() / 8).map(|at| u32::from_str_radix(&hex[at * 8..at * 8 + 8], 16).expect("hexadecimal")).collect()
+    (0..hex.len() / 8)
+        .map(|at| u32::from_str_radix(&hex[at * 8..at * 8 + 8], 16).expect("hexadecimal"))
+        .collect()
 }
 
 /// The shaders, or nothing if the data is not there.
@@ -55,7 +57,10 @@ pub fn shaders() -> Option<Shaders> {
     for row in results {
         let words = row.iter().find(|(key, _)| key.starts_with("dst_words_hex")).expect("words").1;
         let key = format!("{} {}", row["set"], row["shader"]);
-        expected.entry(key).or_default().push((row["push_constant"].parse().expect("a number"), dwords(words)));
+        expected
+            .entry(key)
+            .or_default()
+            .push((row["push_constant"].parse().expect("a number"), dwords(words)));
     }
     let all = binaries.iter().map(|row| {
         let number = |name: &str| row[name].parse::<u32>().expect("a number");
@@ -73,7 +78,11 @@ pub fn shaders() -> Option<Shaders> {
             family: row["family"].clone(),
             gpu,
             words,
-            args: row["args"].split(' ').filter_map(|a| a.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect(),
+            args: row["args"]
+                .split(' ')
+                .filter_map(|a| a.split_once('='))
+                .map(|(k, v)| (k.into(), v.into()))
+                .collect(),
             lds: number("lds_units") * granule,
             scratch: number("scratch"),
         }

@@ -27,7 +27,8 @@ impl Hazards {
         let depctr = |field: crate::amdgcn::facts::Depctr| {
             op.what == What::Depctr && field.waited(op.imm as u16, self.generation)
         };
-        let gone = |list: &mut List, kinds: &[Kind]| list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind));
+        let gone =
+            |list: &mut List, kinds: &[Kind]| list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind));
         // Scalar registers, exec and m0 that memory instructions read late.
         if op.is_valu() || depctr(VM_VSRC) {
             gone(list, &LATE_READS);
@@ -39,7 +40,8 @@ impl Hazards {
         }
         let late = |p: &Pending| LATE_READS.iter().any(|k| *k as u8 == p.kind);
         if matches!(op.class, Class::Salu | Class::Smem) || op.class == Class::Sopp {
-            let hit = list.all.iter().find(|p| late(p) && regs.iter().any(|r| r.writes && touches(&p.regs, *r)));
+            let hit =
+                list.all.iter().find(|p| late(p) && regs.iter().any(|r| r.writes && touches(&p.regs, *r)));
             if let Some(p) = hit.copied() {
                 broken(Rule::VmemToScalarWrite, &p, 0);
                 gone(list, &LATE_READS);
@@ -48,7 +50,9 @@ impl Hazards {
         let kind = match op.class {
             Class::Ds => Some(Kind::DsReads),
             _ if !op.is_vmem() && !op.is_flat_like() => None,
-            _ if op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS) => Some(Kind::StoreReads),
+            _ if op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS) => {
+                Some(Kind::StoreReads)
+            }
             _ => Some(Kind::VmemReads),
         };
         if let Some(kind) = kind {
@@ -73,7 +77,10 @@ impl Hazards {
     ) {
         let is = |p: &Pending| p.kind == Kind::SmemReads as u8;
         if op.is_valu() {
-            let hit = list.all.iter().find(|p| is(p) && regs.iter().any(|r| r.writes && !r.is_vgpr() && touches(&p.regs, *r)));
+            let hit = list
+                .all
+                .iter()
+                .find(|p| is(p) && regs.iter().any(|r| r.writes && !r.is_vgpr() && touches(&p.regs, *r)));
             if let Some(p) = hit.copied() {
                 broken(Rule::SmemToVectorWrite, &p, 0);
                 list.forget(is);
@@ -91,7 +98,15 @@ impl Hazards {
         }
     }
 
-    fn comparisons(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], sdst: bool, broken: Broken<'_>) {
+    fn comparisons(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        sdst: bool,
+        broken: Broken<'_>,
+    ) {
         if op.has(flag::PERMLANE) {
             for p in list.all.iter().filter(|p| p.kind == Kind::Cmpx as u8 || p.kind == Kind::Vopc as u8) {
                 let cmpx = p.kind == Kind::Cmpx as u8;

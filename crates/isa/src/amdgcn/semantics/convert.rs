@@ -121,7 +121,11 @@ pub(super) fn fract(width: &Width, m: &Mode, bits: u64) -> u64 {
         return format.nan();
     }
     let floor = integral(width, m, bits, f64::floor);
-    let rest = width.add(&Mode { round_32: Round::NearestEven, round_16_64: Round::NearestEven, ..*m }, bits, width.neg(floor));
+    let rest = width.add(
+        &Mode { round_32: Round::NearestEven, round_16_64: Round::NearestEven, ..*m },
+        bits,
+        width.neg(floor),
+    );
     // A small negative number would be rounded to 1.
     if rest >= width.one() && rest & format.sign() == 0 { width.one() - 1 } else { rest }
 }

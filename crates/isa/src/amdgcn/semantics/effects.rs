@@ -76,10 +76,7 @@ pub struct Effects {
 
 /// Whether an instruction is executed by lanes that `exec` enables.
 pub fn is_vector(format: Format) -> bool {
-    !matches!(
-        format,
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem
-    )
+    !matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem)
 }
 
 /// What an instruction reads and writes. `null` and constants are no registers.

@@ -30,7 +30,11 @@ impl Width {
         if self.single {
             Env { round: mode.round_32, flush_in: !mode.denorm_in_32, flush_out: !mode.denorm_out_32 }
         } else {
-            Env { round: mode.round_16_64, flush_in: !mode.denorm_in_16_64, flush_out: !mode.denorm_out_16_64 }
+            Env {
+                round: mode.round_16_64,
+                flush_in: !mode.denorm_in_16_64,
+                flush_out: !mode.denorm_out_16_64,
+            }
         }
     }
 

@@ -83,7 +83,7 @@ pub(super) struct State {
     left: u64,
     /// Nothing is read any more.
     stopped: bool,
-    depth: usize,
+    pub(super) depth: usize,
     /// The line of the outermost use, where lines are of a body.
     pub(super) use_line: Option<usize>,
     /// Of the line that is read.

@@ -16,6 +16,7 @@ use super::model::Gen;
 use super::text::{ParseError, Symbol, Symbols};
 use super::{Gpu, codec, text};
 use statement::Line;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// No file grows past so many bytes: `.fill` and `.org` can ask for any number.
@@ -218,6 +219,7 @@ pub fn assemble(source: &str, gpu: &Gpu) -> Assembly {
     let (names, locals) = (first.defined, first.locals);
     let mut last = Pass::new(gpu, &names, &locals);
     last.last = true;
+    last.settled = first.settled;
     last.run(&clean);
     if open {
         last.error(1, Wrong::OpenComment);
@@ -244,6 +246,31 @@ struct Said {
     size: Option<i64>,
 }
 
+/// Instructions of the first reading that ask for no symbol: their bytes are settled. None of them is of a macro.
+#[derive(Debug, Default)]
+struct Settled {
+    /// By line: where its bytes start, and how many dwords they are; 0: it has to be read again, as lines behind the last.
+    lines: Vec<(u32, u8)>,
+    /// The bytes of them all.
+    bytes: Vec<u8>,
+}
+
+impl Settled {
+    fn add(&mut self, line: usize, words: &codec::Words) {
+        let Ok(start) = u32::try_from(self.bytes.len()) else { return };
+        self.lines.resize(line, (0, 0));
+        if let Some(last) = self.lines.last_mut() {
+            *last = (start, words.as_slice().len() as u8);
+        }
+        words.write(&mut self.bytes);
+    }
+
+    fn of(&self, line: usize) -> Option<&[u8]> {
+        let &(start, dwords) = self.lines.get(line.checked_sub(1)?)?;
+        self.bytes.get(start as usize..)?.get(..4 * usize::from(dwords)).filter(|bytes| !bytes.is_empty())
+    }
+}
+
 /// One reading of a file.
 struct Pass<'p> {
     gpu: &'p Gpu,
@@ -262,6 +289,9 @@ struct Pass<'p> {
     kernel: Option<kernel::Kernel>,
     kernels: Vec<kernel::Placed>,
     relocations: Vec<Relocation>,
+    settled: Settled,
+    /// Whether a symbol or the address has been asked for since it was last reset.
+    asked: Cell<bool>,
     errors: Vec<SourceError>,
     more_errors: usize,
     line: usize,
@@ -278,6 +308,7 @@ struct Pass<'p> {
 
 impl Symbols for Pass<'_> {
     fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.asked.set(true);
         if let Some(known) = self.defined.get(name) {
             return Some(if known.address {
                 Symbol::Address(known.value)
@@ -308,8 +339,16 @@ impl Symbols for Pass<'_> {
     }
 
     fn here(&self) -> i64 {
+        self.asked.set(true);
         let offset = self.sections.get(self.section).map_or(0, |s| s.bytes.len() as i64);
         self.section as i64 * SECTION_SPAN + offset
+    }
+}
+
+fn put(bytes: &[u8], total: &mut u64, section: &mut Section) {
+    *total += bytes.len() as u64;
+    if *total <= MAX_BYTES {
+        section.bytes.extend_from_slice(bytes);
     }
 }
 
@@ -335,6 +374,8 @@ impl<'p> Pass<'p> {
             kernel: None,
             kernels: Vec::new(),
             relocations: Vec::new(),
+            settled: Settled::default(),
+            asked: Cell::new(false),
             errors: Vec::new(),
             more_errors: 0,
             line: 0,
@@ -450,11 +491,23 @@ impl<'p> Pass<'p> {
         }
         // Code starts at whole dwords.
         self.pad_to(4);
+        let settles = self.expansion.depth == 0;
+        if settles
+            && self.last
+            && let Some(bytes) = self.settled.of(self.line)
+        {
+            put(bytes, &mut self.total, &mut self.sections[self.section]);
+            return;
+        }
+        self.asked.set(false);
         match text::parse_line(line.text, self.gpu, self) {
             Ok(inst) => match codec::encode(&inst, self.gpu) {
                 Ok(words) => {
                     for word in words.as_slice() {
                         self.put(&word.to_le_bytes());
+                    }
+                    if settles && !self.last && !self.asked.get() {
+                        self.settled.add(self.line, &words);
                     }
                 }
                 Err(wrong) => self.error(line.column, Wrong::Encoding(wrong)),
@@ -469,10 +522,7 @@ impl<'p> Pass<'p> {
     }
 
     fn put(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        if self.total <= MAX_BYTES {
-            self.sections[self.section].bytes.extend_from_slice(bytes);
-        }
+        put(bytes, &mut self.total, &mut self.sections[self.section]);
     }
 
     /// Fills up to a multiple: code with its no-operation, anything else with zeros.
