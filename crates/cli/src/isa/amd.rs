@@ -213,12 +213,16 @@ fn object(made: &Assembly, loader: AmdLoader, gpu: &Gpu, name: &str) -> Result<V
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
-    let mut text = String::new();
-    let (counts, outcome) = match code_object::read(&input.bytes) {
+    let (counts, outcome, out) = match code_object::read(&input.bytes) {
         Ok(object) => {
             let gpu = gpu(&args.target, object.processor())?;
             let outcome = Outcome::of(&input.name, &object.diagnostics);
-            (functions(&object, args, &gpu, &input.name, &mut text)?, outcome)
+            let mut text = String::new();
+            let counts = functions(&object, args, &gpu, &input.name, &mut text)?;
+            let mut out = Output::open(global, true);
+            // A failed write is remembered, and reported by `finish`.
+            let _ = out.write_all(text.as_bytes());
+            (counts, outcome, out)
         }
         Err(wrong @ NotCodeObject::OtherMachine(_)) => {
             return Err(Failure::Unusable(format!("{}: {wrong}", input.name)));
@@ -229,12 +233,15 @@ fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
             }
             let gpu = gpu(&args.target, None)?;
             let options = Options { words: args.words, ..Options::default() };
-            (listing::write(&input.bytes, &gpu, &options, &mut text, &mut |_, _| ()), Outcome::Complete)
+            let mut out = Output::open(global, true);
+            let mut write = |part: &str| {
+                // A failed write is remembered, and reported by `finish`.
+                let _ = out.write_all(part.as_bytes());
+            };
+            let counts = listing::write_to(&input.bytes, &gpu, &options, &mut |_, _| (), &mut write);
+            (counts, Outcome::Complete, out)
         }
     };
-    let mut out = Output::open(global, true);
-    // A failed write is remembered, and reported by `finish`.
-    let _ = out.write_all(text.as_bytes());
     out.finish()?;
     if counts.unknown > 0 {
         complain!("{}: {} dwords are no instructions of this GPU", input.name, counts.unknown);

@@ -125,6 +125,11 @@ impl Inst {
         Some(Inst { variant, operands: [Operand::None; OPERANDS], mods: Mods::default(), list: [0; 13] })
     }
 
+    /// Makes it that of a variant that is there, without operands and modifiers.
+    pub(super) fn clear(&mut self, variant: u16) {
+        *self = Inst { variant, operands: [Operand::None; OPERANDS], mods: Mods::default(), list: [0; 13] };
+    }
+
     /// The number of its way to be written, in [`tables::variants`].
     pub fn number(&self) -> u16 {
         self.variant

@@ -1,7 +1,6 @@
 //! Code as text that assembles to the same words: an instruction a line, labels where branches go, `.long` where there is
 //! no instruction.
 
-use super::codec::Decoded;
 use super::faithful::Faithful;
 use super::inst::{Inst, Operand};
 use super::model::Class;
@@ -58,8 +57,11 @@ pub fn write_to(
     let (chunks, tail) = code.as_chunks::<4>();
     let mut ahead = [0u32; AHEAD];
     let mut faithful = Faithful::new(gpu, chunks.len());
+    let mut recent = Recent::new(chunks.len());
     let mut held = Held::new(chunks.len(), options);
     let mut counts = Counts::default();
+    // Whatever instruction: it is read into.
+    let Some(mut inst) = Inst::new(0) else { return counts };
     let mut at = 0;
     while let Some(rest) = chunks.get(at..).filter(|rest| !rest.is_empty()) {
         for (place, bytes) in ahead.iter_mut().zip(rest) {
@@ -71,16 +73,25 @@ pub fn write_to(
         held.begin(at);
         let start = held.text.len();
         held.text.push('\t');
-        let size = match codec::decode(words, gpu) {
-            Some(Decoded { inst, dwords })
-                if says_all(&mut faithful, &inst, words, dwords, gpu, &mut held.text) =>
-            {
+        if let Some((dwords, line)) = recent.find(words) {
+            held.text.push_str(line);
+            counts.instructions += 1;
+            at += end(&mut held, &words[..dwords], here, start, options);
+            held.give(at, out);
+            continue;
+        }
+        let dwords = codec::decode_into(words, gpu, &mut inst);
+        let own = dwords.and_then(|dwords| words.get(..usize::from(dwords)));
+        let size = match own {
+            Some(own) if says_all(&mut faithful, &inst, own, gpu, &mut held.text) => {
                 counts.instructions += 1;
-                let size = usize::from(dwords);
-                if let Some(target) = target(&inst, at, size) {
-                    held.branch(start, target);
+                match target(&inst, at, own.len()) {
+                    Some(target) => held.branch(start, target),
+                    // The text of a branch depends on where it is.
+                    None if inst.written().any(|(slot, _)| slot.class == Class::Label) => {}
+                    None => recent.put(own, held.text.get(start + 1..).unwrap_or_default()),
                 }
-                size
+                own.len()
             }
             _ => {
                 counts.unknown += 1;
@@ -89,15 +100,8 @@ pub fn write_to(
                 1
             }
         };
-        if options.words {
-            comment(&words[..size], here, start, &mut held.text);
-        }
-        held.text.push('\n');
-        at += size;
-        if at >= held.next {
-            held.flush(at - REACH, out);
-            held.next = at + REACH;
-        }
+        at += end(&mut held, &words[..size], here, start, options);
+        held.give(at, out);
     }
     held.begin(at);
     if !tail.is_empty() {
@@ -123,22 +127,81 @@ pub fn target(inst: &Inst, at: usize, dwords: usize) -> Option<usize> {
 }
 
 /// Appends the text of an instruction, if it assembles to the words it was read from.
-fn says_all(
-    faithful: &mut Faithful<'_>,
-    inst: &Inst,
-    words: &[u32],
-    dwords: u8,
-    gpu: &Gpu,
-    out: &mut String,
-) -> bool {
+fn says_all(faithful: &mut Faithful<'_>, inst: &Inst, words: &[u32], gpu: &Gpu, out: &mut String) -> bool {
     let start = out.len();
     text::write(inst, gpu, out);
-    let words = words.get(..usize::from(dwords)).unwrap_or_default();
     let same = faithful.says_all(inst, words, out.get(start..).unwrap_or_default());
     if !same {
         out.truncate(start);
     }
     same
+}
+
+/// Ends a line; returns of how many dwords it is.
+fn end(held: &mut Held<'_>, words: &[u32], here: u64, start: usize, options: &Options<'_>) -> usize {
+    if options.words {
+        comment(words, here, start, &mut held.text);
+    }
+    held.text.push('\n');
+    words.len()
+}
+
+/// Instructions that have been written lately, with their text: code repeats itself.
+struct Recent(Vec<Line>);
+
+/// One of them: no longer than these.
+#[derive(Clone, Copy)]
+struct Line {
+    words: [u32; 3],
+    dwords: u8,
+    length: u8,
+    text: [u8; 46],
+}
+
+impl Recent {
+    /// The most that are remembered.
+    const MOST: usize = 2048;
+
+    /// For so many dwords of code.
+    fn new(dwords: usize) -> Recent {
+        let none = Line { words: [0; 3], dwords: 0, length: 0, text: [0; 46] };
+        Recent(vec![none; (dwords / 4).next_power_of_two().min(Recent::MOST)])
+    }
+
+    /// Where an instruction has its place; `second`: 0 of those of one dword.
+    fn place(&self, first: u32, second: u32) -> usize {
+        let both = u64::from(second) << 32 | u64::from(first);
+        (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.0.len() - 1)
+    }
+
+    /// The instruction that words begin with: its dwords, and its text.
+    fn find(&self, words: &[u32]) -> Option<(usize, &str)> {
+        let [first, rest @ ..] = words else { return None };
+        let is = |place: usize| {
+            self.0.get(place).filter(|line| {
+                // No call for so few.
+                let same = |at: usize| at >= line.dwords.into() || words.get(at) == line.words.get(at);
+                line.dwords != 0 && same(0) && same(1) && same(2)
+            })
+        };
+        let second = || is(self.place(*first, *rest.first()?));
+        let line = is(self.place(*first, 0)).or_else(second)?;
+        let text = line.text.get(..usize::from(line.length))?;
+        Some((line.dwords.into(), std::str::from_utf8(text).ok()?))
+    }
+
+    fn put(&mut self, own: &[u32], text: &str) {
+        let [first, rest @ ..] = own else { return };
+        let place = self.place(*first, rest.first().copied().unwrap_or(0));
+        let Some(line) = self.0.get_mut(place) else { return };
+        let (Some(words), Some(bytes)) = (line.words.get_mut(..own.len()), line.text.get_mut(..text.len()))
+        else {
+            return;
+        };
+        words.copy_from_slice(own);
+        bytes.copy_from_slice(text.as_bytes());
+        (line.dwords, line.length) = (own.len() as u8, text.len() as u8);
+    }
 }
 
 /// A set of dwords.
@@ -210,6 +273,14 @@ impl<'o> Held<'o> {
         let operand = self.text.get(line..).and_then(|text| text.rfind(' ')).map_or(end, |at| line + at + 1);
         self.wanted.insert(target);
         self.branches.push(Branch { line, operand, end, target });
+    }
+
+    /// Gives out the lines that no branch behind a dword can reach, if those are many.
+    fn give(&mut self, at: usize, out: &mut dyn FnMut(&str)) {
+        if at >= self.next {
+            self.flush(at - REACH, out);
+            self.next = at + REACH;
+        }
     }
 
     /// Gives out the lines before a dword, with labels.

@@ -168,7 +168,8 @@ fn vector(n: u32, dwords: u8, half: Half) -> Operand {
 
 /// The instruction that words begin with; `None`: they are none, or end in its midst.
 pub fn decode(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
-    readings(words, gpu).next()
+    let mut inst = Inst::new(0)?;
+    decode_into(words, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
 }
 
 /// Every instruction that words can be read as. There is one at most: tests show it.
@@ -176,7 +177,17 @@ pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = Decoded> {
     let first = words.first().copied();
     let second = words.get(1).copied().unwrap_or_default();
     let layouts = first.map(|first| tables::layouts_of(first, second, gpu));
-    layouts.into_iter().flatten().filter_map(move |layout| decode_as(words, layout, gpu))
+    layouts.into_iter().flatten().filter_map(move |layout| {
+        let mut inst = Inst::new(0)?;
+        decode_as(words, layout, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
+    })
+}
+
+/// As [`decode()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it takes.
+pub(in crate::amdgcn) fn decode_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
+    let first = *words.first()?;
+    let second = words.get(1).copied().unwrap_or_default();
+    tables::layouts_of(first, second, gpu).find_map(|layout| decode_as(words, layout, gpu, inst))
 }
 
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal
@@ -196,7 +207,7 @@ fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
     aligned && regs::code_of(Reg(reg.0 + u16::from(dwords) - 1), gpu.generation()).is_some()
 }
 
-fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
+fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
     let own = words.get(..usize::from(layout.dwords))?;
     let mut places = [0; 4];
     places.get_mut(..own.len())?.copy_from_slice(own);
@@ -205,15 +216,15 @@ fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
     let mut reader = Reader { words: places, seen, literal, used_literal: false, layout, gpu };
     let opcode = reader.take(Field::Op) | reader.take(Field::OpHi) << layout.fields[Field::Op as usize].width;
     let number = tables::variant_of(layout.encoding, opcode, gpu)?;
-    let mut inst = Inst::new(number)?;
-    let variant = inst.variant();
+    let variant = tables::variants().get(usize::from(number))?;
     let row = tables::rows().get(usize::from(variant.row))?;
     if !gpu.meets(variant.need) {
         return None;
     }
+    inst.clear(number);
     if row.format.is_memory() {
-        let more = mem::decode(&mut reader, words, &mut inst)?;
-        return Some(Decoded { inst, dwords: layout.dwords + more });
+        let more = mem::decode(&mut reader, words, inst)?;
+        return Some(layout.dwords + more);
     }
     let (written, implicit) = variant.slots.split_at_checked(usize::from(variant.written))?;
     for (place, slot) in inst.operands.iter_mut().zip(written) {
@@ -256,14 +267,14 @@ fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
         return None;
     }
     match variant.encoding {
-        Encoding::Exp => exp_sources(&mut inst)?,
-        Encoding::Vop3Dpp | Encoding::Vop3Dpp8 => halves(&mut inst),
+        Encoding::Exp => exp_sources(inst)?,
+        Encoding::Vop3Dpp | Encoding::Vop3Dpp8 => halves(inst),
         _ => {}
     }
-    if !text::can_say(&inst, gpu) {
+    if !text::can_say(inst, gpu) {
         return None;
     }
-    Some(Decoded { inst, dwords: layout.dwords + u8::from(reader.used_literal) })
+    Some(layout.dwords + u8::from(reader.used_literal))
 }
 
 /// Sources that an export leaves out, and those of halves, of which two are encoded and four written. `None`: what is left

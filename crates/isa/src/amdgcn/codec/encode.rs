@@ -166,10 +166,14 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
         mem::encode(&mut maker, inst, &mut follow)?;
         return Ok(words(&maker, follow));
     }
-    let mut inst = *inst;
-    if variant.encoding == Encoding::Exp && inst.mods.has(Mod::Compr) {
-        exp_halves(&mut inst);
-    }
+    let mut halves;
+    let inst = if variant.encoding == Encoding::Exp && inst.mods.has(Mod::Compr) {
+        halves = *inst;
+        exp_halves(&mut halves);
+        &halves
+    } else {
+        inst
+    };
     for (at, (slot, operand)) in (0..).zip(inst.written()) {
         let wrong = EncodeError::Operand(at);
         if slot.class == Class::Imm32 {

@@ -96,10 +96,8 @@ pub(super) fn decode(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) ->
         return None;
     }
     let mut more = 0;
-    let mut operands = [Operand::None; crate::amdgcn::OPERANDS];
-    let written = variant.slots.iter().take(usize::from(variant.written));
-    for (place, slot) in operands.iter_mut().zip(written) {
-        *place = match slot.class {
+    for (at, slot) in variant.slots.iter().take(usize::from(variant.written)).enumerate() {
+        let operand = match slot.class {
             Class::Vgpr if slot.field == Field::Vdst && inst.mods.has(Mod::Lds) => Operand::None,
             Class::TfeData if inst.mods.has(Mod::Lds) => Operand::None,
             Class::Returned if !mem::returns(&inst.mods, gpu) => Operand::None,
@@ -137,14 +135,14 @@ pub(super) fn decode(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) ->
             Class::GlobalAddr | Class::ScratchAddr | Class::GlobalBase | Class::ScratchBase => Operand::None,
             _ => return None,
         };
+        *inst.operands.get_mut(at)? = operand;
     }
     if matches!(format, Format::Flat | Format::Global | Format::Scratch) {
-        flat(fields, inst, &mut operands)?;
+        flat(fields, inst)?;
     }
     if mem::is_bvh(inst) && RAY.into_iter().any(|(field, value)| constant_ray(fields, field, value)) {
         return None;
     }
-    inst.operands = operands;
     fields.all_seen().then_some(more)
 }
 
@@ -195,7 +193,7 @@ fn smem_offset(fields: &mut Reader<'_>, slot: &Slot, inst: &mut Inst) -> Option<
 }
 
 /// Address and base of a flat, global or scratch instruction.
-fn flat(fields: &mut Reader<'_>, inst: &Inst, operands: &mut [Operand]) -> Option<()> {
+fn flat(fields: &mut Reader<'_>, inst: &mut Inst) -> Option<()> {
     let gpu = fields.gpu;
     let format = inst.row().format;
     let code = fields.take(Field::Saddr);
@@ -205,7 +203,7 @@ fn flat(fields: &mut Reader<'_>, inst: &Inst, operands: &mut [Operand]) -> Optio
     let nowhere = format == Format::Scratch && mem::no_address(gpu) == Some(code);
     let slots = inst.variant().slots.iter();
     let mut based = false;
-    for (place, slot) in operands.iter_mut().zip(slots) {
+    for (place, slot) in inst.operands.iter_mut().zip(slots) {
         match slot.class {
             Class::GlobalBase | Class::ScratchBase => {
                 based = true;

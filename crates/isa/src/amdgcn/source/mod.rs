@@ -14,6 +14,7 @@ use super::model::Gen;
 use super::text::{ParseError, Symbol, Symbols};
 use super::{Gpu, codec, text};
 use statement::Line;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// No file grows past so many bytes: `.fill` and `.org` can ask for any number.
@@ -182,6 +183,7 @@ pub fn assemble(source: &str, gpu: &Gpu) -> Assembly {
     let (names, locals) = (first.defined, first.locals);
     let mut last = Pass::new(gpu, &names, &locals);
     last.last = true;
+    last.settled = first.settled;
     last.run(&clean);
     if open {
         last.error(1, Wrong::OpenComment);
@@ -208,6 +210,15 @@ struct Said {
     size: Option<i64>,
 }
 
+/// Lines of the first reading that are an instruction and nothing else, and ask for no symbol: their bytes are settled.
+#[derive(Debug, Default)]
+struct Settled {
+    /// By line how many dwords it is; 0: it has to be read again. Lines behind the last have to be read.
+    lines: Vec<u8>,
+    /// The bytes of them all, in order.
+    bytes: Vec<u8>,
+}
+
 /// One reading of a file.
 struct Pass<'p> {
     gpu: &'p Gpu,
@@ -226,6 +237,9 @@ struct Pass<'p> {
     kernel: Option<kernel::Kernel>,
     kernels: Vec<kernel::Placed>,
     relocations: Vec<Relocation>,
+    settled: Settled,
+    /// Whether a symbol or the address has been asked for since it was last reset.
+    asked: Cell<bool>,
     errors: Vec<SourceError>,
     more_errors: usize,
     line: usize,
@@ -235,6 +249,7 @@ struct Pass<'p> {
 
 impl Symbols for Pass<'_> {
     fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.asked.set(true);
         if let Some(known) = self.defined.get(name) {
             return Some(if known.address {
                 Symbol::Address(known.value)
@@ -265,6 +280,7 @@ impl Symbols for Pass<'_> {
     }
 
     fn here(&self) -> i64 {
+        self.asked.set(true);
         let offset = self.sections.get(self.section).map_or(0, |s| s.bytes.len() as i64);
         self.section as i64 * SECTION_SPAN + offset
     }
@@ -292,6 +308,8 @@ impl<'p> Pass<'p> {
             kernel: None,
             kernels: Vec::new(),
             relocations: Vec::new(),
+            settled: Settled::default(),
+            asked: Cell::new(false),
             errors: Vec::new(),
             more_errors: 0,
             line: 0,
@@ -301,13 +319,22 @@ impl<'p> Pass<'p> {
     }
 
     fn run(&mut self, source: &str) {
+        let settled = std::mem::take(&mut self.settled);
+        let mut bytes = settled.bytes.as_slice();
         for (number, line) in source.lines().enumerate() {
             self.line = number + 1;
             if self.total > MAX_BYTES {
                 self.error(1, Wrong::TooLarge);
                 return;
             }
-            self.statement(Line::new(line));
+            let dwords = settled.lines.get(number).copied().unwrap_or_default();
+            if dwords == 0 {
+                self.statement(Line::new(line));
+            } else if let Some((own, rest)) = bytes.split_at_checked(4 * usize::from(dwords)) {
+                self.pad_to(4);
+                self.put(own);
+                bytes = rest;
+            }
         }
         if self.total > MAX_BYTES {
             self.error(1, Wrong::TooLarge);
@@ -331,9 +358,11 @@ impl<'p> Pass<'p> {
     /// One line: labels, then a directive, an assignment or an instruction.
     fn statement(&mut self, line: Line<'_>) {
         let mut line = line;
+        let mut alone = true;
         while let Some((label, rest)) = line.label() {
             self.label(label, line.column);
             line = rest;
+            alone = false;
         }
         if line.text.is_empty() {
             return;
@@ -343,7 +372,7 @@ impl<'p> Pass<'p> {
         } else if line.text.starts_with('.') {
             self.directive(line);
         } else {
-            self.instruction(line);
+            self.instruction(line, alone);
         }
     }
 
@@ -379,7 +408,8 @@ impl<'p> Pass<'p> {
         }
     }
 
-    fn instruction(&mut self, line: Line<'_>) {
+    /// `alone`: nothing stands before it in its line.
+    fn instruction(&mut self, line: Line<'_>, alone: bool) {
         let section = &self.sections[self.section];
         if section.kind != SectionKind::Code {
             let name = section.name.clone();
@@ -388,11 +418,17 @@ impl<'p> Pass<'p> {
         }
         // Code starts at whole dwords.
         self.pad_to(4);
+        self.asked.set(false);
         match text::parse_line(line.text, self.gpu, self) {
             Ok(inst) => match codec::encode(&inst, self.gpu) {
                 Ok(words) => {
                     for word in words.as_slice() {
                         self.put(&word.to_le_bytes());
+                    }
+                    if alone && !self.last && !self.asked.get() {
+                        self.settled.lines.resize(self.line, 0);
+                        self.settled.lines[self.line - 1] = words.as_slice().len() as u8;
+                        words.write(&mut self.settled.bytes);
                     }
                 }
                 Err(wrong) => self.error(line.column, Wrong::Encoding(wrong)),

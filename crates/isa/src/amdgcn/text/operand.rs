@@ -41,6 +41,11 @@ impl Written {
     }
 
     pub(super) const NONE: Written = Written { kind: Kind::Off, neg: false, abs: false, sext: false, at: 0 };
+
+    /// Registers without signs.
+    pub(super) fn register(reg: Reg, dwords: u8, at: usize) -> Written {
+        Written { kind: Kind::Reg { reg, dwords, half: Half::Whole }, at, ..Written::NONE }
+    }
 }
 
 /// The number after a register's letter; `None`: that is no register.
@@ -168,8 +173,7 @@ pub(super) fn parse(
 ) -> Result<Written, ParseError> {
     let mut written = Written { at: scan.at(), ..Written::NONE };
     if let Some((reg, dwords)) = plain(scan) {
-        written.kind = Kind::Reg { reg, dwords, half: Half::Whole };
-        return Ok(written);
+        return Ok(Written::register(reg, dwords, written.at));
     }
     // A minus before something that is no number is a sign of its own.
     if scan.peek() == b'-' {

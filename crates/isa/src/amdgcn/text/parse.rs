@@ -219,17 +219,15 @@ impl Suffix {
 }
 
 fn suffix(mnemonic: &str) -> (&str, Suffix) {
-    let suffixes = [
-        ("_e64_dpp", Suffix::E64Dpp),
-        ("_e32", Suffix::E32),
-        ("_e64", Suffix::E64),
-        ("_sdwa", Suffix::Sdwa),
-        ("_dpp", Suffix::Dpp),
-    ];
-    suffixes
-        .iter()
-        .find_map(|(text, suffix)| mnemonic.strip_suffix(text).map(|stem| (stem, *suffix)))
-        .unwrap_or((mnemonic, Suffix::Any))
+    let (length, suffix) = match mnemonic.as_bytes() {
+        [.., b'_', b'e', b'3', b'2'] => (4, Suffix::E32),
+        [.., b'_', b'e', b'6', b'4'] => (4, Suffix::E64),
+        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => (8, Suffix::E64Dpp),
+        [.., b'_', b'd', b'p', b'p'] => (4, Suffix::Dpp),
+        [.., b'_', b's', b'd', b'w', b'a'] => (5, Suffix::Sdwa),
+        _ => (0, Suffix::Any),
+    };
+    (mnemonic.get(..mnemonic.len() - length).unwrap_or_default(), suffix)
 }
 
 /// Operands and modifiers of a line.
@@ -248,15 +246,13 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     let start = scan.at();
     let mnemonic = scan.name();
     scan.space();
+    // No name of the table ends like a suffix.
+    let (stem, suffix) = suffix(mnemonic);
     let known = match mnemonic.starts_with("v_dual_") {
-        true => dual(mnemonic, text),
-        false => tables::name(mnemonic.as_bytes()),
+        true => dual(mnemonic, text).map(|name| (name, Suffix::Any)),
+        false => None,
     };
-    let known = known.map(|name| (name, Suffix::Any));
-    let known = known.or_else(|| {
-        let (stem, suffix) = suffix(mnemonic);
-        tables::name(stem.as_bytes()).map(|name| (name, suffix))
-    });
+    let known = known.or_else(|| tables::name(stem.as_bytes()).map(|name| (name, suffix)));
     let (name, suffix) = known.ok_or_else(|| scan.error(start, Rule::Mnemonic))?;
     let candidates = || {
         name.variants
@@ -311,22 +307,33 @@ fn operands(
         Line { operands: [Written::NONE; OPERANDS], count: 0, list: [0; 13], seen: Seen::default(), end: 0 };
     let mut modifiers = false;
     while !scan.end() {
-        if (modifiers || line.count > 0 || guide.written == 0)
-            && scan.peek().is_ascii_lowercase()
-            && modifiers::parse(scan, gpu, symbols, guide, &mut line.seen)?
-        {
-            modifiers = true;
-            scan.eat(b',');
-            continue;
-        }
-        if modifiers {
-            return Err(scan.here(Rule::Modifier));
-        }
+        let start = scan.at();
         let slot = guide.slots.get(line.count).filter(|_| line.count < usize::from(guide.written));
-        let Some(place) = line.operands.get_mut(line.count) else { return Err(scan.here(Rule::TooMany)) };
-        let written = match slot.filter(|slot| special::is_special(slot.class)) {
-            Some(slot) => special::parse(scan, slot, gpu, symbols),
-            None => operand::parse(scan, gpu, symbols, &mut line.list),
+        let special = slot.filter(|slot| special::is_special(slot.class));
+        let plain = if modifiers || special.is_some() { None } else { operand::plain(scan) };
+        // A name before a colon is a modifier's.
+        let plain = plain.filter(|_| scan.peek() != b':' || scan.peek_second() == b':');
+        if plain.is_none() {
+            scan.back_to(start);
+            if (modifiers || line.count > 0 || guide.written == 0)
+                && scan.peek().is_ascii_lowercase()
+                && modifiers::parse(scan, gpu, symbols, guide, &mut line.seen)?
+            {
+                modifiers = true;
+                scan.eat(b',');
+                continue;
+            }
+            if modifiers {
+                return Err(scan.here(Rule::Modifier));
+            }
+        }
+        let Some(place) = line.operands.get_mut(line.count) else {
+            return Err(scan.error(start, Rule::TooMany));
+        };
+        let written = match (plain, special) {
+            (Some((reg, dwords)), _) => Ok(Written::register(reg, dwords, start)),
+            (None, Some(slot)) => special::parse(scan, slot, gpu, symbols),
+            (None, None) => operand::parse(scan, gpu, symbols, &mut line.list),
         };
         let operand = Some(line.count as u8);
         *place = written.map_err(|error| ParseError { operand, ..error })?;
@@ -404,7 +411,9 @@ fn assemble(
         } else {
             modifiers::default_of(slot.id, slot.mask, modifiers::is_mixed(variant))
         };
-        inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
+        if value & slot.mask as i32 != 0 {
+            inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
+        }
     }
     let carry = carry_by_later_name(variant, name, gpu);
     let twice = carry && variant.form == Form::E32;
@@ -487,4 +496,16 @@ fn assemble(
     inst.list = line.list;
     rules::check(&inst, gpu).map_err(|(operand, rule)| wrong(operand.into(), rule))?;
     Ok(inst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_ends_in_a_suffix() {
+        for name in tables::names() {
+            assert_eq!(suffix(name.name), (name.name, Suffix::Any));
+        }
+    }
 }

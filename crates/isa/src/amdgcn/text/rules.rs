@@ -97,6 +97,14 @@ fn limit(inst: &Inst, gpu: &Gpu) -> usize {
 }
 
 fn constant_bus(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    // One is never too many.
+    let scalar = |operand: &Operand| match operand {
+        Operand::Reg { reg, .. } => !reg.is_vgpr(),
+        operand => matches!(operand, Operand::Literal(_)),
+    };
+    if inst.operands.iter().filter(|operand| scalar(operand)).count() + inst.implicit().len() < 2 {
+        return Ok(());
+    }
     let limit = limit(inst, gpu);
     let dual = inst.row().format == Format::Vopd;
     let mut read = [(Reg::NULL, 0u8); OPERANDS + 1];

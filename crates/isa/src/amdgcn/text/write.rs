@@ -5,21 +5,42 @@ use crate::amdgcn::inst::{Half, Inst, Mods, Operand};
 use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type};
 use crate::amdgcn::{Gen, Gpu, Reg};
 
+/// Digits of the numbers below 1000, three each.
+static DIGITS: [[u8; 3]; 1000] = {
+    let mut digits = [[0; 3]; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        digits[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    digits
+};
+
+/// The numbers below 1000 as text.
+static NUMBERS: [&str; 1000] = {
+    let mut numbers = [""; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        let (_, digits) = DIGITS[n].split_at(if n < 10 {
+            2
+        } else if n < 100 {
+            1
+        } else {
+            0
+        });
+        numbers[n] = match std::str::from_utf8(digits) {
+            Ok(number) => number,
+            Err(_) => panic!("digits are text"),
+        };
+        n += 1;
+    }
+    numbers
+};
+
 /// Appends a number in decimal.
 pub(super) fn decimal(value: i64, out: &mut String) {
-    let digit = |value: i64| char::from(b'0' + (value % 10) as u8);
-    match value {
-        0..10 => return out.push(digit(value)),
-        10..100 => {
-            out.push(digit(value / 10));
-            return out.push(digit(value));
-        }
-        100..1000 => {
-            out.push(digit(value / 100));
-            out.push(digit(value / 10));
-            return out.push(digit(value));
-        }
-        _ => {}
+    if let Some(number) = usize::try_from(value).ok().and_then(|value| NUMBERS.get(value)) {
+        return out.push_str(number);
     }
     let mut digits = [0u8; 20];
     let mut at = digits.len();
@@ -35,14 +56,17 @@ pub(super) fn decimal(value: i64, out: &mut String) {
     if value < 0 {
         out.push('-');
     }
-    out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// Appends a number in hexadecimal with `0x`.
 pub(super) fn hex(value: u64, out: &mut String) {
-    out.push_str("0x");
-    let nibbles = (64 - value.leading_zeros()).div_ceil(4).max(1);
-    out.extend((0..nibbles).rev().map(|n| char::from(b"0123456789abcdef"[(value >> (4 * n)) as usize & 15])));
+    let nibbles = (64 - (value | 1).leading_zeros()).div_ceil(4) as usize;
+    let mut text = *b"0x0000000000000000";
+    for (n, digit) in text[2..2 + nibbles].iter_mut().rev().enumerate() {
+        *digit = b"0123456789abcdef"[(value >> (4 * n)) as usize & 15];
+    }
+    out.push_str(std::str::from_utf8(&text[..2 + nibbles]).unwrap_or_default());
 }
 
 /// Appends a register, or several from it on.
