@@ -34,15 +34,14 @@ fn grid(bencher: Bencher<'_, '_>, timing: Timing, threads: usize) {
     let gpu = Gpu::new("gfx900").expect("known");
     let made = assemble(CODE, &gpu);
     let bytes = &made.sections[0].bytes;
-    let words: Vec<u32> = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let words: Vec<u32> =
+        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     let program = Program::new(&words, 0, gpu);
     let vectors = (0..10).map(|n| (n, Initial::LocalId(0))).collect();
     let dispatch =
         Dispatch { groups: [16, 1, 1], size: [256, 1, 1], vectors, timing, threads, ..Dispatch::default() };
     let lanes = run(&program, &mut Memory::default(), &dispatch, None).lane_steps;
-    bencher
-        .counter(ItemsCount::new(lanes))
-        .bench(|| run(&program, &mut Memory::default(), &dispatch, None));
+    bencher.counter(ItemsCount::new(lanes)).bench(|| run(&program, &mut Memory::default(), &dispatch, None));
 }
 
 #[divan::bench(args = [1, 2])]

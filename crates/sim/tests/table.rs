@@ -75,7 +75,11 @@ fn sample(inst: &Inst, gpu: &Gpu) -> Option<Vec<u32>> {
     // Scalar or vector registers where zero means the other kind, and fields that must not be zero.
     let put = |bits: u128, field: Field, value: u128| {
         let place = layout.fields[field as usize];
-        if place.width == 0 { bits } else { bits & !(((1u128 << place.width) - 1) << place.lsb) | value << place.lsb }
+        if place.width == 0 {
+            bits
+        } else {
+            bits & !(((1u128 << place.width) - 1) << place.lsb) | value << place.lsb
+        }
     };
     let vector = [Field::Src0, Field::Src1, Field::Src2];
     let tries = [
@@ -97,7 +101,13 @@ fn sample(inst: &Inst, gpu: &Gpu) -> Option<Vec<u32>> {
         vec![(Field::Saddr, 0x7c), (Field::Th, 1)],
         vec![(Field::Th, 1)],
         vec![(Field::OpSelHi, 3), (Field::OpSelHi2, 1)],
-        vec![(Field::Src0, 256), (Field::Src1, 256), (Field::Src2, 256), (Field::OpSelHi, 3), (Field::OpSelHi2, 1)],
+        vec![
+            (Field::Src0, 256),
+            (Field::Src1, 256),
+            (Field::Src2, 256),
+            (Field::OpSelHi, 3),
+            (Field::OpSelHi2, 1),
+        ],
         vec![(Field::Ssrc0, 128)],
         vec![(Field::Ssrc0, 193)],
     ];

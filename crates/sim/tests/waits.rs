@@ -29,7 +29,13 @@ fn a_wait_left_out_is_reported() {
                 removed += 1;
                 reported += usize::from(found);
                 if !found && shown.len() < 12 {
-                    shown.push(format!("{} {} at {:#x}: {:?}", shader.family, shader.name, at * 4, program.text(at as u32 * 4)));
+                    shown.push(format!(
+                        "{} {} at {:#x}: {:?}",
+                        shader.family,
+                        shader.name,
+                        at * 4,
+                        program.text(at as u32 * 4)
+                    ));
                 }
             }
             at += usize::from(decoded.dwords);
@@ -45,10 +51,14 @@ fn a_load_is_unknown_until_its_wait() {
     use unwedge_isa::amdgcn::{Gpu, source::assemble};
     use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, run};
     let code = |wait: &str| {
-        format!("s_load_dword s4, s[2:3], 0x0\n{wait}\ns_add_u32 s5, s4, 1\nv_mov_b32 v1, s5\n\
-                 v_lshlrev_b32 v0, 2, v0\nglobal_store_dword v0, v1, s[2:3]\ns_endpgm\n")
+        format!(
+            "s_load_dword s4, s[2:3], 0x0\n{wait}\ns_add_u32 s5, s4, 1\nv_mov_b32 v1, s5\n\
+                 v_lshlrev_b32 v0, 2, v0\nglobal_store_dword v0, v1, s[2:3]\ns_endpgm\n"
+        )
     };
-    for (wait, reports) in [("s_waitcnt lgkmcnt(0)", false), ("s_nop 0", true), ("s_waitcnt lgkmcnt(1)", true)] {
+    for (wait, reports) in
+        [("s_waitcnt lgkmcnt(0)", false), ("s_nop 0", true), ("s_waitcnt lgkmcnt(1)", true)]
+    {
         let gpu = Gpu::new("gfx900").expect("known");
         let made = assemble(&code(wait), &gpu);
         assert!(made.errors.is_empty(), "{:?}", made.errors);

@@ -67,7 +67,8 @@ fn small(text: &str) -> Result<u32, Failure> {
 fn axes(text: &str) -> Result<[u32; 3], Failure> {
     let mut all = [1; 3];
     for (at, part) in text.split(',').enumerate() {
-        *all.get_mut(at).ok_or_else(|| usage(format!("`{text}` has more than three axes")))? = small(part)?.max(1);
+        *all.get_mut(at).ok_or_else(|| usage(format!("`{text}` has more than three axes")))? =
+            small(part)?.max(1);
     }
     Ok(all)
 }
@@ -91,13 +92,16 @@ fn vector(text: &str) -> Result<(u8, Initial), Failure> {
     let (name, value) = assignment(text)?;
     let register = name.strip_prefix('v').and_then(|digits| digits.parse::<u8>().ok());
     let register = register.ok_or_else(|| usage(format!("`{name}` is no vector register")))?;
-    Ok((register, match value {
-        "local-id-x" => Initial::LocalId(0),
-        "local-id-y" => Initial::LocalId(1),
-        "local-id-z" => Initial::LocalId(2),
-        "local-ids" => Initial::PackedLocalIds,
-        _ => Initial::Value(small(value)?),
-    }))
+    Ok((
+        register,
+        match value {
+            "local-id-x" => Initial::LocalId(0),
+            "local-id-y" => Initial::LocalId(1),
+            "local-id-z" => Initial::LocalId(2),
+            "local-ids" => Initial::PackedLocalIds,
+            _ => Initial::Value(small(value)?),
+        },
+    ))
 }
 
 fn dispatch(args: &AmdRun, gpu: &Gpu) -> Result<Dispatch, Failure> {
@@ -131,7 +135,9 @@ fn memory(args: &AmdRun, global: &Global) -> Result<Memory, Failure> {
     let mut memory = Memory::default();
     for text in &args.buffer {
         let (address, bytes) = match (text.split_once('='), text.split_once(':')) {
-            (Some((address, file)), _) => (address, Input::open(Path::new(file), global.max_size)?.bytes.to_vec()),
+            (Some((address, file)), _) => {
+                (address, Input::open(Path::new(file), global.max_size)?.bytes.to_vec())
+            }
             (None, Some((address, size))) => {
                 let size = number(size)?.min(global.max_size);
                 (address, vec![0; usize::try_from(size).unwrap_or(0)])
@@ -145,18 +151,21 @@ fn memory(args: &AmdRun, global: &Global) -> Result<Memory, Failure> {
 
 /// The code to run: its words, and where it lies.
 fn code(input: &Input, args: &AmdRun) -> Result<(Vec<u32>, u64, Gpu), Failure> {
-    let words = |bytes: &[u8]| bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let words =
+        |bytes: &[u8]| bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     match code_object::read(&input.bytes) {
         Ok(object) => {
             let gpu = gpu(&args.target, object.processor())?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
             let found = functions.iter().find(|function| wanted(function.name));
-            let found =
-                found.ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
+            let found = found
+                .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
             Ok((words(found.code), found.address, gpu))
         }
-        Err(wrong @ NotCodeObject::OtherMachine(_)) => Err(Failure::Unusable(format!("{}: {wrong}", input.name))),
+        Err(wrong @ NotCodeObject::OtherMachine(_)) => {
+            Err(Failure::Unusable(format!("{}: {wrong}", input.name)))
+        }
         Err(NotCodeObject::NotElf) => Ok((words(&input.bytes), CODE, gpu(&args.target, None)?)),
     }
 }
@@ -174,7 +183,11 @@ fn found(program: &Program, fault: &Fault) -> Found {
 /// One executed instruction as a line, or two: scalar values, and vector registers lane by lane.
 fn traced(program: &Program, trace: &Trace, out: &mut String) {
     let text = program.text(trace.at).unwrap_or_default();
-    let _ = writeln!(out, "{}.{} {:#07x} exec {:016x}  {text}", trace.workgroup, trace.wave, trace.at, trace.exec);
+    let _ = writeln!(
+        out,
+        "{}.{} {:#07x} exec {:016x}  {text}",
+        trace.workgroup, trace.wave, trace.at, trace.exec
+    );
     for (reg, values) in &trace.writes {
         let name = match reg.special_name() {
             Some(name) => name.to_owned(),
@@ -191,9 +204,11 @@ fn traced(program: &Program, trace: &Trace, out: &mut String) {
 fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<Dumped>, Failure> {
     let mut all = Vec::new();
     for text in &args.dump {
-        let (range, file) = text.split_once('=').map_or((text.as_str(), None), |(range, file)| (range, Some(file)));
-        let (address, size) =
-            range.split_once(':').ok_or_else(|| usage(format!("`{range}` is not of the form ADDRESS:BYTES")))?;
+        let (range, file) =
+            text.split_once('=').map_or((text.as_str(), None), |(range, file)| (range, Some(file)));
+        let (address, size) = range
+            .split_once(':')
+            .ok_or_else(|| usage(format!("`{range}` is not of the form ADDRESS:BYTES")))?;
         let (address, size) = (number(address)?, number(size)?);
         let bytes = usize::try_from(size).ok().and_then(|size| memory.get(address, size));
         let bytes = bytes.ok_or_else(|| Failure::NotFound(format!("{range} is not mapped")))?;

@@ -38,7 +38,12 @@ pub(super) enum Action {
     Load,
     Store,
     /// The operation, its width, whether the old value is returned, whether a value to compare follows the data.
-    Atomic { atomic: Atomic, width: Width, returns: bool, compares: bool },
+    Atomic {
+        atomic: Atomic,
+        width: Width,
+        returns: bool,
+        compares: bool,
+    },
 }
 
 /// How loaded values are put into registers.
@@ -46,9 +51,16 @@ pub(super) enum Action {
 pub(super) enum Form {
     Dwords,
     /// Extended from so many bytes.
-    Extended { bytes: u8, signed: bool },
+    Extended {
+        bytes: u8,
+        signed: bool,
+    },
     /// Into half of a register, the other half kept.
-    Half { bytes: u8, signed: bool, high: bool },
+    Half {
+        bytes: u8,
+        signed: bool,
+        high: bool,
+    },
 }
 
 /// Where loaded values go.
@@ -322,7 +334,8 @@ impl Group<'_> {
                         let at = self.place(access, lane, piece, scratch);
                         let (before, _) = self.read_at(wave, &at, bytes);
                         let data = get(lane, number * dwords);
-                        let compared = if compares { get(lane, (number + access.pieces.len()) * dwords) } else { 0 };
+                        let compared =
+                            if compares { get(lane, (number + access.pieces.len()) * dwords) } else { 0 };
                         let after = atomic(&mode, before, data, compared);
                         self.write_at(wave, &at, bytes, after, 0);
                         for dword in 0..dwords {
@@ -403,7 +416,9 @@ impl Group<'_> {
             let mask = if piece.bytes < 4 { (1u32 << (8 * u32::from(piece.bytes))) - 1 } else { u32::MAX };
             for _ in 0..piece.bytes.div_ceil(4) {
                 let unknown = access.unknown.get(dword);
-                let found = unknown.is_some_and(|lanes| bits(access.lanes & piece.valid).any(|lane| lanes[lane] & mask != 0));
+                let found = unknown.is_some_and(|lanes| {
+                    bits(access.lanes & piece.valid).any(|lane| lanes[lane] & mask != 0)
+                });
                 if found {
                     let reg = Reg(first.0 + dword as u16);
                     return self.fault(wave, Kind::Stored(reg, wave.why(reg)));
@@ -439,7 +454,13 @@ impl Group<'_> {
     }
 
     /// Issues an access: does it at once, or as late as timing allows.
-    pub(super) fn issue(&mut self, wave: &mut Wave, access: Access, counters: &[(Counter, u8)], locks: Option<(Counter, Reg, u8)>) {
+    pub(super) fn issue(
+        &mut self,
+        wave: &mut Wave,
+        access: Access,
+        counters: &[(Counter, u8)],
+        locks: Option<(Counter, Reg, u8)>,
+    ) {
         if wave.unknown.is_some() {
             return self.defer(wave, access, counters, locks);
         }

@@ -79,10 +79,21 @@ impl Descriptor {
     }
 
     /// Whether so many bytes are within bounds.
-    fn inside(&self, generation: Gen, index: u64, offset: u64, soffset: u64, bytes: u64, structured: bool) -> bool {
+    fn inside(
+        &self,
+        generation: Gen,
+        index: u64,
+        offset: u64,
+        soffset: u64,
+        bytes: u64,
+        structured: bool,
+    ) -> bool {
         if generation >= Gen::Gfx10 {
             return match self.select {
-                0 => index < self.records && (self.stride == 0 || offset + bytes <= self.stride || self.swizzle.is_none()),
+                0 => {
+                    index < self.records
+                        && (self.stride == 0 || offset + bytes <= self.stride || self.swizzle.is_none())
+                }
                 1 => index < self.records,
                 2 => self.records != 0,
                 _ if self.swizzle.is_some() && self.stride != 0 => {
@@ -199,11 +210,19 @@ impl Group<'_> {
             let offset = if offset < 0 { offset as u64 } else { offset as u64 & 0xffff_ffff };
             address[lane] = descriptor.base.wrapping_add(soffset).wrapping_add(descriptor.offset(at, offset));
             if let [Some(low), Some(high)] = &wide {
-                address[lane] = address[lane].wrapping_add(u64::from(low[lane]) | u64::from(high[lane]) << 32);
+                address[lane] =
+                    address[lane].wrapping_add(u64::from(low[lane]) | u64::from(high[lane]) << 32);
             }
             for (n, valid) in valid.iter_mut().enumerate() {
                 let inside = buffer.addr64
-                    || descriptor.inside(generation, at, offset.saturating_add(4 * n as u64), soffset, bytes.into(), structured);
+                    || descriptor.inside(
+                        generation,
+                        at,
+                        offset.saturating_add(4 * n as u64),
+                        soffset,
+                        bytes.into(),
+                        structured,
+                    );
                 *valid |= u64::from(inside) << lane;
             }
         }
@@ -218,17 +237,21 @@ impl Group<'_> {
         } else {
             buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
         };
-        self.vector_memory(wave, step, Memory {
-            space: Space::Global,
-            action: buffer.action,
-            form: buffer.form,
-            shape: buffer.shape,
-            dst,
-            data: buffer.data.map(|(reg, _)| reg),
-            lanes,
-            address,
-            pieces,
-        });
+        self.vector_memory(
+            wave,
+            step,
+            Memory {
+                space: Space::Global,
+                action: buffer.action,
+                form: buffer.form,
+                shape: buffer.shape,
+                dst,
+                data: buffer.data.map(|(reg, _)| reg),
+                lanes,
+                address,
+                pieces,
+            },
+        );
     }
 }
 
@@ -262,7 +285,8 @@ impl Group<'_> {
         let mut locks = None;
         if !matches!(memory.action, Action::Load) {
             let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
-            let dwords = if let Action::Atomic { compares: true, .. } = memory.action { dwords * 2 } else { dwords };
+            let dwords =
+                if let Action::Atomic { compares: true, .. } = memory.action { dwords * 2 } else { dwords };
             let Some(first) = memory.data else { return self.fault(wave, Kind::NoSemantics) };
             let Some(stored) = self.stored(wave, first, dwords) else { return };
             (data, unknown) = stored;

@@ -16,15 +16,29 @@ enum What {
     Read,
     Write,
     /// Counts the bits of a mask below the lane: in the lower or upper 32.
-    Count { high: bool },
+    Count {
+        high: bool,
+    },
     Swap,
     /// `v_permlane16`: within rows of 16, or from the other row of a pair.
-    Permlane { other: bool, inactive: bool, zero: bool },
+    Permlane {
+        other: bool,
+        inactive: bool,
+        zero: bool,
+    },
     /// The same with a lane number of each lane.
-    PermlaneVar { other: bool, inactive: bool, zero: bool },
+    PermlaneVar {
+        other: bool,
+        inactive: bool,
+        zero: bool,
+    },
     Permlane64,
     /// `m0` is added to the number of the source, of the destination, or of both.
-    MoveRel { src: bool, dst: bool, two: bool },
+    MoveRel {
+        src: bool,
+        dst: bool,
+        two: bool,
+    },
     SwapRel,
 }
 

@@ -14,17 +14,38 @@ use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 #[derive(Debug, Clone, Copy)]
 enum What {
     /// Loads: bytes of each piece, whether there are two, how far offsets are scaled.
-    Load { form: Form, bytes: u8, two: Option<u32> },
-    Store { bytes: u8, two: Option<u32>, high: bool },
-    Atomic { atomic: atomic::Atomic, width: atomic::Kind, returns: bool, compares: bool, two: Option<u32> },
+    Load {
+        form: Form,
+        bytes: u8,
+        two: Option<u32>,
+    },
+    Store {
+        bytes: u8,
+        two: Option<u32>,
+        high: bool,
+    },
+    Atomic {
+        atomic: atomic::Atomic,
+        width: atomic::Kind,
+        returns: bool,
+        compares: bool,
+        two: Option<u32>,
+    },
     /// The second value is in memory, at an offset.
-    FromMemory { atomic: atomic::Atomic, width: atomic::Kind },
+    FromMemory {
+        atomic: atomic::Atomic,
+        width: atomic::Kind,
+    },
     Swizzle,
     Permute,
     Bpermute,
     /// A counter at `m0`, added to or subtracted from by how many lanes there are.
-    Append { add: bool },
-    AddTid { load: bool },
+    Append {
+        add: bool,
+    },
+    AddTid {
+        load: bool,
+    },
     Nothing,
 }
 
@@ -45,7 +66,13 @@ fn size(name: &str) -> u8 {
         _ if name.ends_with("b128") => 16,
         _ if name.ends_with("b96") => 12,
         _ if name.ends_with("b64") => 8,
-        _ if name.contains("16") && !name.contains("_u8") && !name.contains("_i8") && !name.contains("_b8") => 2,
+        _ if name.contains("16")
+            && !name.contains("_u8")
+            && !name.contains("_i8")
+            && !name.contains("_b8") =>
+        {
+            2
+        }
         _ if name.contains('8') => 1,
         _ => 4,
     }
@@ -72,7 +99,8 @@ impl Access {
             "read_addtid_b32" => What::AddTid { load: true },
             "write_addtid_b32" => What::AddTid { load: false },
             "nop" => What::Nothing,
-            "ordered_count" | "bvh_stack_rtn_b32" | "condxchg32_rtn_b64" | "add_gs_reg_rtn" | "sub_gs_reg_rtn" => {
+            "ordered_count" | "bvh_stack_rtn_b32" | "condxchg32_rtn_b64" | "add_gs_reg_rtn"
+            | "sub_gs_reg_rtn" => {
                 return None;
             }
             _ if rest.starts_with("gws_") => return None,
@@ -104,7 +132,8 @@ impl Access {
                 What::Store { bytes, two, high: half == Some(true) }
             }
             _ => {
-                let (atomic, width) = atomic::find(&name.replace("wrxchg2st64", "wrxchg").replace("wrxchg2", "wrxchg"))?;
+                let (atomic, width) =
+                    atomic::find(&name.replace("wrxchg2st64", "wrxchg").replace("wrxchg2", "wrxchg"))?;
                 let compares = ["cmpst", "mskor", "wrap"].iter().any(|word| rest.contains(word));
                 What::Atomic { atomic, width, returns: rest.contains("rtn"), compares, two }
             }
@@ -139,7 +168,8 @@ fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
         match pattern >> 13 & 3 {
             // Rotation, and the fast Fourier transform's reversal of bits, from gfx9 on.
             2 | 3 if generation >= Gen::Gfx9 && pattern & 0x4000 != 0 => {
-                let (down, by, mask) = (pattern >> 10 & 1, (pattern >> 5 & 31) as usize, (pattern & 31) as usize);
+                let (down, by, mask) =
+                    (pattern >> 10 & 1, (pattern >> 5 & 31) as usize, (pattern & 31) as usize);
                 let turned = if down == 0 { at + by } else { at + 32 - by } & 31;
                 at & mask | turned & !mask
             }
@@ -168,7 +198,15 @@ impl Group<'_> {
         });
         let base = address.unwrap_or(splat(0));
         let dst = ds.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
-        let plain = |group: &mut Self, wave: &mut Wave, action, form, dst, pieces, at: [u64; LANES], second, data: (Vec<Lanes>, Vec<Lanes>)| {
+        let plain = |group: &mut Self,
+                     wave: &mut Wave,
+                     action,
+                     form,
+                     dst,
+                     pieces,
+                     at: [u64; LANES],
+                     second,
+                     data: (Vec<Lanes>, Vec<Lanes>)| {
             let access = apply::Access {
                 at: step.at,
                 space: if ds.gds { Space::Gds } else { Space::Lds },
@@ -221,12 +259,24 @@ impl Group<'_> {
                 if high {
                     data.0.iter_mut().chain(&mut data.1).flatten().for_each(|value| *value >>= 16);
                 }
-                plain(self, wave, Action::Store, Form::Dwords, Dst::None, pieces(bytes, two.is_some()), at, second, data);
+                plain(
+                    self,
+                    wave,
+                    Action::Store,
+                    Form::Dwords,
+                    Dst::None,
+                    pieces(bytes, two.is_some()),
+                    at,
+                    second,
+                    data,
+                );
             }
             What::Atomic { atomic, width, returns, compares, two } => {
                 let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
                 let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
-                let Some(mut data) = self.ds_data(wave, ds, bytes / 4, compares || two.is_some()) else { return };
+                let Some(mut data) = self.ds_data(wave, ds, bytes / 4, compares || two.is_some()) else {
+                    return;
+                };
                 // Until gfx10 a comparison's first operand is what is compared with.
                 let name = step.inst.row().name;
                 if compares && name.contains("cmpst_") || name.contains("cmpst_rtn") {
@@ -249,10 +299,12 @@ impl Group<'_> {
                 let memory = if ds.gds { &mut self.gds } else { &mut self.lds };
                 let at = place as usize;
                 let Some(bytes) = memory.bytes.get_mut(at..at + 4) else {
-                    return self.fault(wave, Kind::Undefined("the counter lies beyond the memory of the workgroup"));
+                    return self
+                        .fault(wave, Kind::Undefined("the counter lies beyond the memory of the workgroup"));
                 };
                 let before = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                let after = if add { before.wrapping_add(count as u32) } else { before.wrapping_sub(count as u32) };
+                let after =
+                    if add { before.wrapping_add(count as u32) } else { before.wrapping_sub(count as u32) };
                 bytes.copy_from_slice(&after.to_le_bytes());
                 self.put_ds(wave, ds, lanes, &splat(before), &splat(0));
             }
@@ -267,11 +319,24 @@ impl Group<'_> {
                     plain(self, wave, Action::Load, Form::Dwords, dst, pieces(4, false), at, None, none);
                 } else {
                     let Some(data) = self.ds_data(wave, ds, 1, false) else { return };
-                    plain(self, wave, Action::Store, Form::Dwords, Dst::None, pieces(4, false), at, None, data);
+                    plain(
+                        self,
+                        wave,
+                        Action::Store,
+                        Form::Dwords,
+                        Dst::None,
+                        pieces(4, false),
+                        at,
+                        None,
+                        data,
+                    );
                 }
             }
             What::Swizzle => {
-                let Some(source) = ds.address.and_then(|reg| wave.v.get(usize::from(reg.index())).copied()) else { return };
+                let Some(source) = ds.address.and_then(|reg| wave.v.get(usize::from(reg.index())).copied())
+                else {
+                    return;
+                };
                 let unknown = self.ds_unknown(wave, ds.address);
                 let (mut value, mut bits_unknown) = (splat(0), splat(0));
                 for lane in bits(lanes) {
@@ -283,14 +348,18 @@ impl Group<'_> {
                 self.put_ds(wave, ds, lanes, &value, &bits_unknown);
             }
             What::Permute | What::Bpermute => {
-                let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(reg.index())).copied()) else { return };
+                let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(reg.index())).copied())
+                else {
+                    return;
+                };
                 let unknown = self.ds_unknown(wave, ds.data[0]);
                 let (mut value, mut bits_unknown) = (splat(0), splat(0));
                 // Waves of 64 lanes are two halves from gfx10 on.
                 let halves = generation >= Gen::Gfx10 || !self.gpu.wave64();
                 let count = if halves { 32 } else { 64 };
                 for lane in bits(lanes) {
-                    let other = (base[lane].wrapping_add(ds.offset) / 4) as usize % count | if halves { lane & 32 } else { 0 };
+                    let other = (base[lane].wrapping_add(ds.offset) / 4) as usize % count
+                        | if halves { lane & 32 } else { 0 };
                     match ds.what {
                         What::Bpermute if lanes >> other & 1 != 0 => {
                             (value[lane], bits_unknown[lane]) = (source[other], unknown[other]);
@@ -332,7 +401,13 @@ impl Group<'_> {
         reg.and_then(|reg| state?.v.get(usize::from(reg.index())).copied()).unwrap_or(splat(0))
     }
 
-    fn ds_data(&mut self, wave: &Wave, ds: &Access, dwords: u8, both: bool) -> Option<(Vec<Lanes>, Vec<Lanes>)> {
+    fn ds_data(
+        &mut self,
+        wave: &Wave,
+        ds: &Access,
+        dwords: u8,
+        both: bool,
+    ) -> Option<(Vec<Lanes>, Vec<Lanes>)> {
         let mut all = self.stored(wave, ds.data[0]?, dwords)?;
         if both {
             let second = self.stored(wave, ds.data[1]?, dwords)?;
@@ -343,11 +418,20 @@ impl Group<'_> {
     }
 
     /// The second operand is memory too: at an offset in bytes, or in dwords with a sign.
-    fn ds_src2(&mut self, wave: &mut Wave, ds: &Access, base: &Lanes, atomic: atomic::Atomic, width: atomic::Kind) {
+    fn ds_src2(
+        &mut self,
+        wave: &mut Wave,
+        ds: &Access,
+        base: &Lanes,
+        atomic: atomic::Atomic,
+        width: atomic::Kind,
+    ) {
         let mode = wave.float_mode(self.gpu.generation());
         let size = if width == atomic::Kind::B64 { 8usize } else { 4 };
         let get = |memory: &[u8], at: usize| {
-            memory.get(at..at + size).map(|bytes| bytes.iter().rev().fold(0u64, |v, byte| v << 8 | u64::from(*byte)))
+            memory
+                .get(at..at + size)
+                .map(|bytes| bytes.iter().rev().fold(0u64, |v, byte| v << 8 | u64::from(*byte)))
         };
         for lane in bits(wave.exec(&self.gpu)) {
             let at = base[lane] as usize;
@@ -358,7 +442,9 @@ impl Group<'_> {
             };
             let other = (at as i64).wrapping_add(distance) as usize;
             let memory = if ds.gds { &mut self.gds } else { &mut self.lds };
-            let (Some(before), Some(data)) = (get(&memory.bytes, at), get(&memory.bytes, other)) else { continue };
+            let (Some(before), Some(data)) = (get(&memory.bytes, at), get(&memory.bytes, other)) else {
+                continue;
+            };
             let after = atomic(&mode, before, data, 0).to_le_bytes();
             if let Some(place) = memory.bytes.get_mut(at..at + size) {
                 place.copy_from_slice(&after[..size]);
@@ -383,7 +469,9 @@ mod tests {
 
     #[test]
     fn sizes_by_name() {
-        for (name, bytes) in [("read_u8_d16_hi", 1), ("read_i16", 2), ("read_b96", 12), ("read_b32", 4), ("write_b128", 16)] {
+        for (name, bytes) in
+            [("read_u8_d16_hi", 1), ("read_i16", 2), ("read_b96", 12), ("read_b32", 4), ("write_b128", 16)]
+        {
             assert_eq!(size(name), bytes, "{name}");
         }
     }

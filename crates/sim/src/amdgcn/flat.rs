@@ -70,7 +70,8 @@ impl Access {
             match (slot.class, operand) {
                 (Class::GlobalBase | Class::ScratchBase, Operand::Off) => {}
                 (Class::GlobalBase | Class::ScratchBase, other) => {
-                    access.base = Some((from(other, slot.ty)?, if slot.class == Class::GlobalBase { 2 } else { 1 }));
+                    access.base =
+                        Some((from(other, slot.ty)?, if slot.class == Class::GlobalBase { 2 } else { 1 }));
                 }
                 (Class::GlobalAddr | Class::ScratchAddr, Operand::Reg { reg, dwords, .. }) => {
                     access.address = Some((reg, dwords));
@@ -129,16 +130,20 @@ impl Group<'_> {
         } else {
             flat.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8))
         };
-        self.vector_memory(wave, step, Memory {
-            space: flat.space,
-            action: flat.action,
-            form: flat.form,
-            shape: flat.shape,
-            dst,
-            data: flat.data,
-            lanes,
-            address,
-            pieces,
-        });
+        self.vector_memory(
+            wave,
+            step,
+            Memory {
+                space: flat.space,
+                action: flat.action,
+                form: flat.form,
+                shape: flat.shape,
+                dst,
+                data: flat.data,
+                lanes,
+                address,
+                pieces,
+            },
+        );
     }
 }

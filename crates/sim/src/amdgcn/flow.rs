@@ -22,14 +22,22 @@ pub(super) enum When {
 pub(super) enum Flow {
     Branch(When, i32),
     /// To an address, which may be saved.
-    Jump { to: From, save: Option<Reg> },
+    Jump {
+        to: From,
+        save: Option<Reg>,
+    },
     /// Relative, the address saved.
-    Call { by: i32, save: Reg },
+    Call {
+        by: i32,
+        save: Reg,
+    },
     GetPc(Reg),
     End,
     Barrier,
     /// gfx12: arrives, without waiting; whether the condition code says who was first.
-    Signal { first: bool },
+    Signal {
+        first: bool,
+    },
     /// A wait for counters, or nothing at all.
     Nothing,
     RoundMode(u32),
@@ -46,12 +54,26 @@ pub(super) enum Flow {
     SubvectorEnd(Reg, i32),
     /// Waves that a debugger or a trap handler would take over.
     Trap,
-    Movrels { dst: Reg, src: Reg, dwords: u8 },
-    Movreld { dst: Reg, src: From, dwords: u8 },
+    Movrels {
+        dst: Reg,
+        src: Reg,
+        dwords: u8,
+    },
+    Movreld {
+        dst: Reg,
+        src: From,
+        dwords: u8,
+    },
     /// The source and the destination by two parts of `m0`.
-    Movrelsd2 { dst: Reg, src: Reg },
+    Movrelsd2 {
+        dst: Reg,
+        src: Reg,
+    },
     /// A message that answers.
-    Answer { dst: Reg, dwords: u8 },
+    Answer {
+        dst: Reg,
+        dwords: u8,
+    },
     /// `s_get_barrier_state`.
     BarrierState(Reg),
 }
@@ -99,9 +121,10 @@ impl Flow {
             "s_cbranch_execz" => is(Reg::EXECZ, true),
             "s_cbranch_execnz" => is(Reg::EXECZ, false),
             // Only a debugger sets what these test.
-            "s_cbranch_cdbgsys" | "s_cbranch_cdbguser" | "s_cbranch_cdbgsys_or_user" | "s_cbranch_cdbgsys_and_user" => {
-                Some(Flow::Branch(When::Never, immediate(inst)))
-            }
+            "s_cbranch_cdbgsys"
+            | "s_cbranch_cdbguser"
+            | "s_cbranch_cdbgsys_or_user"
+            | "s_cbranch_cdbgsys_and_user" => Some(Flow::Branch(When::Never, immediate(inst))),
             "s_setpc_b64" => Some(Flow::Jump { to: value(inst)?, save: None }),
             "s_swappc_b64" => Some(Flow::Jump { to: value(inst)?, save: Some(destination(inst)?.0) }),
             "s_call_b64" => Some(Flow::Call { by: immediate(inst), save: destination(inst)?.0 }),
@@ -111,7 +134,9 @@ impl Flow {
             "s_barrier_signal" => Some(Flow::Signal { first: false }),
             "s_barrier_signal_isfirst" => Some(Flow::Signal { first: true }),
             "s_get_barrier_state" => Some(Flow::BarrierState(destination(inst)?.0)),
-            "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" | "s_wakeup_barrier" => Some(Flow::Nothing),
+            "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" | "s_wakeup_barrier" => {
+                Some(Flow::Nothing)
+            }
             "s_round_mode" => Some(Flow::RoundMode(immediate(inst) as u32 & 15)),
             "s_denorm_mode" => Some(Flow::DenormMode(immediate(inst) as u32 & 15)),
             "s_set_gpr_idx_on" => Some(Flow::GprIdxOn(value(inst)?, immediate(inst) as u32 & 15)),

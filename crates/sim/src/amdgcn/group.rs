@@ -88,7 +88,11 @@ impl<'m> Group<'m> {
     pub(super) fn fault(&mut self, wave: &Wave, kind: Kind) {
         if matches!(
             kind,
-            Kind::NotAnInstruction | Kind::NoSemantics | Kind::Unmapped { .. } | Kind::NoRegister | Kind::Steps
+            Kind::NotAnInstruction
+                | Kind::NoSemantics
+                | Kind::Unmapped { .. }
+                | Kind::NoRegister
+                | Kind::Steps
         ) {
             self.stopped = true;
         }
@@ -107,7 +111,11 @@ impl<'m> Group<'m> {
     }
 
     fn wave(&mut self, dispatch: &Dispatch, id: [u32; 3], number: u32, lanes: u32, threads: u32) -> Wave {
-        let vgprs = usize::from(self.program.vgprs.max(dispatch.vectors.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0)));
+        let vgprs = usize::from(
+            self.program
+                .vgprs
+                .max(dispatch.vectors.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0)),
+        );
         let mut wave = Wave {
             id: number,
             pc: dispatch.entry,
@@ -146,7 +154,8 @@ impl<'m> Group<'m> {
         for (reg, value) in &dispatch.scalars {
             wave.set(Reg(*reg), *value);
         }
-        for (reg, value) in dispatch.group_id.iter().zip(id).filter_map(|(reg, value)| Some(((*reg)?, value))) {
+        for (reg, value) in dispatch.group_id.iter().zip(id).filter_map(|(reg, value)| Some(((*reg)?, value)))
+        {
             wave.set(Reg(reg), value);
         }
         if dispatch.group_id_in_ttmp {
@@ -171,7 +180,12 @@ impl<'m> Group<'m> {
     }
 
     /// Runs the workgroup to its end, or until it cannot go on.
-    pub(super) fn run(&mut self, dispatch: &Dispatch, id: [u32; 3], mut trace: Option<&mut dyn FnMut(&Trace)>) {
+    pub(super) fn run(
+        &mut self,
+        dispatch: &Dispatch,
+        id: [u32; 3],
+        mut trace: Option<&mut dyn FnMut(&Trace)>,
+    ) {
         let mut waves = self.waves(dispatch, id);
         self.hazards = waves.iter().map(|_| Hazards::default()).collect();
         let mut left = dispatch.steps;

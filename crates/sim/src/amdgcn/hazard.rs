@@ -11,7 +11,7 @@ use unwedge_isa::amdgcn::semantics::effects::{Effects, Regs};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// Wait states that are remembered.
-const MEMORY: usize = 16;
+const MEMORY: u32 = 16;
 
 /// What kind of instruction it is to hazards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,22 +152,40 @@ impl Hazards {
         found
     }
 
-    fn distances(&self, inst: &Inst, unit: Unit, effects: &Effects, generation: Gen, found: &mut Vec<(&'static str, u32)>) {
+    fn distances(
+        &self,
+        inst: &Inst,
+        unit: Unit,
+        effects: &Effects,
+        generation: Gen,
+        found: &mut Vec<(&'static str, u32)>,
+    ) {
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
         let name = inst.row().name;
         let reads = effects.reads;
-        let valu_wrote = |done: &Done, regs: &Regs| done.unit == Unit::Valu && done.effects.writes.scalar().meets(regs);
+        let valu_wrote =
+            |done: &Done, regs: &Regs| done.unit == Unit::Valu && done.effects.writes.scalar().meets(regs);
         let scalars = reads.scalar();
         if unit == Unit::Smem && generation == Gen::Gfx6 {
             rule("smrd_read_valu_sgpr", self.within(4, |done| valu_wrote(done, &scalars)));
             if name.starts_with("s_buffer_load") {
-                rule("sbuffer_desc_salu", self.within(4, |done| done.unit == Unit::Salu && done.effects.writes.meets(&scalars)));
+                let mut descriptor = Regs::default();
+                for (slot, operand) in inst.written() {
+                    if let (Class::SregPair, Operand::Reg { reg, dwords, .. }) = (slot.class, operand) {
+                        descriptor.insert(reg, dwords);
+                    }
+                }
+                let written = |done: &Done| done.unit == Unit::Salu && done.effects.writes.meets(&descriptor);
+                rule("sbuffer_desc_salu", self.within(4, written));
             }
         }
         // One source has no such hazard on gfx6 and gfx7.
         if unit == Unit::Vmem && generation >= Gen::Gfx8 {
             let mut own = Regs::default();
-            scalars.iter().filter(|reg| *reg != Reg::EXEC && *reg != Reg::EXEC_HI).for_each(|reg| own.insert(reg, 1));
+            scalars
+                .iter()
+                .filter(|reg| *reg != Reg::EXEC && *reg != Reg::EXEC_HI)
+                .for_each(|reg| own.insert(reg, 1));
             rule("vmem_read_valu_sgpr", self.within(5, |done| valu_wrote(done, &own)));
         }
         if is_dpp(inst) {
@@ -178,7 +196,10 @@ impl Hazards {
             if let Some((reg, dwords)) = source {
                 let mut regs = Regs::default();
                 regs.insert(reg, dwords);
-                rule("dpp_read_vgpr", self.within(2, |done| done.unit == Unit::Valu && done.effects.writes.meets(&regs)));
+                rule(
+                    "dpp_read_vgpr",
+                    self.within(2, |done| done.unit == Unit::Valu && done.effects.writes.meets(&regs)),
+                );
             }
             rule("dpp_exec", self.within(5, |done| done.vcmpx));
         }
@@ -195,7 +216,10 @@ impl Hazards {
             }
         }
         if matches!(name, "v_readlane_b32" | "v_readfirstlane_b32") && generation == Gen::Gfx6 {
-            rule("vintrp_readlane", self.within(1, |done| done.unit == Unit::Interp && done.effects.writes.meets(&reads)));
+            rule(
+                "vintrp_readlane",
+                self.within(1, |done| done.unit == Unit::Interp && done.effects.writes.meets(&reads)),
+            );
         }
         if name == "s_getreg_b32" {
             let what = immediate(inst) & 63;
@@ -207,11 +231,16 @@ impl Hazards {
             rule("setreg_setreg", self.within(states, |done| done.hwreg == Some(what)));
         }
         let m0_written = |done: &Done| done.unit == Unit::Salu && done.effects.writes.has(Reg::M0);
-        if generation >= Gen::Gfx8 && (inst.mods.has(Mod::Gds) || name.starts_with("s_sendmsg") || name == "s_ttracedata") {
+        if generation >= Gen::Gfx8
+            && (inst.mods.has(Mod::Gds) || name.starts_with("s_sendmsg") || name == "s_ttracedata")
+        {
             rule("m0_gds_msg", self.within(1, m0_written));
         }
         if generation >= Gen::Gfx9 {
-            let lds = unit == Unit::Interp || name.contains("_addtid") || inst.mods.has(Mod::Lds) || name == "buffer_store_lds_dword";
+            let lds = unit == Unit::Interp
+                || name.contains("_addtid")
+                || inst.mods.has(Mod::Lds)
+                || name == "buffer_store_lds_dword";
             if lds {
                 rule("m0_lds", self.within(1, m0_written));
             }
@@ -229,7 +258,11 @@ impl Hazards {
         let name = inst.row().name;
         let states = if name == "s_nop" { (immediate(inst) as u32 & 7) + 1 } else { 1 };
         self.done.iter_mut().for_each(|done| done.age += states);
-        self.done.retain(|done| done.age < MEMORY as u32);
+        self.done.retain(|done| done.age < MEMORY);
+        // Only the last one that wrote a register matters to it.
+        self.done
+            .iter_mut()
+            .for_each(|done| done.effects.writes = done.effects.writes.without(&effects.writes));
         let mut wide_data = Regs::default();
         if unit == Unit::Vmem && inst.row().traits.has(Trait::Store) {
             // A register as scalar offset takes long enough by itself.
@@ -237,7 +270,9 @@ impl Hazards {
                 slot.class == Class::BufferOffset && matches!(operand, Operand::Reg { .. })
             });
             let data = inst.written().find_map(|(slot, operand)| match operand {
-                Operand::Reg { reg, dwords, .. } if reg.is_vgpr() && matches!(slot.field.name(), "vdata" | "data") => {
+                Operand::Reg { reg, dwords, .. }
+                    if reg.is_vgpr() && matches!(slot.field.name(), "vdata" | "data") =>
+                {
                     Some((reg, dwords))
                 }
                 _ => None,
@@ -257,7 +292,14 @@ impl Hazards {
         });
     }
 
-    fn open(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Vec<(&'static str, u32)>) {
+    fn open(
+        &mut self,
+        step: &Step,
+        unit: Unit,
+        effects: &Effects,
+        gpu: &Gpu,
+        found: &mut Vec<(&'static str, u32)>,
+    ) {
         let inst = &step.inst;
         let name = inst.row().name;
         let generation = gpu.generation();
@@ -283,7 +325,14 @@ impl Hazards {
         }
     }
 
-    fn open_10(&mut self, inst: &Inst, unit: Unit, effects: &Effects, at: u32, found: &mut Vec<(&'static str, u32)>) {
+    fn open_10(
+        &mut self,
+        inst: &Inst,
+        unit: Unit,
+        effects: &Effects,
+        at: u32,
+        found: &mut Vec<(&'static str, u32)>,
+    ) {
         let name = inst.row().name;
         let mut rule = |name: &'static str, open: &Open, writes: &Regs| {
             if open.regs.meets(writes) {
@@ -350,7 +399,14 @@ impl Hazards {
         }
     }
 
-    fn trans_use(&mut self, inst: &Inst, unit: Unit, effects: &Effects, at: u32, found: &mut Vec<(&'static str, u32)>) {
+    fn trans_use(
+        &mut self,
+        inst: &Inst,
+        unit: Unit,
+        effects: &Effects,
+        at: u32,
+        found: &mut Vec<(&'static str, u32)>,
+    ) {
         if unit != Unit::Valu {
             // All of these wait until the vector ALU has written its registers.
             if matches!(unit, Unit::Vmem | Unit::Ds | Unit::Export) || depctr(inst, 12, 4) {
@@ -372,11 +428,20 @@ impl Hazards {
         }
     }
 
-    fn mask_write(&mut self, inst: &Inst, unit: Unit, effects: &Effects, at: u32, found: &mut Vec<(&'static str, u32)>) {
+    fn mask_write(
+        &mut self,
+        inst: &Inst,
+        unit: Unit,
+        effects: &Effects,
+        at: u32,
+        found: &mut Vec<(&'static str, u32)>,
+    ) {
         let reads = effects.reads.scalar();
         let own = |regs: &Regs| {
             let mut own = Regs::default();
-            regs.iter().filter(|reg| reg.is_sgpr() || *reg == Reg::VCC || *reg == Reg::VCC_HI).for_each(|reg| own.insert(reg, 1));
+            regs.iter()
+                .filter(|reg| reg.is_sgpr() || *reg == Reg::VCC || *reg == Reg::VCC_HI)
+                .for_each(|reg| own.insert(reg, 1));
             own
         };
         if depctr(inst, 0, 1) {
@@ -394,7 +459,11 @@ impl Hazards {
             }
             Unit::Valu => {
                 let name = inst.row().name;
-                let masked = name.contains("cndmask") || name.contains("_co_ci") || name.starts_with("v_addc") || name.starts_with("v_subb") || name.starts_with("v_div_fmas");
+                let masked = name.contains("cndmask")
+                    || name.contains("_co_ci")
+                    || name.starts_with("v_addc")
+                    || name.starts_with("v_subb")
+                    || name.starts_with("v_div_fmas");
                 let read = own(&reads);
                 if self.mask_written.regs.meets(&read) {
                     found.push(("VALUMaskWrite", self.mask_written.at));

@@ -20,7 +20,8 @@ impl Group<'_> {
             // The numbers of the wave: only its place in the workgroup is known.
             4 | 23 => wave.id,
             15 if self.gpu.generation() >= Gen::Gfx9 && self.gpu.generation() < Gen::Gfx11 => {
-                (super::wave::SHARED_APERTURE >> 48) as u32 | (super::wave::PRIVATE_APERTURE >> 48 << 16) as u32
+                (super::wave::SHARED_APERTURE >> 48) as u32
+                    | (super::wave::PRIVATE_APERTURE >> 48 << 16) as u32
             }
             20 => wave.s[132],
             21 => wave.s[133],

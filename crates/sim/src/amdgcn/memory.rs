@@ -103,8 +103,7 @@ struct Page {
 impl Page {
     fn new(memory: &Memory, number: u64) -> Option<Page> {
         let start = number.checked_mul(PAGE as u64)?;
-        let mut page =
-            Page { bytes: Box::new([0; PAGE]), mapped: None, written: [0; PAGE / 64], read: 0 };
+        let mut page = Page { bytes: Box::new([0; PAGE]), mapped: None, written: [0; PAGE / 64], read: 0 };
         if let Some(whole) = memory.get(start, PAGE) {
             page.bytes.copy_from_slice(whole);
             return Some(page);
@@ -185,9 +184,8 @@ impl<'m> View<'m> {
     pub(super) fn read(&mut self, address: u64, size: usize) -> Option<u64> {
         let at = address as usize % PAGE;
         if at + size > PAGE {
-            return (0..size as u64).try_fold(0u64, |value, n| {
-                Some(value | self.read(address.checked_add(n)?, 1)? << (8 * n))
-            });
+            return (0..size as u64)
+                .try_fold(0u64, |value, n| Some(value | self.read(address.checked_add(n)?, 1)? << (8 * n)));
         }
         let page = self.page(address / PAGE as u64)?;
         if page.mapped.is_some() && !page.is_mapped(at, size) {

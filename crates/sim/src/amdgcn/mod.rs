@@ -26,8 +26,8 @@ mod smem;
 mod vector;
 mod wave;
 
+pub use counters::Counter;
 pub use fault::{Fault, Kind, Missing};
 pub use memory::{MapError, Memory};
 pub use program::Program;
-pub use counters::Counter;
 pub use run::{Dispatch, Initial, Outcome, Timing, Trace, run};

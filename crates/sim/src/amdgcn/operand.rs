@@ -152,7 +152,11 @@ fn float(code: u8, ty: Type) -> u64 {
         Type::Bf16 | Type::PkBf16 if inverse => 0x3e22,
         Type::Bf16 | Type::PkBf16 => u64::from((value as f32).to_bits() >> 16),
         _ if ty.bits() == 64 && ty != Type::PkF32 => {
-            if inverse { 0x3fc4_5f30_6dc9_c882 } else { value.to_bits() }
+            if inverse {
+                0x3fc4_5f30_6dc9_c882
+            } else {
+                value.to_bits()
+            }
         }
         _ => u64::from(if inverse { 0x3e22_f983 } else { (value as f32).to_bits() }),
     }
@@ -269,7 +273,15 @@ mod tests {
         assert_eq!(inline(208, Type::B64), -16i64 as u64);
         assert_eq!(inline(242, Type::F32), 0x3f80_0000);
         assert_eq!(inline(242, Type::F64), 1f64.to_bits());
-        let halves = [(240, 0x3800), (241, 0xb800), (242, 0x3c00), (243, 0xbc00), (244, 0x4000), (247, 0xc400), (248, 0x3118)];
+        let halves = [
+            (240, 0x3800),
+            (241, 0xb800),
+            (242, 0x3c00),
+            (243, 0xbc00),
+            (244, 0x4000),
+            (247, 0xc400),
+            (248, 0x3118),
+        ];
         for (code, bits) in halves {
             assert_eq!(inline(code, Type::F16), bits, "{code}");
         }

@@ -92,7 +92,13 @@ impl Group<'_> {
     }
 
     /// Puts off only the result, which is there already.
-    pub(super) fn defer_ready(&mut self, wave: &mut Wave, access: Access, read: Read, counters: &[(Counter, u8)]) {
+    pub(super) fn defer_ready(
+        &mut self,
+        wave: &mut Wave,
+        access: Access,
+        read: Read,
+        counters: &[(Counter, u8)],
+    ) {
         self.put_off(wave, access, Some(read), counters, None);
     }
 
@@ -206,7 +212,8 @@ impl Group<'_> {
         if let (Some((first, count)), Some(state)) = (registers, &wave.unknown) {
             // What was written meanwhile was lost, or came too early.
             let lost = (first..first + count).any(|n| {
-                let why = if n >= 256 { state.why_v[usize::from(n) - 256] } else { state.why_s[usize::from(n)] };
+                let why =
+                    if n >= 256 { state.why_v[usize::from(n) - 256] } else { state.why_s[usize::from(n)] };
                 why == Missing::OverwrittenLoad { at: access.at }
             });
             if lost {
@@ -225,11 +232,16 @@ impl Group<'_> {
     }
 
     /// Reports registers that are written while they may still be read.
-    pub(super) fn check_locks(&mut self, wave: &Wave, writes: &unwedge_isa::amdgcn::semantics::effects::Regs) {
+    pub(super) fn check_locks(
+        &mut self,
+        wave: &Wave,
+        writes: &unwedge_isa::amdgcn::semantics::effects::Regs,
+    ) {
         if wave.pending.entries.iter().all(|entry| entry.locks.is_none()) {
             return;
         }
-        let found = writes.iter().find_map(|reg| wave.pending.locked(reg).map(|(at, counter)| (reg, at, counter)));
+        let found =
+            writes.iter().find_map(|reg| wave.pending.locked(reg).map(|(at, counter)| (reg, at, counter)));
         if let Some((reg, at, counter)) = found {
             self.fault(wave, Kind::StillRead(reg, at, counter));
         }

@@ -84,8 +84,13 @@ impl Program {
         let next = at + usize::from(decoded.dwords);
         let inst = decoded.inst;
         let (at, next) = (u32::try_from(at * 4).ok()?, next as u32 * 4);
-        let step =
-            Step { inst, at, next, what: what(&inst, &self.gpu), waits: counters::waits(&inst, self.gpu.generation()) };
+        let step = Step {
+            inst,
+            at,
+            next,
+            what: what(&inst, &self.gpu),
+            waits: counters::waits(&inst, self.gpu.generation()),
+        };
         for (_, operand) in inst.written() {
             match operand {
                 Operand::Reg { reg, dwords, .. } if reg.is_vgpr() => {
@@ -161,9 +166,9 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
         }
         Format::Ds => ds::Access::new(inst, gpu).map(|access| What::Ds(Box::new(access))),
         Format::Vopd => Vector::dual(inst, gpu).map(|halves| What::Dual(Box::new(halves))),
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Flow::new(inst, gpu)
-            .map(What::Flow)
-            .or_else(|| Scalar::new(inst, gpu).map(What::Scalar)),
+        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
+            Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst, gpu).map(What::Scalar))
+        }
         Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst, gpu)
             .map(What::Cross)
             .or_else(|| Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector)))),

@@ -62,11 +62,12 @@ impl Scalar {
             })
         };
         let name = inst.row().name;
-        let bitwise = ["s_mov", "s_and", "s_or", "s_xor", "s_xnor", "s_nand", "s_nor", "s_not", "s_lsh", "s_brev"]
-            .iter()
-            .chain(&["s_pack", "s_bfe", "s_bitset", "s_wqm", "s_ashr", "s_bitrep", "s_cselect", "s_cmov"])
-            .any(|start| name.starts_with(start))
-            && !name.contains("_add_");
+        let bitwise =
+            ["s_mov", "s_and", "s_or", "s_xor", "s_xnor", "s_nand", "s_nor", "s_not", "s_lsh", "s_brev"]
+                .iter()
+                .chain(&["s_pack", "s_bfe", "s_bitset", "s_wqm", "s_ashr", "s_bitrep", "s_cselect", "s_cmov"])
+                .any(|start| name.starts_with(start))
+                && !name.contains("_add_");
         Some(Scalar { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
     }
 }
@@ -89,7 +90,12 @@ impl Group<'_> {
                     why = self.why_scalar(wave, scalar);
                     bits = u64::MAX;
                     if scalar.bitwise {
-                        bits = self.spread(&|a, b, d, scc| f(&mode, ScalarIn { a, b, d, scc }).0, &values, wave, scalar);
+                        bits = self.spread(
+                            &|a, b, d, scc| f(&mode, ScalarIn { a, b, d, scc }).0,
+                            &values,
+                            wave,
+                            scalar,
+                        );
                     }
                     // A result that has a bit set for certain is not zero.
                     let certain = scalar.bitwise && value & !bits != 0;

@@ -16,7 +16,11 @@ use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 enum What {
     Load(apply::Shape),
     Store(u8),
-    Atomic { atomic: atomic::Atomic, width: atomic::Kind, compares: bool },
+    Atomic {
+        atomic: atomic::Atomic,
+        width: atomic::Kind,
+        compares: bool,
+    },
     /// A clock: so many dwords.
     Time(u8),
     WaveId,

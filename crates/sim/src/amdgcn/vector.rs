@@ -104,7 +104,11 @@ fn dpp(inst: &Inst, gpu: &Gpu) -> Option<Dpp> {
     let mods = &inst.mods;
     let mut written = u64::MAX;
     match inst.variant().encoding {
-        Encoding::Vop1Dpp8 | Encoding::Vop2Dpp8 | Encoding::VopcDpp8 | Encoding::Vop3Dpp8 | Encoding::Vop3pDpp8 => {
+        Encoding::Vop1Dpp8
+        | Encoding::Vop2Dpp8
+        | Encoding::VopcDpp8
+        | Encoding::Vop3Dpp8
+        | Encoding::Vop3pDpp8 => {
             let select = mods.get(Mod::Dpp8);
             let mut lanes = [255u8; LANES];
             for (lane, place) in lanes.iter_mut().enumerate().take(if gpu.wave64() { 64 } else { 32 }) {
@@ -113,7 +117,11 @@ fn dpp(inst: &Inst, gpu: &Gpu) -> Option<Dpp> {
             // A lane that is not there reads zero.
             Some(Dpp { lanes, written, zero: true, inactive: mods.has(Mod::Fi) })
         }
-        Encoding::Vop1Dpp | Encoding::Vop2Dpp | Encoding::VopcDpp | Encoding::Vop3Dpp | Encoding::Vop3pDpp => {
+        Encoding::Vop1Dpp
+        | Encoding::Vop2Dpp
+        | Encoding::VopcDpp
+        | Encoding::Vop3Dpp
+        | Encoding::Vop3pDpp => {
             let (rows, banks) = (mods.get(Mod::RowMask), mods.get(Mod::BankMask));
             for lane in 0..LANES {
                 if rows >> (lane / 16) & 1 == 0 || banks >> (lane / 4 % 4) & 1 == 0 {
@@ -141,7 +149,8 @@ impl Vector {
                 _ => None,
             };
             // `v_div_fmas` reads vcc as a mask without saying so.
-            let mask = slot.ty == Type::Mask || reg.is_some_and(|reg| reg == Reg::VCC && slot.reg == Reg::VCC.0);
+            let mask =
+                slot.ty == Type::Mask || reg.is_some_and(|reg| reg == Reg::VCC && slot.reg == Reg::VCC.0);
             match (slot.access.reads(), slot.access.writes()) {
                 (false, true) if slot.reg == Reg::EXEC.0 => made.exec_out = true,
                 (false, true) if mask => made.mask_out = reg,
@@ -173,7 +182,9 @@ impl Vector {
             *made.sources.get_mut(count)? = plain;
         }
         made.select(inst);
-        if is_sdwa(variant.encoding) && let Some(dst) = &mut made.dst {
+        if is_sdwa(variant.encoding)
+            && let Some(dst) = &mut made.dst
+        {
             dst.place = Place::Sdwa(part(inst.mods.get(Mod::DstSel)), inst.mods.get(Mod::DstUnused));
         }
         made.dpp = dpp(inst, gpu);
@@ -311,7 +322,13 @@ fn placed(place: Place, old: u32, value: u32) -> u32 {
             let bits = value << shift & mask;
             match unused {
                 2 => old & !mask | bits,
-                1 => bits | if value >> (width - 1) & 1 != 0 { !(mask | ((1u64 << shift) - 1) as u32) } else { 0 },
+                1 => {
+                    bits | if value >> (width - 1) & 1 != 0 {
+                        !(mask | ((1u64 << shift) - 1) as u32)
+                    } else {
+                        0
+                    }
+                }
                 _ => bits,
             }
         }
@@ -325,7 +342,9 @@ fn fetch(source: &Source, dword: u8, v: &[Lanes], scalar: impl Fn(Reg) -> u32, s
         From::Scalar(reg) => splat(scalar(Reg(reg.0 + u16::from(dword)))),
         From::Const(value) => splat(if signs { (value >> (32 * u32::from(dword))) as u32 } else { 0 }),
     };
-    if source.plain().is_none() && (source.bits <= 32 || !matches!(source.from, From::Vgpr(_)) || source.neg || source.abs) {
+    if source.plain().is_none()
+        && (source.bits <= 32 || !matches!(source.from, From::Vgpr(_)) || source.neg || source.abs)
+    {
         if source.bits == 64 {
             // The sign of a double is in its upper dword.
             if dword == 1 && signs {
@@ -396,7 +415,8 @@ impl Group<'_> {
             for dword in 0..source.bits.div_ceil(32).max(1) as u8 {
                 let Some(unknown) = self.unknown_lanes(wave, vector, at, dword) else { continue };
                 let half = if source.bits == 16 { 0xffff } else { u32::MAX };
-                let found = bits(enabled).filter(|lane| unknown[*lane] & half != 0).fold(0, |m, lane| m | 1 << lane);
+                let found =
+                    bits(enabled).filter(|lane| unknown[*lane] & half != 0).fold(0, |m, lane| m | 1 << lane);
                 if found & !lanes != 0 {
                     why = wave.why_source(source).1;
                 }
@@ -432,7 +452,8 @@ impl Group<'_> {
                 if wave.unknown.is_some() {
                     let (some, why) = self.unknown_sources(wave, vector, enabled);
                     if some != 0 {
-                        let [x, y, z] = [0, 1, 2].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
+                        let [x, y, z] =
+                            [0, 1, 2].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
                         let mut spread = splat(0);
                         for lane_at in bits(some) {
                             let (a, b, c) = (a[lane_at], b[lane_at], c[lane_at]);
@@ -452,7 +473,8 @@ impl Group<'_> {
                 }
                 if wave.unknown.is_some() {
                     let unsure = wave.unknown_value(mask_reg, if self.gpu.wave64() { 2 } else { 1 });
-                    let sources = [0, 1].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
+                    let sources =
+                        [0, 1].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
                     let (some, why) = self.unknown_sources(wave, vector, enabled);
                     let mut spread = splat(0);
                     for lane in bits(enabled) {
@@ -560,7 +582,8 @@ impl Group<'_> {
             let wide = vector.sources[at].bits > 32;
             [low, if wide { self.lanes(wave, vector, at, 1) } else { splat(0) }]
         });
-        let at = |n: usize, lane: usize| u64::from(sources[n][0][lane]) | u64::from(sources[n][1][lane]) << 32;
+        let at =
+            |n: usize, lane: usize| u64::from(sources[n][0][lane]) | u64::from(sources[n][1][lane]) << 32;
         let mask_in = vector.mask_in.map_or(0, |reg| wave.mask(reg, &self.gpu));
         let mut results = [splat(0); 4];
         let mut mask_out = 0u64;
@@ -580,7 +603,8 @@ impl Group<'_> {
                 Op::DivFmas(f) => (f(&mode, a, b, c, bit), false),
                 Op::Quad(f) => {
                     let From::Vgpr(n) = vector.sources[2].from else { continue };
-                    let third = std::array::from_fn(|at| wave.v.get(usize::from(n) + at).map_or(0, |v| v[lane]));
+                    let third =
+                        std::array::from_fn(|at| wave.v.get(usize::from(n) + at).map_or(0, |v| v[lane]));
                     let value = f(&mode, a, b as u32, third);
                     for (place, value) in results.iter_mut().zip(value) {
                         place[lane] = value;
@@ -589,7 +613,11 @@ impl Group<'_> {
                 }
                 _ => (0, false),
             };
-            let value = if (vector.clamp || vector.omod != 0) && ty.is_float() { mode.output(ty, value) } else { value };
+            let value = if (vector.clamp || vector.omod != 0) && ty.is_float() {
+                mode.output(ty, value)
+            } else {
+                value
+            };
             results[0][lane] = value as u32;
             results[1][lane] = (value >> 32) as u32;
             mask_out |= u64::from(out) << lane;
@@ -622,7 +650,12 @@ impl Group<'_> {
         }
         if vector.exec_out {
             if unsure != 0 {
-                let (reg, _) = vector.sources.iter().map(|source| wave.why_source(source)).next().unwrap_or((Reg::EXEC, why));
+                let (reg, _) = vector
+                    .sources
+                    .iter()
+                    .map(|source| wave.why_source(source))
+                    .next()
+                    .unwrap_or((Reg::EXEC, why));
                 self.fault(wave, Kind::Control(reg, why));
             }
             wave.set_mask(Reg::EXEC, &self.gpu, mask_out, 0, why);

@@ -75,11 +75,17 @@ pub fn find(name: &str) -> Option<(Atomic, Kind)> {
         ("cmpst" | "cmpstore" | "cmpswap", _) => |_, old, data, cmp| if old == cmp { data } else { old },
         ("add", Kind::B32) if float_type => |m, old, data, _| Width::F32.add(m, old, data),
         ("add", Kind::B64) if float_type => |m, old, data, _| Width::F64.add(m, old, data),
-        ("add", _) => both!(kind, |old, data| u64::from((old as u32).wrapping_add(data as u32)), old.wrapping_add(data)),
+        ("add", _) => {
+            both!(kind, |old, data| u64::from((old as u32).wrapping_add(data as u32)), old.wrapping_add(data))
+        }
         ("sub", _) if rest.contains("clamp") => |_, old, data, _| old.saturating_sub(data),
         ("csub", _) => |_, old, data, _| old.saturating_sub(data),
-        ("sub", _) => both!(kind, |old, data| u64::from((old as u32).wrapping_sub(data as u32)), old.wrapping_sub(data)),
-        ("rsub", _) => both!(kind, |old, data| u64::from((data as u32).wrapping_sub(old as u32)), data.wrapping_sub(old)),
+        ("sub", _) => {
+            both!(kind, |old, data| u64::from((old as u32).wrapping_sub(data as u32)), old.wrapping_sub(data))
+        }
+        ("rsub", _) => {
+            both!(kind, |old, data| u64::from((data as u32).wrapping_sub(old as u32)), data.wrapping_sub(old))
+        }
         ("cond", _) => |_, old, data, _| if old >= data { old - data } else { old },
         ("and", _) => |_, old, data, _| old & data,
         ("or", _) => |_, old, data, _| old | data,
@@ -87,15 +93,33 @@ pub fn find(name: &str) -> Option<(Atomic, Kind)> {
         ("inc", _) => |_, old, data, _| if old >= data { 0 } else { old + 1 },
         ("dec", _) => both!(kind, |old, data| dec(old, data, 0xffff_ffff), dec(old, data, u64::MAX)),
         ("mskor", _) => |_, old, data, mask| old & !data | mask,
-        ("wrap", _) => |_, old, data, add| if old >= data { old - data } else { u64::from((old as u32).wrapping_add(add as u32)) },
+        ("wrap", _) => |_, old, data, add| {
+            if old >= data { old - data } else { u64::from((old as u32).wrapping_add(add as u32)) }
+        },
         ("fmin", _) => float(kind, false),
         ("fmax", _) => float(kind, true),
         ("min", _) if float_type => float(kind, false),
         ("max", _) if float_type => float(kind, true),
-        ("smin", _) => both!(kind, |old, data| u64::from((old as i32).min(data as i32) as u32), (old as i64).min(data as i64) as u64),
-        ("smax", _) => both!(kind, |old, data| u64::from((old as i32).max(data as i32) as u32), (old as i64).max(data as i64) as u64),
-        ("min", _) if signed => both!(kind, |old, data| u64::from((old as i32).min(data as i32) as u32), (old as i64).min(data as i64) as u64),
-        ("max", _) if signed => both!(kind, |old, data| u64::from((old as i32).max(data as i32) as u32), (old as i64).max(data as i64) as u64),
+        ("smin", _) => both!(
+            kind,
+            |old, data| u64::from((old as i32).min(data as i32) as u32),
+            (old as i64).min(data as i64) as u64
+        ),
+        ("smax", _) => both!(
+            kind,
+            |old, data| u64::from((old as i32).max(data as i32) as u32),
+            (old as i64).max(data as i64) as u64
+        ),
+        ("min", _) if signed => both!(
+            kind,
+            |old, data| u64::from((old as i32).min(data as i32) as u32),
+            (old as i64).min(data as i64) as u64
+        ),
+        ("max", _) if signed => both!(
+            kind,
+            |old, data| u64::from((old as i32).max(data as i32) as u32),
+            (old as i64).max(data as i64) as u64
+        ),
         ("umin" | "min", _) => |_, old, data, _| old.min(data),
         ("umax" | "max", _) => |_, old, data, _| old.max(data),
         ("pk_add_f16", _) => |m, old, data, _| pairs(&Width::F16, m, old, data),

@@ -100,7 +100,8 @@ pub(super) fn integral(width: &Width, m: &Mode, bits: u64, to: fn(f64) -> f64) -
     }
     // What is integral, or zero, is exact in every format.
     let value = width.value(bits);
-    width.of(m, to(value)) & !format.sign() | u64::from(to(value).is_sign_negative()) * format.sign()
+    let sign = if to(value).is_sign_negative() { format.sign() } else { 0 };
+    width.of(m, to(value)) & !format.sign() | sign
 }
 
 /// As [`integral`] in 32 bits.
@@ -121,7 +122,11 @@ pub(super) fn fract(width: &Width, m: &Mode, bits: u64) -> u64 {
         return format.nan();
     }
     let floor = integral(width, m, bits, f64::floor);
-    let rest = width.add(&Mode { round_32: Round::NearestEven, round_16_64: Round::NearestEven, ..*m }, bits, width.neg(floor));
+    let rest = width.add(
+        &Mode { round_32: Round::NearestEven, round_16_64: Round::NearestEven, ..*m },
+        bits,
+        width.neg(floor),
+    );
     // A small negative number would be rounded to 1.
     if rest >= width.one() && rest & format.sign() == 0 { width.one() - 1 } else { rest }
 }

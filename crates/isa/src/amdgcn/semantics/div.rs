@@ -205,13 +205,19 @@ mod tests {
         for n in special {
             for d in special {
                 let (ours, host) = (divide(&m, n, d), n / d);
-                assert!(ours.to_bits() == host.to_bits() || host.is_nan() && ours.is_nan(), "{n:e}/{d:e}: {ours:e}");
+                assert!(
+                    ours.to_bits() == host.to_bits() || host.is_nan() && ours.is_nan(),
+                    "{n:e}/{d:e}: {ours:e}"
+                );
             }
         }
         for _ in 0..100_000 {
             let (n, d) = (next(), next());
             let (ours, host) = (divide(&m, n, d), n / d);
-            assert!(ours.to_bits() == host.to_bits() || host.is_nan() && ours.is_nan(), "{n:e}/{d:e}: {ours:e}");
+            assert!(
+                ours.to_bits() == host.to_bits() || host.is_nan() && ours.is_nan(),
+                "{n:e}/{d:e}: {ours:e}"
+            );
         }
     }
 }

@@ -40,6 +40,13 @@ impl Regs {
         all
     }
 
+    /// Those that are not in the other.
+    pub fn without(&self, other: &Regs) -> Regs {
+        let mut all = *self;
+        all.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= !other);
+        all
+    }
+
     /// Whether some are in both.
     pub fn meets(&self, other: &Regs) -> bool {
         !self.both(other).is_empty()
@@ -76,10 +83,7 @@ pub struct Effects {
 
 /// Whether an instruction is executed by lanes that `exec` enables.
 pub fn is_vector(format: Format) -> bool {
-    !matches!(
-        format,
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem
-    )
+    !matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem)
 }
 
 /// What an instruction reads and writes. `null` and constants are no registers.

@@ -107,7 +107,10 @@ mod tests {
                 let wide = to_f32(small, byte);
                 let nan = f32::from_bits(wide).is_nan();
                 let again = of_f32(small, wide);
-                assert!(again == byte || nan && to_f32(small, again) & 0x7fc0_0000 == 0x7fc0_0000, "{byte:#x}");
+                assert!(
+                    again == byte || nan && to_f32(small, again) & 0x7fc0_0000 == 0x7fc0_0000,
+                    "{byte:#x}"
+                );
             }
         }
         assert_eq!(to_f32(FP8, 0x7e), 448f32.to_bits());

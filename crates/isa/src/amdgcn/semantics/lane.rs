@@ -48,25 +48,47 @@ macro_rules! lanes {
 
 /// One source.
 macro_rules! u1 {
-    (|$a:ident| $e:expr) => { lanes!(All, _m, $a, _b, _c, $e) };
-    (bits |$a:ident| $e:expr) => { lanes!(Bits, _m, $a, _b, _c, $e) };
-    (mode |$m:ident, $a:ident| $e:expr) => { lanes!(All, $m, $a, _b, _c, $e) };
+    (|$a:ident| $e:expr) => {
+        lanes!(All, _m, $a, _b, _c, $e)
+    };
+    (bits |$a:ident| $e:expr) => {
+        lanes!(Bits, _m, $a, _b, _c, $e)
+    };
+    (mode |$m:ident, $a:ident| $e:expr) => {
+        lanes!(All, $m, $a, _b, _c, $e)
+    };
 }
 
 /// Two sources.
 macro_rules! u2 {
-    (|$a:ident, $b:ident| $e:expr) => { lanes!(All, _m, $a, $b, _c, $e) };
-    (bits |$a:ident, $b:ident| $e:expr) => { lanes!(Bits, _m, $a, $b, _c, $e) };
-    (up |$a:ident, $b:ident| $e:expr) => { lanes!(Up, _m, $a, $b, _c, $e) };
-    (mode |$m:ident, $a:ident, $b:ident| $e:expr) => { lanes!(All, $m, $a, $b, _c, $e) };
+    (|$a:ident, $b:ident| $e:expr) => {
+        lanes!(All, _m, $a, $b, _c, $e)
+    };
+    (bits |$a:ident, $b:ident| $e:expr) => {
+        lanes!(Bits, _m, $a, $b, _c, $e)
+    };
+    (up |$a:ident, $b:ident| $e:expr) => {
+        lanes!(Up, _m, $a, $b, _c, $e)
+    };
+    (mode |$m:ident, $a:ident, $b:ident| $e:expr) => {
+        lanes!(All, $m, $a, $b, _c, $e)
+    };
 }
 
 /// Three sources.
 macro_rules! u3 {
-    (|$a:ident, $b:ident, $c:ident| $e:expr) => { lanes!(All, _m, $a, $b, $c, $e) };
-    (bits |$a:ident, $b:ident, $c:ident| $e:expr) => { lanes!(Bits, _m, $a, $b, $c, $e) };
-    (up |$a:ident, $b:ident, $c:ident| $e:expr) => { lanes!(Up, _m, $a, $b, $c, $e) };
-    (mode |$m:ident, $a:ident, $b:ident, $c:ident| $e:expr) => { lanes!(All, $m, $a, $b, $c, $e) };
+    (|$a:ident, $b:ident, $c:ident| $e:expr) => {
+        lanes!(All, _m, $a, $b, $c, $e)
+    };
+    (bits |$a:ident, $b:ident, $c:ident| $e:expr) => {
+        lanes!(Bits, _m, $a, $b, $c, $e)
+    };
+    (up |$a:ident, $b:ident, $c:ident| $e:expr) => {
+        lanes!(Up, _m, $a, $b, $c, $e)
+    };
+    (mode |$m:ident, $a:ident, $b:ident, $c:ident| $e:expr) => {
+        lanes!(All, $m, $a, $b, $c, $e)
+    };
 }
 
 pub(super) use {lanes, u1, u2, u3};

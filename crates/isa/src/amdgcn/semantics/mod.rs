@@ -87,7 +87,12 @@ impl Mode {
 
     /// With the result's modifiers of an instruction.
     pub fn of(self, inst: &Inst) -> Mode {
-        Mode { clamp: inst.mods.has(Mod::Clamp), omod: inst.mods.get(Mod::Omod) as u8, signs: inst.mods.get(Mod::NegLo) as u8, ..self }
+        Mode {
+            clamp: inst.mods.has(Mod::Clamp),
+            omod: inst.mods.get(Mod::Omod) as u8,
+            signs: inst.mods.get(Mod::NegLo) as u8,
+            ..self
+        }
     }
 
     /// Applies `omod` and `clamp` to a floating-point result of a type. Output modifiers do nothing in IEEE mode, or where
@@ -250,7 +255,9 @@ pub fn keeps_upper_half(inst: &Inst, generation: Gen) -> bool {
         Gen::Gfx9 | Gen::Gfx906 => {
             let row = inst.row();
             row.format == Format::Vop3p
-                || (row.format == Format::Vop3 && !row.name.contains("_legacy") && inst.form() == Form::Native)
+                || (row.format == Format::Vop3
+                    && !row.name.contains("_legacy")
+                    && inst.form() == Form::Native)
         }
         _ => false,
     }

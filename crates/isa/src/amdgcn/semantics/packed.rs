@@ -107,26 +107,28 @@ pub(super) fn find(name: &str) -> Option<Op> {
         "v_pk_minimum_f16" => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, false)),
         "v_pk_maximum_f16" => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, true)),
 
-        "v_fma_mix_f32" => u3!(mode |m, a, b, c| float::fma_f32(m, a, b, c)),
-        "v_fma_mixlo_f16" | "v_fma_mixhi_f16" => u3!(mode |m, a, b, c| to_half(m, float::fma_f32(m, a, b, c))),
+        "v_fma_mix_f32" => u3!(mode | m, a, b, c | float::fma_f32(m, a, b, c)),
+        "v_fma_mixlo_f16" | "v_fma_mixhi_f16" => {
+            u3!(mode | m, a, b, c | to_half(m, float::fma_f32(m, a, b, c)))
+        }
 
-        "v_dot2_f32_f16" | "v_dot2c_f32_f16" => u3!(mode |m, a, b, c| dot2_f32(m, F16, a, b, c)),
-        "v_dot2_f32_bf16" => u3!(mode |m, a, b, c| dot2_f32(m, &Width::BF16, a, b, c)),
-        "v_dot2_f16_f16" => u3!(mode |m, a, b, c| dot2_small(m, F16, a, b, c)),
-        "v_dot2_bf16_bf16" => u3!(mode |m, a, b, c| dot2_small(m, &Width::BF16, a, b, c)),
-        "v_dot2_i32_i16" => u3!(mode |m, a, b, c| dot(16, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot2_u32_u16" => u3!(mode |m, a, b, c| dot(16, [false; 2], [a, b, c], false, m.clamp)),
-        "v_dot4_i32_i8" => u3!(mode |m, a, b, c| dot(8, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot4c_i32_i8" => u3!(mode |m, a, b, c| dot(8, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot4_u32_u8" => u3!(mode |m, a, b, c| dot(8, [false; 2], [a, b, c], false, m.clamp)),
-        "v_dot4_i32_iu8" => u3!(mode |m, a, b, c| dot(8, signs(m), [a, b, c], true, m.clamp)),
-        "v_dot8_i32_i4" => u3!(mode |m, a, b, c| dot(4, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot8_u32_u4" => u3!(mode |m, a, b, c| dot(4, [false; 2], [a, b, c], false, m.clamp)),
-        "v_dot8_i32_iu4" => u3!(mode |m, a, b, c| dot(4, signs(m), [a, b, c], true, m.clamp)),
-        "v_dot4_f32_fp8_fp8" => u3!(mode |m, a, b, c| dot4_small(m, [fp8::FP8, fp8::FP8], a, b, c)),
-        "v_dot4_f32_fp8_bf8" => u3!(mode |m, a, b, c| dot4_small(m, [fp8::FP8, fp8::BF8], a, b, c)),
-        "v_dot4_f32_bf8_fp8" => u3!(mode |m, a, b, c| dot4_small(m, [fp8::BF8, fp8::FP8], a, b, c)),
-        "v_dot4_f32_bf8_bf8" => u3!(mode |m, a, b, c| dot4_small(m, [fp8::BF8, fp8::BF8], a, b, c)),
+        "v_dot2_f32_f16" | "v_dot2c_f32_f16" => u3!(mode | m, a, b, c | dot2_f32(m, F16, a, b, c)),
+        "v_dot2_f32_bf16" => u3!(mode | m, a, b, c | dot2_f32(m, &Width::BF16, a, b, c)),
+        "v_dot2_f16_f16" => u3!(mode | m, a, b, c | dot2_small(m, F16, a, b, c)),
+        "v_dot2_bf16_bf16" => u3!(mode | m, a, b, c | dot2_small(m, &Width::BF16, a, b, c)),
+        "v_dot2_i32_i16" => u3!(mode | m, a, b, c | dot(16, [true; 2], [a, b, c], true, m.clamp)),
+        "v_dot2_u32_u16" => u3!(mode | m, a, b, c | dot(16, [false; 2], [a, b, c], false, m.clamp)),
+        "v_dot4_i32_i8" => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
+        "v_dot4c_i32_i8" => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
+        "v_dot4_u32_u8" => u3!(mode | m, a, b, c | dot(8, [false; 2], [a, b, c], false, m.clamp)),
+        "v_dot4_i32_iu8" => u3!(mode | m, a, b, c | dot(8, signs(m), [a, b, c], true, m.clamp)),
+        "v_dot8_i32_i4" => u3!(mode | m, a, b, c | dot(4, [true; 2], [a, b, c], true, m.clamp)),
+        "v_dot8_u32_u4" => u3!(mode | m, a, b, c | dot(4, [false; 2], [a, b, c], false, m.clamp)),
+        "v_dot8_i32_iu4" => u3!(mode | m, a, b, c | dot(4, signs(m), [a, b, c], true, m.clamp)),
+        "v_dot4_f32_fp8_fp8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::FP8], a, b, c)),
+        "v_dot4_f32_fp8_bf8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::BF8], a, b, c)),
+        "v_dot4_f32_bf8_fp8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::FP8], a, b, c)),
+        "v_dot4_f32_bf8_bf8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::BF8], a, b, c)),
         _ => return None,
     })
 }
@@ -134,8 +136,10 @@ pub(super) fn find(name: &str) -> Option<Op> {
 /// What instructions of this name do where it differs from the row they stand in.
 pub(super) fn renamed(name: &str) -> Option<Op> {
     Some(match name {
-        "v_mad_mix_f32" => u3!(mode |m, a, b, c| float::mad_f32(m, a, b, c)),
-        "v_mad_mixlo_f16" | "v_mad_mixhi_f16" => u3!(mode |m, a, b, c| to_half(m, float::mad_f32(m, a, b, c))),
+        "v_mad_mix_f32" => u3!(mode | m, a, b, c | float::mad_f32(m, a, b, c)),
+        "v_mad_mixlo_f16" | "v_mad_mixhi_f16" => {
+            u3!(mode | m, a, b, c | to_half(m, float::mad_f32(m, a, b, c)))
+        }
         _ => return None,
     })
 }
@@ -154,7 +158,10 @@ mod tests {
     fn halves_apart() {
         let m = Mode::graphics(Gen::Gfx9);
         assert_eq!(eval("v_pk_add_u16", &m, 0xffff_0001, 0x0001_0001, 0), 2);
-        assert_eq!(eval("v_pk_add_u16", &Mode { clamp: true, ..m }, 0xffff_0001, 0x0001_0001, 0), 0xffff_0002);
+        assert_eq!(
+            eval("v_pk_add_u16", &Mode { clamp: true, ..m }, 0xffff_0001, 0x0001_0001, 0),
+            0xffff_0002
+        );
         assert_eq!(eval("v_pk_ashrrev_i16", &m, 0x0001_000f, 0x8000_8000, 0), 0xc000_ffff);
         assert_eq!(eval("v_pk_fma_f16", &m, 0x3c00_4000, 0x4000_4000, 0x3c00_0000), 0x4200_4400);
     }

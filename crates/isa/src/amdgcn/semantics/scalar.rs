@@ -110,13 +110,13 @@ fn bfe_i32(value: u32, what: u32) -> u32 {
 
 /// Each group of four bits that has one set: `whole` sets all four, else the groups' bits stand together.
 fn quads(value: u64, whole: bool) -> u64 {
-    (0..16).filter(|at| value >> (at * 4) & 15 != 0).fold(0, |result, at| {
-        result | if whole { 15u64 << (at * 4) } else { 1 << at }
-    })
+    (0..16)
+        .filter(|at| value >> (at * 4) & 15 != 0)
+        .fold(0, |result, at| result | if whole { 15u64 << (at * 4) } else { 1 << at })
 }
 
 fn bitreplicate(value: u32) -> u64 {
-    (0..32).fold(0, |result, at| result | u64::from(value >> at & 1) * 3 << (2 * at))
+    (0..32).fold(0, |result, at| result | (u64::from(value >> at & 1) * 3) << (2 * at))
 }
 
 fn half(value: u32, high: bool) -> u32 {
@@ -191,15 +191,19 @@ fn two(name: &str) -> Option<Op> {
         "s_sub_u64" => k64!(|s| s.a.wrapping_sub(s.b)),
         "s_mul_u64" => k64!(|s| s.a.wrapping_mul(s.b)),
         "s_mul_i32" | "s_mulk_i32" => k32!(|s| a(s).wrapping_mul(b(s))),
-        "s_mul_hi_u32" => k32!(|s| (u64::from(a(s)) * u64::from(b(s)) >> 32) as u32),
-        "s_mul_hi_i32" => k32!(|s| (i64::from(a(s) as i32) * i64::from(b(s) as i32) >> 32) as u32),
+        "s_mul_hi_u32" => k32!(|s| ((u64::from(a(s)) * u64::from(b(s))) >> 32) as u32),
+        "s_mul_hi_i32" => k32!(|s| ((i64::from(a(s) as i32) * i64::from(b(s) as i32)) >> 32) as u32),
         "s_lshl1_add_u32" => Op::Scalar(|_, s| shift_add(s, 1)),
         "s_lshl2_add_u32" => Op::Scalar(|_, s| shift_add(s, 2)),
         "s_lshl3_add_u32" => Op::Scalar(|_, s| shift_add(s, 3)),
         "s_lshl4_add_u32" => Op::Scalar(|_, s| shift_add(s, 4)),
         "s_absdiff_i32" => n32!(|s| (a(s) as i32).wrapping_sub(b(s) as i32).unsigned_abs()),
-        "s_min_i32" => Op::Scalar(|_, s| (u64::from((a(s) as i32).min(b(s) as i32) as u32), (a(s) as i32) < b(s) as i32)),
-        "s_max_i32" => Op::Scalar(|_, s| (u64::from((a(s) as i32).max(b(s) as i32) as u32), a(s) as i32 >= b(s) as i32)),
+        "s_min_i32" => {
+            Op::Scalar(|_, s| (u64::from((a(s) as i32).min(b(s) as i32) as u32), (a(s) as i32) < b(s) as i32))
+        }
+        "s_max_i32" => {
+            Op::Scalar(|_, s| (u64::from((a(s) as i32).max(b(s) as i32) as u32), a(s) as i32 >= b(s) as i32))
+        }
         "s_min_u32" => Op::Scalar(|_, s| (a(s).min(b(s)).into(), a(s) < b(s))),
         "s_max_u32" => Op::Scalar(|_, s| (a(s).max(b(s)).into(), a(s) >= b(s))),
         "s_cselect_b32" => k32!(|s| if s.scc { a(s) } else { b(s) }),

@@ -51,16 +51,16 @@ fn median<T: Ord>(a: T, b: T, c: T) -> T {
 pub(super) fn find(name: &str) -> Option<Op> {
     Some(match name {
         // One source.
-        "v_mov_b32" => u1!(bits |a| a),
-        "v_mov_b16" => u1!(bits |a| a & 0xffff),
-        "v_not_b32" => u1!(bits |a| !a),
-        "v_not_b16" => u1!(bits |a| !a & 0xffff),
-        "v_bfrev_b32" => u1!(bits |a| a.reverse_bits()),
+        "v_mov_b32" => u1!(bits | a | a),
+        "v_mov_b16" => u1!(bits | a | a & 0xffff),
+        "v_not_b32" => u1!(bits | a | !a),
+        "v_not_b16" => u1!(bits | a | !a & 0xffff),
+        "v_bfrev_b32" => u1!(bits | a | a.reverse_bits()),
         "v_ffbh_u32" => u1!(|a| if a == 0 { u32::MAX } else { a.leading_zeros() }),
         "v_ffbl_b32" => u1!(|a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
         "v_ffbh_i32" => u1!(|a| int::leading_signs(a)),
-        "v_cvt_i32_i16" => u1!(bits |a| i16(a) as u32),
-        "v_cvt_u32_u16" => u1!(bits |a| a & 0xffff),
+        "v_cvt_i32_i16" => u1!(bits | a | i16(a) as u32),
+        "v_cvt_u32_u16" => u1!(bits | a | a & 0xffff),
         "v_sat_pk_u8_i16" => u1!(|a| int::sat_pk_u8_i16(a)),
 
         // Sums with a carry.
@@ -77,47 +77,49 @@ pub(super) fn find(name: &str) -> Option<Op> {
         "v_subrev_u32" => lanes!(Up, m, a, b, _c, int::unsigned(u(b) - u(a), 32, m.clamp)),
         "v_add_i32" => lanes!(Up, m, a, b, _c, int::signed(i(a) + i(b), 32, m.clamp)),
         "v_sub_i32" => lanes!(Up, m, a, b, _c, int::signed(i(a) - i(b), 32, m.clamp)),
-        "v_add_u16" => u2!(mode |m, a, b| int::unsigned(u16(a) + u16(b), 16, m.clamp)),
-        "v_sub_u16" => u2!(mode |m, a, b| int::unsigned(u16(a) - u16(b), 16, m.clamp)),
-        "v_subrev_u16" => u2!(mode |m, a, b| int::unsigned(u16(b) - u16(a), 16, m.clamp)),
-        "v_add_i16" => u2!(mode |m, a, b| int::signed(i16(a) + i16(b), 16, m.clamp)),
-        "v_sub_i16" => u2!(mode |m, a, b| int::signed(i16(a) - i16(b), 16, m.clamp)),
-        "v_add3_u32" => u3!(up |a, b, c| a.wrapping_add(b).wrapping_add(c)),
-        "v_lshl_add_u32" => u3!(up |a, b, c| (a << (b & 31)).wrapping_add(c)),
-        "v_add_lshl_u32" => u3!(up |a, b, c| a.wrapping_add(b) << (c & 31)),
-        "v_xad_u32" => u3!(up |a, b, c| (a ^ b).wrapping_add(c)),
+        "v_add_u16" => u2!(mode | m, a, b | int::unsigned(u16(a) + u16(b), 16, m.clamp)),
+        "v_sub_u16" => u2!(mode | m, a, b | int::unsigned(u16(a) - u16(b), 16, m.clamp)),
+        "v_subrev_u16" => u2!(mode | m, a, b | int::unsigned(u16(b) - u16(a), 16, m.clamp)),
+        "v_add_i16" => u2!(mode | m, a, b | int::signed(i16(a) + i16(b), 16, m.clamp)),
+        "v_sub_i16" => u2!(mode | m, a, b | int::signed(i16(a) - i16(b), 16, m.clamp)),
+        "v_add3_u32" => u3!(up | a, b, c | a.wrapping_add(b).wrapping_add(c)),
+        "v_lshl_add_u32" => u3!(up | a, b, c | (a << (b & 31)).wrapping_add(c)),
+        "v_add_lshl_u32" => u3!(up | a, b, c | a.wrapping_add(b) << (c & 31)),
+        "v_xad_u32" => u3!(up | a, b, c | (a ^ b).wrapping_add(c)),
 
         // Bits.
-        "v_and_b32" => u2!(bits |a, b| a & b),
-        "v_or_b32" => u2!(bits |a, b| a | b),
-        "v_xor_b32" => u2!(bits |a, b| a ^ b),
-        "v_xnor_b32" => u2!(bits |a, b| !(a ^ b)),
-        "v_and_b16" => u2!(bits |a, b| a & b & 0xffff),
-        "v_or_b16" => u2!(bits |a, b| (a | b) & 0xffff),
-        "v_xor_b16" => u2!(bits |a, b| (a ^ b) & 0xffff),
-        "v_and_or_b32" => u3!(bits |a, b, c| a & b | c),
-        "v_or3_b32" => u3!(bits |a, b, c| a | b | c),
-        "v_xor3_b32" => u3!(bits |a, b, c| a ^ b ^ c),
-        "v_lshl_or_b32" => u3!(bits |a, b, c| a << (b & 31) | c),
-        "v_bfi_b32" => u3!(bits |a, b, c| a & b | !a & c),
-        "v_bfe_u32" => u3!(bits |a, b, c| int::bfe_u32(a, b, c)),
-        "v_bfe_i32" => u3!(bits |a, b, c| int::bfe_i32(a, b, c)),
+        "v_and_b32" => u2!(bits | a, b | a & b),
+        "v_or_b32" => u2!(bits | a, b | a | b),
+        "v_xor_b32" => u2!(bits | a, b | a ^ b),
+        "v_xnor_b32" => u2!(bits | a, b | !(a ^ b)),
+        "v_and_b16" => u2!(bits | a, b | a & b & 0xffff),
+        "v_or_b16" => u2!(bits | a, b | (a | b) & 0xffff),
+        "v_xor_b16" => u2!(bits | a, b | (a ^ b) & 0xffff),
+        "v_and_or_b32" => u3!(bits | a, b, c | a & b | c),
+        "v_or3_b32" => u3!(bits | a, b, c | a | b | c),
+        "v_xor3_b32" => u3!(bits | a, b, c | a ^ b ^ c),
+        "v_lshl_or_b32" => u3!(bits | a, b, c | a << (b & 31) | c),
+        "v_bfi_b32" => u3!(bits | a, b, c | a & b | !a & c),
+        "v_bfe_u32" => u3!(bits | a, b, c | int::bfe_u32(a, b, c)),
+        "v_bfe_i32" => u3!(bits | a, b, c | int::bfe_i32(a, b, c)),
         "v_bfm_b32" => u2!(|a, b| !(u32::MAX << (a & 31)) << (b & 31)),
-        "v_alignbit_b32" => u3!(bits |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32),
-        "v_alignbyte_b32" => u3!(bits |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (c & 3) * 8) as u32),
-        "v_perm_b32" => u3!(bits |a, b, c| int::perm(a, b, c)),
+        "v_alignbit_b32" => u3!(bits | a, b, c | ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32),
+        "v_alignbyte_b32" => {
+            u3!(bits | a, b, c | ((u64::from(a) << 32 | u64::from(b)) >> ((c & 3) * 8)) as u32)
+        }
+        "v_perm_b32" => u3!(bits | a, b, c | int::perm(a, b, c)),
         "v_bcnt_u32_b32" => u2!(|a, b| a.count_ones().wrapping_add(b)),
 
         // Shifts.
-        "v_lshlrev_b32" => u2!(bits |a, b| b << (a & 31)),
-        "v_lshrrev_b32" => u2!(bits |a, b| b >> (a & 31)),
-        "v_ashrrev_i32" => u2!(bits |a, b| (b as i32 >> (a & 31)) as u32),
-        "v_lshl_b32" => u2!(bits |a, b| a << (b & 31)),
-        "v_lshr_b32" => u2!(bits |a, b| a >> (b & 31)),
-        "v_ashr_i32" => u2!(bits |a, b| (a as i32 >> (b & 31)) as u32),
-        "v_lshlrev_b16" => u2!(bits |a, b| b << (a & 15) & 0xffff),
-        "v_lshrrev_b16" => u2!(bits |a, b| (b & 0xffff) >> (a & 15)),
-        "v_ashrrev_i16" => u2!(bits |a, b| (i16(b) >> (a & 15)) as u32 & 0xffff),
+        "v_lshlrev_b32" => u2!(bits | a, b | b << (a & 31)),
+        "v_lshrrev_b32" => u2!(bits | a, b | b >> (a & 31)),
+        "v_ashrrev_i32" => u2!(bits | a, b | (b as i32 >> (a & 31)) as u32),
+        "v_lshl_b32" => u2!(bits | a, b | a << (b & 31)),
+        "v_lshr_b32" => u2!(bits | a, b | a >> (b & 31)),
+        "v_ashr_i32" => u2!(bits | a, b | (a as i32 >> (b & 31)) as u32),
+        "v_lshlrev_b16" => u2!(bits | a, b | b << (a & 15) & 0xffff),
+        "v_lshrrev_b16" => u2!(bits | a, b | (b & 0xffff) >> (a & 15)),
+        "v_ashrrev_i16" => u2!(bits | a, b | (i16(b) >> (a & 15)) as u32 & 0xffff),
         "v_lshlrev_b64" => Op::Wide(|_, a, b, _| b << (a & 63)),
         "v_lshrrev_b64" => Op::Wide(|_, a, b, _| b >> (a & 63)),
         "v_ashrrev_i64" => Op::Wide(|_, a, b, _| (b as i64 >> (a & 63)) as u64),
@@ -152,24 +154,24 @@ pub(super) fn find(name: &str) -> Option<Op> {
         "v_minmax_i32" => u3!(|a, b, c| i(a).min(i(b)).max(i(c)) as u32),
 
         // Products.
-        "v_mul_lo_u32" | "v_mul_lo_i32" => u2!(up |a, b| a.wrapping_mul(b)),
-        "v_mul_hi_u32" => u2!(|a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
-        "v_mul_hi_i32" => u2!(|a, b| (i(a) * i(b) >> 32) as u32),
-        "v_mul_u32_u24" => u2!(mode |m, a, b| int::unsigned(u24(a) * u24(b), 32, m.clamp)),
-        "v_mul_i32_i24" => u2!(mode |m, a, b| int::signed(i24(a) * i24(b), 32, m.clamp)),
-        "v_mul_hi_u32_u24" => u2!(|a, b| (u24(a) * u24(b) >> 32) as u32),
-        "v_mul_hi_i32_i24" => u2!(|a, b| (i24(a) * i24(b) >> 32) as u32),
-        "v_mad_u32_u24" => u3!(mode |m, a, b, c| int::unsigned(u24(a) * u24(b) + u(c), 32, m.clamp)),
-        "v_mad_i32_i24" => u3!(mode |m, a, b, c| int::signed(i24(a) * i24(b) + i(c), 32, m.clamp)),
-        "v_mul_lo_u16" => u2!(up |a, b| a.wrapping_mul(b) & 0xffff),
+        "v_mul_lo_u32" | "v_mul_lo_i32" => u2!(up | a, b | a.wrapping_mul(b)),
+        "v_mul_hi_u32" => u2!(|a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        "v_mul_hi_i32" => u2!(|a, b| ((i(a) * i(b)) >> 32) as u32),
+        "v_mul_u32_u24" => u2!(mode | m, a, b | int::unsigned(u24(a) * u24(b), 32, m.clamp)),
+        "v_mul_i32_i24" => u2!(mode | m, a, b | int::signed(i24(a) * i24(b), 32, m.clamp)),
+        "v_mul_hi_u32_u24" => u2!(|a, b| ((u24(a) * u24(b)) >> 32) as u32),
+        "v_mul_hi_i32_i24" => u2!(|a, b| ((i24(a) * i24(b)) >> 32) as u32),
+        "v_mad_u32_u24" => u3!(mode | m, a, b, c | int::unsigned(u24(a) * u24(b) + u(c), 32, m.clamp)),
+        "v_mad_i32_i24" => u3!(mode | m, a, b, c | int::signed(i24(a) * i24(b) + i(c), 32, m.clamp)),
+        "v_mul_lo_u16" => u2!(up | a, b | a.wrapping_mul(b) & 0xffff),
         "v_mad_u16" | "v_mad_legacy_u16" => {
-            u3!(mode |m, a, b, c| int::unsigned(u16(a) * u16(b) + u16(c), 16, m.clamp))
+            u3!(mode | m, a, b, c | int::unsigned(u16(a) * u16(b) + u16(c), 16, m.clamp))
         }
         "v_mad_i16" | "v_mad_legacy_i16" => {
-            u3!(mode |m, a, b, c| int::signed(i16(a) * i16(b) + i16(c), 16, m.clamp))
+            u3!(mode | m, a, b, c | int::signed(i16(a) * i16(b) + i16(c), 16, m.clamp))
         }
-        "v_mad_u32_u16" => u3!(mode |m, a, b, c| int::unsigned(u16(a) * u16(b) + u(c), 32, m.clamp)),
-        "v_mad_i32_i16" => u3!(mode |m, a, b, c| int::signed(i16(a) * i16(b) + i(c), 32, m.clamp)),
+        "v_mad_u32_u16" => u3!(mode | m, a, b, c | int::unsigned(u16(a) * u16(b) + u(c), 32, m.clamp)),
+        "v_mad_i32_i16" => u3!(mode | m, a, b, c | int::signed(i16(a) * i16(b) + i(c), 32, m.clamp)),
         "v_mad_u64_u32" => Op::WideCarry(|m, a, b, c| {
             let sum = u128::from(a as u32 as u64 * (b as u32 as u64)) + u128::from(c);
             let over = sum >> 64 != 0;
@@ -182,14 +184,14 @@ pub(super) fn find(name: &str) -> Option<Op> {
         }),
 
         // Bytes.
-        "v_sad_u8" => u3!(mode |m, a, b, c| int::unsigned(u(int::sad_u8(a, b, false)) + u(c), 32, m.clamp)),
+        "v_sad_u8" => u3!(mode | m, a, b, c | int::unsigned(u(int::sad_u8(a, b, false)) + u(c), 32, m.clamp)),
         "v_sad_hi_u8" => {
-            u3!(mode |m, a, b, c| int::unsigned(u(int::sad_u8(a, b, false) << 16) + u(c), 32, m.clamp))
+            u3!(mode | m, a, b, c | int::unsigned(u(int::sad_u8(a, b, false) << 16) + u(c), 32, m.clamp))
         }
-        "v_msad_u8" => u3!(mode |m, a, b, c| int::unsigned(u(int::sad_u8(a, b, true)) + u(c), 32, m.clamp)),
-        "v_sad_u16" => u3!(mode |m, a, b, c| int::unsigned(u(int::sad_u16(a, b)) + u(c), 32, m.clamp)),
+        "v_msad_u8" => u3!(mode | m, a, b, c | int::unsigned(u(int::sad_u8(a, b, true)) + u(c), 32, m.clamp)),
+        "v_sad_u16" => u3!(mode | m, a, b, c | int::unsigned(u(int::sad_u16(a, b)) + u(c), 32, m.clamp)),
         // The distance of the unsigned numbers, not of the signed ones.
-        "v_sad_u32" => u3!(mode |m, a, b, c| int::unsigned(u(a.abs_diff(b)) + u(c), 32, m.clamp)),
+        "v_sad_u32" => u3!(mode | m, a, b, c | int::unsigned(u(a.abs_diff(b)) + u(c), 32, m.clamp)),
         "v_lerp_u8" => u3!(|a, b, c| int::lerp_u8(a, b, c)),
         "v_qsad_pk_u16_u8" => Op::Wide(|m, a, b, c| int::qsad_pk(a, b as u32, c, false, m.clamp)),
         "v_mqsad_pk_u16_u8" => Op::Wide(|m, a, b, c| int::qsad_pk(a, b as u32, c, true, m.clamp)),
