@@ -25,11 +25,12 @@ pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
         AmdCommand::Asm(args) => asm(args, global),
         AmdCommand::Disasm(args) if args.hex => disasm_batch(args, global),
         AmdCommand::Disasm(args) => disasm(args, global),
+        AmdCommand::Run(args) => super::amd_run::run(args, global),
     }
 }
 
 /// The GPU that is named, or that a code object says.
-fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
+pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
     let name = target.gpu.as_deref().or(said);
     let name =
         name.ok_or_else(|| Failure::Usage("which GPU? name it with --gpu, as in --gpu gfx1030".to_owned()))?;

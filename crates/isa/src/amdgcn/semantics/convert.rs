@@ -100,7 +100,8 @@ pub(super) fn integral(width: &Width, m: &Mode, bits: u64, to: fn(f64) -> f64) -
     }
     // What is integral, or zero, is exact in every format.
     let value = width.value(bits);
-    width.of(m, to(value)) & !format.sign() | u64::from(to(value).is_sign_negative()) * format.sign()
+    let sign = if to(value).is_sign_negative() { format.sign() } else { 0 };
+    width.of(m, to(value)) & !format.sign() | sign
 }
 
 /// As [`integral`] in 32 bits.

@@ -40,6 +40,13 @@ impl Regs {
         all
     }
 
+    /// Those that are not in the other.
+    pub fn without(&self, other: &Regs) -> Regs {
+        let mut all = *self;
+        all.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= !other);
+        all
+    }
+
     /// Whether some are in both.
     pub fn meets(&self, other: &Regs) -> bool {
         !self.both(other).is_empty()

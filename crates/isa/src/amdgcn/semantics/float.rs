@@ -250,7 +250,7 @@ mod tests {
         for at in 0..400_000 {
             let (mut a, mut b, mut c) = (next(), next(), next());
             if at % 2 == 0 {
-                let near = |bits: u32| bits & 0x807f_ffff | 0x3f80_0000 + (bits >> 3 & 0xf << 23);
+                let near = |bits: u32| bits & 0x807f_ffff | (0x3f80_0000 + (bits >> 3 & 0xf << 23));
                 (a, b, c) = (near(a), near(b), near(c));
             }
             let soft = Width::F32.fma(&m, a.into(), b.into(), c.into()) as u32;

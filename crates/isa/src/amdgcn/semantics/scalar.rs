@@ -116,7 +116,7 @@ fn quads(value: u64, whole: bool) -> u64 {
 }
 
 fn bitreplicate(value: u32) -> u64 {
-    (0..32).fold(0, |result, at| result | u64::from(value >> at & 1) * 3 << (2 * at))
+    (0..32).fold(0, |result, at| result | (u64::from(value >> at & 1) * 3) << (2 * at))
 }
 
 fn half(value: u32, high: bool) -> u32 {
@@ -191,8 +191,8 @@ fn two(name: &str) -> Option<Op> {
         "s_sub_u64" => k64!(|s| s.a.wrapping_sub(s.b)),
         "s_mul_u64" => k64!(|s| s.a.wrapping_mul(s.b)),
         "s_mul_i32" | "s_mulk_i32" => k32!(|s| a(s).wrapping_mul(b(s))),
-        "s_mul_hi_u32" => k32!(|s| (u64::from(a(s)) * u64::from(b(s)) >> 32) as u32),
-        "s_mul_hi_i32" => k32!(|s| (i64::from(a(s) as i32) * i64::from(b(s) as i32) >> 32) as u32),
+        "s_mul_hi_u32" => k32!(|s| ((u64::from(a(s)) * u64::from(b(s))) >> 32) as u32),
+        "s_mul_hi_i32" => k32!(|s| ((i64::from(a(s) as i32) * i64::from(b(s) as i32)) >> 32) as u32),
         "s_lshl1_add_u32" => Op::Scalar(|_, s| shift_add(s, 1)),
         "s_lshl2_add_u32" => Op::Scalar(|_, s| shift_add(s, 2)),
         "s_lshl3_add_u32" => Op::Scalar(|_, s| shift_add(s, 3)),

@@ -105,7 +105,7 @@ pub(super) fn find(name: &str) -> Option<Op> {
         "v_bfm_b32" => u2!(|a, b| !(u32::MAX << (a & 31)) << (b & 31)),
         "v_alignbit_b32" => u3!(bits | a, b, c | ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32),
         "v_alignbyte_b32" => {
-            u3!(bits | a, b, c | ((u64::from(a) << 32 | u64::from(b)) >> (c & 3) * 8) as u32)
+            u3!(bits | a, b, c | ((u64::from(a) << 32 | u64::from(b)) >> ((c & 3) * 8)) as u32)
         }
         "v_perm_b32" => u3!(bits | a, b, c | int::perm(a, b, c)),
         "v_bcnt_u32_b32" => u2!(|a, b| a.count_ones().wrapping_add(b)),
@@ -155,12 +155,12 @@ pub(super) fn find(name: &str) -> Option<Op> {
 
         // Products.
         "v_mul_lo_u32" | "v_mul_lo_i32" => u2!(up | a, b | a.wrapping_mul(b)),
-        "v_mul_hi_u32" => u2!(|a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
-        "v_mul_hi_i32" => u2!(|a, b| (i(a) * i(b) >> 32) as u32),
+        "v_mul_hi_u32" => u2!(|a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        "v_mul_hi_i32" => u2!(|a, b| ((i(a) * i(b)) >> 32) as u32),
         "v_mul_u32_u24" => u2!(mode | m, a, b | int::unsigned(u24(a) * u24(b), 32, m.clamp)),
         "v_mul_i32_i24" => u2!(mode | m, a, b | int::signed(i24(a) * i24(b), 32, m.clamp)),
-        "v_mul_hi_u32_u24" => u2!(|a, b| (u24(a) * u24(b) >> 32) as u32),
-        "v_mul_hi_i32_i24" => u2!(|a, b| (i24(a) * i24(b) >> 32) as u32),
+        "v_mul_hi_u32_u24" => u2!(|a, b| ((u24(a) * u24(b)) >> 32) as u32),
+        "v_mul_hi_i32_i24" => u2!(|a, b| ((i24(a) * i24(b)) >> 32) as u32),
         "v_mad_u32_u24" => u3!(mode | m, a, b, c | int::unsigned(u24(a) * u24(b) + u(c), 32, m.clamp)),
         "v_mad_i32_i24" => u3!(mode | m, a, b, c | int::signed(i24(a) * i24(b) + i(c), 32, m.clamp)),
         "v_mul_lo_u16" => u2!(up | a, b | a.wrapping_mul(b) & 0xffff),
