@@ -65,17 +65,25 @@ fn rules(source: &str, out: &mut String) -> Result<(), Failure> {
         }
         let row = rows.last_mut().ok_or("a sentence without a rule")?;
         let line = line.trim();
-        let (key, value) = line.split_once(": ").or(line.split_once(' ')).ok_or("a key without a sentence")?;
+        let (key, value) =
+            line.split_once(": ").or(line.split_once(' ')).ok_or("a key without a sentence")?;
         row.said.push((key.to_owned(), value.to_owned()));
     }
     out.push_str("/// One thing the checker knows.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum Rule {\n");
     for row in &rows {
-        let about = row.said.iter().find(|(key, _)| key == "is" || key == "then").ok_or("a rule without words")?;
+        let about =
+            row.said.iter().find(|(key, _)| key == "is" || key == "then").ok_or("a rule without words")?;
         writeln!(out, "/// `{}`: {}.\n{},", row.head[0], about.1.replace('[', "("), camel(&row.head[0]))?;
     }
-    writeln!(out, "}}\n/// What each rule is, in the order of [`Rule`].\npub static RULES: [Info; {}] = [", rows.len())?;
+    writeln!(
+        out,
+        "}}\n/// What each rule is, in the order of [`Rule`].\npub static RULES: [Info; {}] = [",
+        rows.len()
+    )?;
     for row in &rows {
-        let [name, level, on, distance @ ..] = &row.head[..] else { return Err("a rule without generations".into()) };
+        let [name, level, on, distance @ ..] = &row.head[..] else {
+            return Err("a rule without generations".into());
+        };
         let distance: u8 = distance.first().map_or(Ok(0), |n| n.parse())?;
         let said = |key: &str| row.said.iter().find(|(k, _)| k == key).map_or("", |(_, v)| v);
         let doubt = if said("doubt").is_empty() { 0 } else { gens(said("doubt"))? };
@@ -147,7 +155,10 @@ fn waits(source: &str, out: &mut String) -> Result<(), Failure> {
             _ => return Err(format!("not understood: {line}").into()),
         }
     }
-    writeln!(out, "/// Where waits say how far they wait.\npub static COUNTERS: [Counter; {count}] = [\n{counters}];")?;
+    writeln!(
+        out,
+        "/// Where waits say how far they wait.\npub static COUNTERS: [Counter; {count}] = [\n{counters}];"
+    )?;
     writeln!(out, "/// What counts where.\npub static COUNTS: [Counts; {event_count}] = [\n{events}];")?;
     out.push_str("/// What ends later than its instruction.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]\npub enum Event {\n");
     for name in &names {

@@ -132,7 +132,10 @@ fn more_lines(input: &Blocks, output: &Blocks) -> Option<BTreeSet<Place>> {
         for line in after {
             match before.get(at) {
                 Some(have) if have == line => at += 1,
-                Some(have) if line.contains("_load") && have.split(" wait_").next() == line.split(" wait_").next() => {
+                Some(have)
+                    if line.contains("_load")
+                        && have.split(" wait_").next() == line.split(" wait_").next() =>
+                {
                     places.insert((b, at));
                     at += 1;
                 }
@@ -155,7 +158,11 @@ struct Tally {
 }
 
 /// Compares all cases of a pass.
-fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &dyn Fn(&Blocks, &Blocks, &Gpu) -> Option<BTreeSet<Place>>) -> Tally {
+fn compare(
+    pass: &str,
+    rules: &dyn Fn(Rule) -> bool,
+    more: &dyn Fn(&Blocks, &Blocks, &Gpu) -> Option<BTreeSet<Place>>,
+) -> Tally {
     let mut counts = Counts::default();
     let mut tally = Tally { same: 0, all: 0, clean: 0 };
     let mut examples = std::collections::BTreeMap::new();
@@ -178,11 +185,8 @@ fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &dyn Fn(&Blocks, &Blo
                 continue;
             }
             let ends = input.last().and_then(|b| b.last()).is_some_and(|line| line.starts_with("s_endpgm"));
-            let options = Options {
-                continues: !ends,
-                exports: id.contains("export_priority"),
-                ..Options::default()
-            };
+            let options =
+                Options { continues: !ends, exports: id.contains("export_priority"), ..Options::default() };
             let runs = run(&input, &gpu, &options).and_then(|i| Ok((i, run(&output, &gpu, &options)?)));
             let ((report, found), (after, found_after)) = match runs {
                 Ok(runs) => runs,
@@ -196,8 +200,12 @@ fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &dyn Fn(&Blocks, &Blo
             };
             tally.all += 1;
             let of = |rule: Rule| rules(rule) && rule.info().source.split(' ').any(|s| s == "M");
-            let mine: BTreeSet<Place> =
-                report.faults().zip_places(&found, &report).filter(|(f, _)| of(f.rule)).map(|(_, p)| p).collect();
+            let mine: BTreeSet<Place> = report
+                .faults()
+                .zip_places(&found, &report)
+                .filter(|(f, _)| of(f.rule))
+                .map(|(_, p)| p)
+                .collect();
             let left: Vec<_> =
                 after.faults().zip_places(&found_after, &after).filter(|(f, _)| of(f.rule)).collect();
             let (missed, extra): (Vec<_>, Vec<_>) =
@@ -223,11 +231,24 @@ fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &dyn Fn(&Blocks, &Blo
                 tell("missed".to_owned(), *place, &input);
             }
             for place in extra {
-                let f = report.faults().zip_places(&found, &report).find(|(f, p)| p == place && of(f.rule)).unwrap().0;
-                tell(format!("extra {} {:?}", f.rule.info().name, f.open.map(|r| r.info().name)), *place, &input);
+                let f = report
+                    .faults()
+                    .zip_places(&found, &report)
+                    .find(|(f, p)| p == place && of(f.rule))
+                    .unwrap()
+                    .0;
+                tell(
+                    format!("extra {} {:?}", f.rule.info().name, f.open.map(|r| r.info().name)),
+                    *place,
+                    &input,
+                );
             }
             for (f, place) in left {
-                tell(format!("output: {} {:?}", f.rule.info().name, f.open.map(|r| r.info().name)), place, &output);
+                tell(
+                    format!("output: {} {:?}", f.rule.info().name, f.open.map(|r| r.info().name)),
+                    place,
+                    &output,
+                );
             }
         }
     }
@@ -238,7 +259,11 @@ fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &dyn Fn(&Blocks, &Blo
 
 /// Faults with the places of all findings of their report.
 trait ZipPlaces<'a>: Sized + Iterator<Item = &'a unwedge_check::amdgcn::Finding> {
-    fn zip_places(self, places: &'a [Place], report: &'a Report) -> impl Iterator<Item = (Self::Item, Place)> {
+    fn zip_places(
+        self,
+        places: &'a [Place],
+        report: &'a Report,
+    ) -> impl Iterator<Item = (Self::Item, Place)> {
         self.filter_map(move |f| {
             let n = report.findings.iter().position(|other| std::ptr::eq(other, f))?;
             Some((f, places[n]))
@@ -256,7 +281,20 @@ fn waits_that_are_inserted() {
 
 #[test]
 fn hazards_that_are_resolved() {
-    let others = |rule: Rule| !matches!(rule, Rule::Wait | Rule::SmemStoreLoad | Rule::DcacheWb | Rule::ScratchDealloc | Rule::InstPrefetch | Rule::FlatOffset | Rule::NsaClause | Rule::ScratchOffsetNegative | Rule::LongClause);
+    let others = |rule: Rule| {
+        !matches!(
+            rule,
+            Rule::Wait
+                | Rule::SmemStoreLoad
+                | Rule::DcacheWb
+                | Rule::ScratchDealloc
+                | Rule::InstPrefetch
+                | Rule::FlatOffset
+                | Rule::NsaClause
+                | Rule::ScratchOffsetNegative
+                | Rule::LongClause
+        )
+    };
     let more = |input: &Blocks, output: &Blocks, _: &Gpu| more_lines(input, output);
     compare("insert_nops", &others, &more);
 }

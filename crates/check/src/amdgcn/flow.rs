@@ -1,6 +1,6 @@
 //! The fixed point: what is pending at the start of each block, and what that breaks.
 
-use super::facts::{COUNTS, Level, Rule};
+use super::facts::{COUNTS, Rule};
 use super::finding::{Finding, Need};
 use super::hazards::{Hazards, Kind};
 use super::op::{Class, Op, What, flag};
@@ -53,7 +53,7 @@ struct Flow<'a> {
 
 /// Follows a program; whether to its end.
 pub(super) fn follow(program: &Program, gpu: &Gpu, options: &Options, findings: &mut Vec<Finding>) -> bool {
-    let hazards = Hazards::new(gpu, program);
+    let hazards = Hazards::new(gpu, program, options.continues);
     let partial =
         gpu.wave64() && matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) && hazards.has_exec_writes;
     let flow = Flow { program, gpu, options, waits: Waits::new(gpu), hazards, partial };
@@ -164,11 +164,18 @@ impl Flow<'_> {
                 self.waits.wait(&mut state.waits, &wait);
                 // The wait that is put before it takes a wait state, and cures what it cures.
             }
-            self.hazards.step(&mut state.hazards, number, op, regs, said.as_ref(), &mut |rule, p, missing| {
-                if let Some(findings) = findings.as_deref_mut() {
-                    findings.push(self.finding(rule, op.at, Some(p), missing));
-                }
-            });
+            self.hazards.step(
+                &mut state.hazards,
+                number,
+                op,
+                regs,
+                said.as_ref(),
+                &mut |rule, p, missing| {
+                    if let Some(findings) = findings.as_deref_mut() {
+                        findings.push(self.finding(rule, op.at, Some(p), missing));
+                    }
+                },
+            );
             if let Some(findings) = findings.as_deref_mut() {
                 self.told(op, number, regs, state, findings);
             }
@@ -240,12 +247,16 @@ impl Flow<'_> {
         }
         let spare = said.iter().enumerate().all(|(slot, &value)| {
             value == NO
-                || !state.waits.all.iter().any(|p| {
-                    usize::from(COUNTS[usize::from(p.kind)].slot) == slot && p.age >= value
-                })
+                || !state
+                    .waits
+                    .all
+                    .iter()
+                    .any(|p| usize::from(COUNTS[usize::from(p.kind)].slot) == slot && p.age >= value)
         });
+        // There waits cure hazards too.
+        let cures = self.gpu.generation() == Gen::Gfx10 && !state.hazards.all.is_empty();
         let asks = said.iter().enumerate().any(|(slot, &value)| value != NO && self.waits.asks(slot, value));
-        if spare && asks {
+        if spare && asks && !cures {
             findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
         }
     }
@@ -255,9 +266,9 @@ impl Flow<'_> {
         let Some(last) = self.program.block_ops(block).last() else { return };
         let behind = if last.what == What::SetPc { last.at } else { last.at + u32::from(last.dwords) };
         for p in &state.hazards.all {
-            let rule = Kind::rule(p.kind);
-            if Kind::stays_open(p.kind) && rule.info().holds(self.gpu.generation()) {
-                let level = rule.level(self.gpu.generation());
+            let rule = Kind::rule(p);
+            if Kind::stays_open(p) && rule.info().holds(self.gpu.generation()) {
+                let level = rule.info().level;
                 let open = Some(rule);
                 findings.push(Finding { level, open, ..self.finding(Rule::OpenEnd, behind, Some(p), 0) });
             }
@@ -278,24 +289,36 @@ impl Flow<'_> {
 
     fn finding(&self, rule: Rule, at: u32, p: Option<&Pending>, missing: u8) -> Finding {
         let first = p.and_then(|p| self.program.ops.get(p.op as usize)).map(|op| op.at * 4);
-        let level: Level = rule.level(self.gpu.generation());
-        Finding { rule, level, at: at * 4, first, path: Vec::new(), need: None, missing, regs: None, open: None }
+        let level = rule.info().level;
+        Finding {
+            rule,
+            level,
+            at: at * 4,
+            first,
+            path: Vec::new(),
+            need: None,
+            missing,
+            regs: None,
+            open: None,
+        }
     }
 
     /// The shortest way through blocks from what made it so to where it shows, on which it stays pending.
     fn path(&self, finding: &Finding, states: &[Option<State>]) -> Vec<u32> {
         let start = |block: usize| self.program.blocks[block].first;
         let find = |at: u32| self.program.ops.binary_search_by_key(&(at / 4), |op| op.at).ok();
-        let (Some(second), Some(first)) = (find(finding.at), finding.first.and_then(find)) else { return Vec::new() };
+        let (Some(second), Some(first)) = (find(finding.at), finding.first.and_then(find)) else {
+            return Vec::new();
+        };
         let (from, to) = (self.program.block_of(first), self.program.block_of(second));
         let byte = |block: usize| self.program.ops[start(block)].at * 4;
         if from == to && first < second {
             return vec![byte(from)];
         }
         let pending = |block: usize| {
-            states[block].as_ref().is_some_and(|s| {
-                s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first)
-            })
+            states[block]
+                .as_ref()
+                .is_some_and(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
         };
         let mut before: Vec<Option<u32>> = vec![None; self.program.blocks.len()];
         let mut queue = std::collections::VecDeque::from([from]);

@@ -306,7 +306,11 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         if matches!(t.field, Field::Vdata | Field::Data) && reads {
             data = t.dwords;
         }
-        if t.ty.is_float() && reads && flags & flag::ATOMIC != 0 && matches!(t.field, Field::Vdata | Field::Data) {
+        if t.ty.is_float()
+            && reads
+            && flags & flag::ATOMIC != 0
+            && matches!(t.field, Field::Vdata | Field::Data)
+        {
             flags |= flag::FLOAT_ATOMIC;
         }
         late |= t.field == Field::Soffset;

@@ -60,7 +60,9 @@ pub(super) fn first_write(program: &Program, reader: usize, generation: Gen) -> 
             for &before in &block.before {
                 let before = &program.blocks[before as usize];
                 // A place behind the last operation of the block before.
-                if let Some(found) = walk_block(program, before.first, before.end, way, generation, &mut ways, &mut steps) {
+                if let Some(found) =
+                    walk_block(program, before.first, before.end, way, generation, &mut ways, &mut steps)
+                {
                     return Some(found);
                 }
             }
@@ -132,7 +134,13 @@ fn step(program: &Program, op: &Op, way: &mut Way, generation: Gen) -> Step {
 /// Whether all results of the vector ALU are there behind it.
 fn waits(op: &Op, generation: Gen) -> bool {
     match op.class {
-        Class::Buffer | Class::Image | Class::Flat | Class::Global | Class::Scratch | Class::Ds | Class::Exp => true,
+        Class::Buffer
+        | Class::Image
+        | Class::Flat
+        | Class::Global
+        | Class::Scratch
+        | Class::Ds
+        | Class::Exp => true,
         Class::LdsDir => op.wait == 0,
         _ => op.what == What::Depctr && VA_VDST.waited(op.imm as u16, generation),
     }

@@ -166,7 +166,8 @@ impl Walk<'_> {
         let behind = op.at + u32::from(op.dwords);
         let mut label = || {
             let target = listing::target(inst, op.at as usize, op.dwords.into());
-            let target = target.and_then(|t| u32::try_from(t).ok()).filter(|t| (*t as usize) < self.words.len());
+            let target =
+                target.and_then(|t| u32::try_from(t).ok()).filter(|t| (*t as usize) < self.words.len());
             if target.is_none() {
                 self.program.problems.push((Rule::Outside, op.at, None));
             }
@@ -201,7 +202,8 @@ impl Walk<'_> {
     fn follow_address(&mut self, inst: &Inst, op: &Op) -> Option<i64> {
         if op.what == What::GetPc {
             if let Operand::Reg { reg, .. } = inst.operands[0] {
-                self.address = Some(Address { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
+                self.address =
+                    Some(Address { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
             }
             return None;
         }
@@ -213,9 +215,9 @@ impl Walk<'_> {
             return jumps.then_some(address.bytes);
         }
         let regs = &self.program.touches[op.touch_first as usize..];
-        let touched = regs.iter().find(|r| {
-            r.writes && r.reg < address.reg + 2 && r.reg + u16::from(r.dwords) > address.reg
-        })?;
+        let touched = regs
+            .iter()
+            .find(|r| r.writes && r.reg < address.reg + 2 && r.reg + u16::from(r.dwords) > address.reg)?;
         let constant = constant(inst);
         let name = op.name();
         let low = touched.reg == address.reg && touched.dwords == 1;
@@ -227,7 +229,9 @@ impl Walk<'_> {
                 Some(Address { bytes: address.bytes - i64::from(value as i32), ..address })
             }
             ("s_bitset0_b32", Some(0)) if low => Some(Address { bytes: address.bytes & !3, ..address }),
-            ("s_addc_u32" | "s_subb_u32", Some(0 | u32::MAX)) if touched.reg == address.reg + 1 => Some(address),
+            ("s_addc_u32" | "s_subb_u32", Some(0 | u32::MAX)) if touched.reg == address.reg + 1 => {
+                Some(address)
+            }
             _ => None,
         };
         None
@@ -260,7 +264,13 @@ impl Walk<'_> {
             let splits = leads.peek().is_some_and(|&l| l <= behind);
             if op.ends_block() || !exits.falls || !adjacent || splits {
                 let leaves = exits.leaves;
-                program.blocks.push(Block { first, end: number + 1, next: [None; 2], before: Vec::new(), leaves });
+                program.blocks.push(Block {
+                    first,
+                    end: number + 1,
+                    next: [None; 2],
+                    before: Vec::new(),
+                    leaves,
+                });
                 last_exits.push((*exits, behind));
                 first = number + 1;
             }
@@ -268,7 +278,8 @@ impl Walk<'_> {
         let block_at = |program: &Program, dword: u32| -> Option<u32> {
             let op = *self.starts.get(dword as usize)?;
             let block = program.blocks.partition_point(|b| b.first < op as usize);
-            (op != NONE && program.blocks.get(block).is_some_and(|b| b.first == op as usize)).then_some(block as u32)
+            (op != NONE && program.blocks.get(block).is_some_and(|b| b.first == op as usize))
+                .then_some(block as u32)
         };
         for (number, (exits, behind)) in last_exits.into_iter().enumerate() {
             let falls = if exits.falls { block_at(&program, behind) } else { None };

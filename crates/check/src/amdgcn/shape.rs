@@ -1,10 +1,10 @@
 //! The shape of a program: what is reached, where it ends, instructions that are wrong by themselves.
 
+use super::Options;
 use super::facts::Rule;
 use super::finding::Finding;
 use super::op::{Class, Op, What, flag};
 use super::program::Program;
-use super::Options;
 use unwedge_isa::amdgcn::codec::NOP;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
@@ -26,7 +26,7 @@ pub(super) fn check(
         if rule.info().holds(generation) {
             findings.push(Finding {
                 rule,
-                level: rule.level(generation),
+                level: rule.info().level,
                 at: at * 4,
                 first: first.map(|at| at * 4),
                 path: Vec::new(),
@@ -77,7 +77,8 @@ fn endless(program: &Program, tell: Tell<'_>) {
     let stuck = |number: usize| !ends[number];
     for (number, block) in program.blocks.iter().enumerate() {
         // One finding where such code is entered.
-        let entered = block.before.is_empty() || block.before.iter().any(|b| !stuck(*b as usize) || *b as usize >= number);
+        let entered = block.before.is_empty()
+            || block.before.iter().any(|b| !stuck(*b as usize) || *b as usize >= number);
         if stuck(number) && entered {
             if let Some(op) = program.ops.get(block.first) {
                 tell(Rule::NoEnd, op.at, None);
@@ -103,7 +104,9 @@ fn unreached(program: &Program, words: &[u32], tell: Tell<'_>) {
 fn alone(op: &Op, program: &Program, number: usize, generation: Gen, tell: Tell<'_>) {
     let regs = program.regs(op);
     match op.what {
-        What::Branch | What::CBranch | What::CBranchVccz | What::Call | What::Subvector if op.imm as u16 == 0x3f => {
+        What::Branch | What::CBranch | What::CBranchVccz | What::Call | What::Subvector
+            if op.imm as u16 == 0x3f =>
+        {
             tell(Rule::Offset3f, op.at, None);
         }
         What::Prefetch => tell(Rule::InstPrefetch, op.at, None),
@@ -116,7 +119,11 @@ fn alone(op: &Op, program: &Program, number: usize, generation: Gen, tell: Tell<
         }
         _ => {}
     }
-    let saddr = || regs.iter().any(|r| !r.is_vgpr() && r.field == unwedge_isa::amdgcn::model::Field::Saddr && r.reg != Reg::NULL.0);
+    let saddr = || {
+        regs.iter().any(|r| {
+            !r.is_vgpr() && r.field == unwedge_isa::amdgcn::model::Field::Saddr && r.reg != Reg::NULL.0
+        })
+    };
     match op.class {
         Class::Flat if op.imm != 0 => tell(Rule::FlatOffset, op.at, None),
         Class::Scratch if op.imm < 0 && op.imm % 4 != 0 => tell(Rule::ScratchOffsetUnaligned, op.at, None),

@@ -90,7 +90,8 @@ impl List {
         let key = |p: &Pending| (p.kind, p.vector, p.age, p.extra, p.op);
         self.all.sort_unstable_by_key(key);
         self.all.dedup_by(|new, have| {
-            let same = (new.kind, new.vector, new.age, new.extra) == (have.kind, have.vector, have.age, have.extra);
+            let same =
+                (new.kind, new.vector, new.age, new.extra) == (have.kind, have.vector, have.age, have.extra);
             if same {
                 unite(&mut have.regs, &new.regs);
             }

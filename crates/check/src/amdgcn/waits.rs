@@ -45,7 +45,8 @@ impl Waits {
         for counter in &counters {
             most[usize::from(counter.slot)] = (1u8 << counter.bits.len()) - 1;
         }
-        let counts = COUNTS.iter().enumerate().filter(|(_, c)| on(c.gens)).map(|(n, c)| (c.event, n as u8)).collect();
+        let counts =
+            COUNTS.iter().enumerate().filter(|(_, c)| on(c.gens)).map(|(n, c)| (c.event, n as u8)).collect();
         Waits { generation, counters, counts, most }
     }
 
@@ -129,16 +130,12 @@ impl Waits {
         needs
     }
 
-    /// Whether an instruction writes its registers behind what has begun before.
+    /// Whether an instruction writes its registers behind what has begun before: only what is of the same kind does, though
+    /// counters fall in one order.
     fn in_order(&self, counts: &Counts, op: &Op) -> bool {
         // There nothing says that loads write registers in order.
         let relied = self.generation < Gen::Gfx12 || counts.event == Event::Lds;
-        relied && counts.order != 0 && self.events(op).any(|(event, _)| {
-            self.counts.iter().any(|(e, n)| {
-                let other = &COUNTS[usize::from(*n)];
-                *e == event && (other.slot, other.order) == (counts.slot, counts.order)
-            })
-        })
+        relied && counts.order != 0 && self.events(op).any(|(event, _)| event == counts.event)
     }
 
     /// What begins with an instruction.
@@ -167,7 +164,9 @@ impl Waits {
                     Late::Data | Late::Read => {
                         new.extra = LOCK | if late == Late::Read { EXEC } else { 0 };
                         for r in regs.iter().filter(|r| {
-                            r.reads && r.is_vgpr() && (late == Late::Read || matches!(r.field, Field::Vdata | Field::Data))
+                            r.reads
+                                && r.is_vgpr()
+                                && (late == Late::Read || matches!(r.field, Field::Vdata | Field::Data))
                         }) {
                             add_regs(&mut new.regs, *r);
                         }

@@ -27,7 +27,8 @@ impl Hazards {
         let depctr = |field: crate::amdgcn::facts::Depctr| {
             op.what == What::Depctr && field.waited(op.imm as u16, self.generation)
         };
-        let gone = |list: &mut List, kinds: &[Kind]| list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind));
+        let gone =
+            |list: &mut List, kinds: &[Kind]| list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind));
         // Scalar registers, exec and m0 that memory instructions read late.
         if op.is_valu() || depctr(VM_VSRC) {
             gone(list, &LATE_READS);
@@ -39,7 +40,8 @@ impl Hazards {
         }
         let late = |p: &Pending| LATE_READS.iter().any(|k| *k as u8 == p.kind);
         if matches!(op.class, Class::Salu | Class::Smem) || op.class == Class::Sopp {
-            let hit = list.all.iter().find(|p| late(p) && regs.iter().any(|r| r.writes && touches(&p.regs, *r)));
+            let hit =
+                list.all.iter().find(|p| late(p) && regs.iter().any(|r| r.writes && touches(&p.regs, *r)));
             if let Some(p) = hit.copied() {
                 broken(Rule::VmemToScalarWrite, &p, 0);
                 gone(list, &LATE_READS);
@@ -48,7 +50,9 @@ impl Hazards {
         let kind = match op.class {
             Class::Ds => Some(Kind::DsReads),
             _ if !op.is_vmem() && !op.is_flat_like() => None,
-            _ if op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS) => Some(Kind::StoreReads),
+            _ if op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS) => {
+                Some(Kind::StoreReads)
+            }
             _ => Some(Kind::VmemReads),
         };
         if let Some(kind) = kind {
@@ -73,7 +77,10 @@ impl Hazards {
     ) {
         let is = |p: &Pending| p.kind == Kind::SmemReads as u8;
         if op.is_valu() {
-            let hit = list.all.iter().find(|p| is(p) && regs.iter().any(|r| r.writes && !r.is_vgpr() && touches(&p.regs, *r)));
+            let hit = list
+                .all
+                .iter()
+                .find(|p| is(p) && regs.iter().any(|r| r.writes && !r.is_vgpr() && touches(&p.regs, *r)));
             if let Some(p) = hit.copied() {
                 broken(Rule::SmemToVectorWrite, &p, 0);
                 list.forget(is);
@@ -91,7 +98,15 @@ impl Hazards {
         }
     }
 
-    fn comparisons(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], sdst: bool, broken: Broken<'_>) {
+    fn comparisons(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        sdst: bool,
+        broken: Broken<'_>,
+    ) {
         if op.has(flag::PERMLANE) {
             for p in list.all.iter().filter(|p| p.kind == Kind::Cmpx as u8 || p.kind == Kind::Vopc as u8) {
                 let cmpx = p.kind == Kind::Cmpx as u8;
@@ -108,7 +123,7 @@ impl Hazards {
         if op.is_valu() {
             if op.has(flag::WRITES_EXEC) {
                 if let Some(p) = list.all.iter().find(|p| is(p)).copied() {
-                    broken(Rule::VcmpxExecWar, &p, 0);
+                    broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::ExecBranchWar }, &p, 0);
                     list.forget(is);
                 }
             }
@@ -118,24 +133,24 @@ impl Hazards {
         } else if sdst {
             list.forget(is);
         } else if op.has(flag::READS_EXEC) {
-            list.forget(is);
-            list.push(pending(Kind::ExecRead, number));
+            let branch = u8::from(op.ends_block());
+            list.forget(|p| is(p) && p.extra >= branch);
+            list.push(Pending { extra: branch, ..pending(Kind::ExecRead, number) });
         }
     }
 
     fn branches(&self, list: &mut List, number: u32, op: &Op, said: Option<&Said>, broken: Broken<'_>) {
         let vmem = op.is_vmem() || matches!(op.class, Class::Global | Class::Scratch);
-        let (own, own_branch, other_branch) = match op.class {
-            Class::Ds => (Kind::Ds, Kind::DsBranch, Kind::VmemBranch),
-            _ => (Kind::Vmem, Kind::VmemBranch, Kind::DsBranch),
+        let (own, other_branch) = match op.class {
+            Class::Ds => (Kind::Ds, Kind::VmemBranch),
+            _ => (Kind::Vmem, Kind::DsBranch),
         };
         let all = [Kind::Vmem, Kind::VmemBranch, Kind::Ds, Kind::DsBranch];
         if vmem || op.class == Class::Ds {
             if let Some(p) = list.all.iter().find(|p| p.kind == other_branch as u8).copied() {
                 broken(Rule::LdsBranchVmemWar, &p, 0);
-                list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
             }
-            list.forget(|p| p.kind == own_branch as u8 || p.kind == own as u8);
+            list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
             list.push(pending(own, number));
         } else if op.name() == "s_waitcnt_vscnt" && drained(said, 3) {
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));

@@ -31,7 +31,13 @@ impl Hazards {
         }
         // How far the vector ALU is waited for before this instruction.
         let vdst = match op.class {
-            Class::Buffer | Class::Image | Class::Flat | Class::Global | Class::Scratch | Class::Ds | Class::Exp => 0,
+            Class::Buffer
+            | Class::Image
+            | Class::Flat
+            | Class::Global
+            | Class::Scratch
+            | Class::Ds
+            | Class::Exp => 0,
             Class::LdsDir => op.wait,
             _ if op.what == What::Depctr => (op.imm as u16 >> VA_VDST.mask.trailing_zeros()) as u8 & 15,
             _ => 15,
@@ -43,9 +49,9 @@ impl Hazards {
             self.transcendental(list, number, op, regs, vdst, broken);
         }
         if self.generation == Gen::Gfx12 {
-            self.read_sgprs(list, number, op, regs, broken);
+            self.read_sgprs(list, number, op, regs, vdst, broken);
         } else if self.wave64 {
-            self.masks(list, number, op, regs, broken);
+            self.masks(list, number, op, regs, vdst, broken);
         }
     }
 
@@ -76,7 +82,9 @@ impl Hazards {
         if op.has(flag::WMMA) {
             let index = op.has(flag::SWMMAC);
             let read = |r: &Regs| {
-                r.reads && r.is_vgpr() && (matches!(r.field, Field::Src0 | Field::Src1) || index && r.field == Field::Src2)
+                r.reads
+                    && r.is_vgpr()
+                    && (matches!(r.field, Field::Src0 | Field::Src1) || index && r.field == Field::Src2)
             };
             for p in list.all.iter().filter(|p| is(p)) {
                 if regs.iter().any(|r| read(r) && touches(&p.regs, *r)) {
@@ -107,14 +115,22 @@ impl Hazards {
     ) {
         let valu = |p: &Pending| p.kind == Kind::ValuUsed as u8;
         let vmem = |p: &Pending| USED.iter().any(|k| *k as u8 == p.kind);
-        // An age of which a transcendental instruction is part is not known: only 0 will do.
-        let enough = |p: &Pending, vdst: u8| vdst == 0 || p.extra == 1 && p.age >= vdst;
-        list.forget(|p| valu(p) && enough(p, vdst));
-        let vsrc = self.waited(op, VM_VSRC) || op.class == Class::LdsDir && self.generation == Gen::Gfx12 && op.wait_vsrc == 0;
+        // No source relies on less than a wait for all.
+        if vdst == 0 {
+            list.forget(valu);
+        }
+        let vsrc = self.waited(op, VM_VSRC)
+            || op.class == Class::LdsDir && self.generation == Gen::Gfx12 && op.wait_vsrc == 0;
         if op.is_valu() || op.class == Class::Exp || vsrc {
             list.forget(vmem);
         }
-        let slots = [(0, Kind::LoadUsed), (4, Kind::SampleUsed), (5, Kind::BvhUsed), (3, Kind::StoreUsed), (2, Kind::DsUsed)];
+        let slots = [
+            (0, Kind::LoadUsed),
+            (4, Kind::SampleUsed),
+            (5, Kind::BvhUsed),
+            (3, Kind::StoreUsed),
+            (2, Kind::DsUsed),
+        ];
         for (slot, kind) in slots {
             let slot = if self.generation < Gen::Gfx12 && matches!(slot, 4 | 5) { 0 } else { slot };
             if drained(said, slot) {
@@ -122,11 +138,16 @@ impl Hazards {
             }
         }
         if op.class == Class::LdsDir {
-            let written = |p: &Pending| p.vector && regs.iter().any(|r| r.writes && r.is_vgpr() && touches(&p.regs, *r));
+            let written = |p: &Pending| {
+                p.vector && regs.iter().any(|r| r.writes && r.is_vgpr() && touches(&p.regs, *r))
+            };
             let first = list.all.iter().filter(|p| valu(p) && written(p));
             if let Some(p) = first.min_by_key(|p| if p.extra == 1 { p.age } else { 0 }).copied() {
-                broken(Rule::LdsDirectValu, &p, if p.extra == 1 { p.age } else { 0 });
-                list.forget(|p| valu(p) && written(p));
+                let wait = if p.extra == 1 { p.age } else { 0 };
+                broken(Rule::LdsDirectValu, &p, wait);
+                if wait == 0 {
+                    list.forget(valu);
+                }
             }
             if let Some(p) = list.all.iter().find(|p| vmem(p) && written(p)).copied() {
                 broken(Rule::LdsDirectVmem, &p, 0);
@@ -153,7 +174,9 @@ impl Hazards {
             _ if !op.is_vmem() && !op.is_flat_like() => None,
             _ if store => Some(Kind::StoreUsed),
             _ if op.has(flag::BVH) => Some(Kind::BvhUsed),
-            _ if op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gen::Gfx12 => Some(Kind::SampleUsed),
+            _ if op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gen::Gfx12 => {
+                Some(Kind::SampleUsed)
+            }
             _ => Some(Kind::LoadUsed),
         };
         if let Some(new) = kind.and_then(|kind| pending_of(kind, number, true, regs, |_| true)) {
@@ -161,7 +184,15 @@ impl Hazards {
         }
     }
 
-    fn transcendental(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
+    fn transcendental(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        vdst: u8,
+        broken: Broken<'_>,
+    ) {
         let is = |p: &Pending| p.kind == Kind::Trans as u8;
         if vdst == 0 {
             list.forget(is);
@@ -187,11 +218,11 @@ impl Hazards {
     }
 
     /// Scalar registers read as lane masks, then written, then read.
-    fn masks(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], broken: Broken<'_>) {
+    fn masks(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
         if self.waited(op, SA_SDST) {
             list.forget(|p| p.kind == Kind::MaskSalu as u8);
         }
-        self.wait_valu(list, op, Kind::MaskValu);
+        self.wait_valu(list, op, vdst, Kind::MaskValu);
         if !op.is_valu() && !op.is_salu() {
             return;
         }
@@ -205,15 +236,21 @@ impl Hazards {
                     list.forget(|p| p.kind == kind as u8);
                 } else {
                     let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
-                    let other = regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
+                    let other =
+                        regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
                     forget_valu(list, kind, vcc, other);
                 }
             }
         }
         let numbered = |r: &Regs| !r.is_vgpr() && (r.reg < Reg::M0.0);
         if op.is_valu() {
-            let masks = if op.has(flag::MASK_READ) { set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r)) } else { EMPTY };
-            let others = regs.iter().any(|r| r.reads && numbered(r) && !is_mask(op, r)) || op.has(flag::LITERAL);
+            let masks = if op.has(flag::MASK_READ) {
+                set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r))
+            } else {
+                EMPTY
+            };
+            let others =
+                regs.iter().any(|r| r.reads && numbered(r) && !is_mask(op, r)) || op.has(flag::LITERAL);
             if others {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
@@ -225,11 +262,11 @@ impl Hazards {
     }
 
     /// Scalar registers the vector ALU has read, then written, then read.
-    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], broken: Broken<'_>) {
+    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
         if self.waited(op, SA_SDST) {
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
-        self.wait_valu(list, op, Kind::SgprValu);
+        self.wait_valu(list, op, vdst, Kind::SgprValu);
         if !op.is_valu() && !op.is_salu() {
             return;
         }
@@ -240,10 +277,13 @@ impl Hazards {
             broken(Rule::ValuReadSgpr, &p, distance - p.age);
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
-        if let Some(p) = list.all.iter().find(|p| p.kind == Kind::SgprValu as u8 && read(p)).copied() {
+        // What the scalar ALU reads of the vector ALU is waited for by hardware.
+        let hit = list.all.iter().find(|p| op.is_valu() && p.kind == Kind::SgprValu as u8 && read(p));
+        if let Some(p) = hit.copied() {
             broken(Rule::ValuReadSgpr, &p, 0);
             let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
-            let other = regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
+            let other =
+                regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
             forget_valu(list, Kind::SgprValu, vcc, other);
         }
         let numbered = |r: &Regs| !r.is_vgpr() && r.reg < Reg::M0.0;
@@ -256,8 +296,13 @@ impl Hazards {
             self.written(list, number, regs, Kind::SgprRead, Kind::SgprValu);
         } else {
             if op.class == Class::Salu {
-                list.all.iter_mut().filter(|p| p.kind == Kind::SgprSalu as u8).for_each(|p| p.age = p.age.saturating_add(1));
-                list.forget(|p| p.kind == Kind::SgprSalu as u8 && p.age >= Rule::ValuReadSgpr.info().distance);
+                list.all
+                    .iter_mut()
+                    .filter(|p| p.kind == Kind::SgprSalu as u8)
+                    .for_each(|p| p.age = p.age.saturating_add(1));
+                list.forget(|p| {
+                    p.kind == Kind::SgprSalu as u8 && p.age >= Rule::ValuReadSgpr.info().distance
+                });
             }
             self.written(list, number, regs, Kind::SgprRead, Kind::SgprSalu);
         }
@@ -279,8 +324,9 @@ impl Hazards {
     }
 
     /// Waits for scalar results of the vector ALU.
-    fn wait_valu(&self, list: &mut List, op: &Op, kind: Kind) {
-        forget_valu(list, kind, self.waited(op, VA_VCC), self.waited(op, VA_SDST));
+    fn wait_valu(&self, list: &mut List, op: &Op, vdst: u8, kind: Kind) {
+        let all = vdst == 0;
+        forget_valu(list, kind, all || self.waited(op, VA_VCC), all || self.waited(op, VA_SDST));
     }
 }
 

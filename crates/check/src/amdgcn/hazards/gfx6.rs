@@ -73,7 +73,10 @@ impl Hazards {
             }
             if op.has(flag::READLANE | flag::WRITELANE) {
                 let lane = regs.iter().any(|r| {
-                    matches!(r.field, Field::Src1 | Field::Vsrc1) && !r.is_vgpr() && r.reads && touches(&p.regs, *r)
+                    matches!(r.field, Field::Src1 | Field::Vsrc1)
+                        && !r.is_vgpr()
+                        && r.reads
+                        && touches(&p.regs, *r)
                 });
                 return when(lane, Rule::LaneSelect);
             }
@@ -253,5 +256,7 @@ fn limit(kind: u8) -> u8 {
 }
 
 fn end_group(list: &mut List) {
-    list.forget(|p| [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore].iter().any(|k| *k as u8 == p.kind));
+    list.forget(|p| {
+        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore].iter().any(|k| *k as u8 == p.kind)
+    });
 }
