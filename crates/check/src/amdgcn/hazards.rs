@@ -75,8 +75,7 @@ impl Kind {
     /// Whether something pending matters where code goes on that is not known.
     pub fn stays_open(p: &Pending) -> bool {
         const OWN: [Kind; 4] = [Kind::StaleVccz, Kind::SmemStored, Kind::MaskRead, Kind::SgprRead];
-        let load = p.kind == Kind::GroupStore as u8 && p.extra == 0;
-        !load && !OWN.iter().any(|kind| *kind as u8 == p.kind)
+        !OWN.iter().any(|kind| *kind as u8 == p.kind)
     }
 
     /// The rule that something pending of this kind would break first.
@@ -129,7 +128,7 @@ impl Kind {
             (Kind::SgprSalu, Rule::ValuReadSgpr),
             (Kind::SgprValu, Rule::ValuReadSgpr),
         ];
-        if number == Kind::GroupStore as u8 && p.extra == 1 {
+        if number == Kind::GroupStore as u8 && p.extra != 2 {
             return Rule::SmemClauseInv;
         }
         if VMEM.contains(&number) {

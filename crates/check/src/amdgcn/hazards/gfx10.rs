@@ -58,6 +58,9 @@ impl Hazards {
         if let Some(kind) = kind {
             let mut new = pending_of(kind, number, false, regs, |r| r.reads).unwrap_or(pending(kind, number));
             add(&mut new.regs, Reg::EXEC.0, 2);
+            if op.class == Class::Ds && op.has(flag::GDS) {
+                add(&mut new.regs, Reg::M0.0, 1);
+            }
             list.push(new);
         }
         self.smem_reads(list, number, op, regs, said, broken);

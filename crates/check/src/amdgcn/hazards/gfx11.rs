@@ -30,7 +30,7 @@ impl Hazards {
             self.matrix(list, number, op, regs, broken);
         }
         // How far the vector ALU is waited for before this instruction.
-        let vdst = match op.class {
+        let mut vdst = match op.class {
             Class::Buffer
             | Class::Image
             | Class::Flat
@@ -43,7 +43,7 @@ impl Hazards {
             _ => 15,
         };
         if self.has_ldsdir {
-            self.lds_direct(list, number, op, regs, said, vdst, broken);
+            vdst = self.lds_direct(list, number, op, regs, said, vdst, broken);
         }
         if self.generation == Gen::Gfx11 {
             self.transcendental(list, number, op, regs, vdst, broken);
@@ -102,6 +102,7 @@ impl Hazards {
         }
     }
 
+    /// Gives how far the vector ALU is waited for, its own cure included.
     #[allow(clippy::too_many_arguments, reason = "what every rule is asked with")]
     fn lds_direct(
         &self,
@@ -110,9 +111,9 @@ impl Hazards {
         op: &Op,
         regs: &[Regs],
         said: Option<&Said>,
-        vdst: u8,
+        mut vdst: u8,
         broken: Broken<'_>,
-    ) {
+    ) -> u8 {
         let valu = |p: &Pending| p.kind == Kind::ValuUsed as u8;
         let vmem = |p: &Pending| USED.iter().any(|k| *k as u8 == p.kind);
         // No source relies on less than a wait for all.
@@ -141,12 +142,15 @@ impl Hazards {
             let written = |p: &Pending| {
                 p.vector && regs.iter().any(|r| r.writes && r.is_vgpr() && touches(&p.regs, *r))
             };
-            let first = list.all.iter().filter(|p| valu(p) && written(p));
+            // An age of which a transcendental instruction is part is not known: only 0 will do.
+            let late = |p: &Pending| p.extra != 1 || p.age < op.wait;
+            let first = list.all.iter().filter(|p| valu(p) && written(p) && late(p));
             if let Some(p) = first.min_by_key(|p| if p.extra == 1 { p.age } else { 0 }).copied() {
                 let wait = if p.extra == 1 { p.age } else { 0 };
                 broken(Rule::LdsDirectValu, &p, wait);
                 if wait == 0 {
                     list.forget(valu);
+                    vdst = 0;
                 }
             }
             if let Some(p) = list.all.iter().find(|p| vmem(p) && written(p)).copied() {
@@ -180,8 +184,12 @@ impl Hazards {
             _ => Some(Kind::LoadUsed),
         };
         if let Some(new) = kind.and_then(|kind| pending_of(kind, number, true, regs, |_| true)) {
+            if op.class == Class::Flat {
+                list.push(Pending { kind: Kind::DsUsed as u8, ..new });
+            }
             list.push(new);
         }
+        vdst
     }
 
     fn transcendental(
@@ -231,7 +239,7 @@ impl Hazards {
                 p.kind == kind as u8 && regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r))
             });
             if let Some(p) = hit.copied() {
-                broken(Rule::ValuMaskWrite, &p, 0);
+                broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuMaskWrite }, &p, 0);
                 if kind == Kind::MaskSalu {
                     list.forget(|p| p.kind == kind as u8);
                 } else {
@@ -249,8 +257,7 @@ impl Hazards {
             } else {
                 EMPTY
             };
-            let others =
-                regs.iter().any(|r| r.reads && numbered(r) && !is_mask(op, r)) || op.has(flag::LITERAL);
+            let others = regs.iter().any(|r| r.reads && numbered(r) && !is_mask(op, r)) || masks != EMPTY;
             if others {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
@@ -280,7 +287,7 @@ impl Hazards {
         // What the scalar ALU reads of the vector ALU is waited for by hardware.
         let hit = list.all.iter().find(|p| op.is_valu() && p.kind == Kind::SgprValu as u8 && read(p));
         if let Some(p) = hit.copied() {
-            broken(Rule::ValuReadSgpr, &p, 0);
+            broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuReadSgpr }, &p, 0);
             let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
             let other =
                 regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
@@ -310,6 +317,10 @@ impl Hazards {
 
     /// What was read and is now written.
     fn written(&self, list: &mut List, number: u32, regs: &[Regs], read: Kind, then: Kind) {
+        // A second result: there is one in a vector register.
+        let carry = u8::from(
+            then != Kind::MaskSalu && then != Kind::SgprSalu && regs.iter().any(|r| r.writes && r.is_vgpr()),
+        );
         let mut was_read = EMPTY;
         list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
         let mut set = EMPTY;
@@ -319,7 +330,7 @@ impl Hazards {
         }
         let regs = both(&was_read, &set);
         if regs != EMPTY {
-            list.push(Pending { regs, ..pending(then, number) });
+            list.push(Pending { regs, extra: carry, ..pending(then, number) });
         }
     }
 
