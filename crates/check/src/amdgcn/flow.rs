@@ -127,8 +127,17 @@ impl Flow<'_> {
         }
         let begin = findings.len();
         for (block, states) in blocks.iter().zip(&states) {
+            let from = findings.len();
             for state in states {
                 self.pass(block, &mut state.clone(), Some(findings));
+            }
+            // A wait is spare if it is on all paths.
+            if states.len() > 1 {
+                let of = |at: u32| move |f: &&Finding| f.rule == Rule::SpareWait && f.at == at;
+                let told = findings[from..].to_vec();
+                findings.retain(|f| {
+                    f.rule != Rule::SpareWait || told.iter().filter(of(f.at)).count() % states.len() == 0
+                });
             }
         }
         for finding in &mut findings[begin..] {
@@ -167,7 +176,14 @@ impl Flow<'_> {
                 }
                 self.waits.wait(&mut state.waits, said);
             }
-            let no_lane = matches!(state.exec, Exec::Zero(_)) && op.is_masked();
+            let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
+            if let Some(p) = self.stored_there(op, regs, state) {
+                if let Some(findings) = findings.as_deref_mut() {
+                    let need = Some(Need { counter: self.waits.name(2), value: 0 });
+                    findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
+                }
+                state.waits.forget(|p| p.extra & SMEM_STORE != 0);
+            }
             if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
                 let mut wait = [NO; super::facts::SLOTS];
                 for (slot, need) in needs.iter().enumerate() {

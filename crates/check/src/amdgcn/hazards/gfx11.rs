@@ -239,7 +239,7 @@ impl Hazards {
                 p.kind == kind as u8 && regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r))
             });
             if let Some(p) = hit.copied() {
-                broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuMaskWrite }, &p, 0);
+                broken(Rule::ValuMaskWrite, &p, 0);
                 if kind == Kind::MaskSalu {
                     list.forget(|p| p.kind == kind as u8);
                 } else {
@@ -252,17 +252,14 @@ impl Hazards {
         }
         let numbered = |r: &Regs| !r.is_vgpr() && (r.reg < Reg::M0.0);
         if op.is_valu() {
-            let masks = if op.has(flag::MASK_READ) {
-                set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r))
-            } else {
-                EMPTY
-            };
-            let others = regs.iter().any(|r| r.reads && numbered(r) && !is_mask(op, r)) || masks != EMPTY;
-            if others {
+            let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
+            // Another scalar source of the vector ALU, a literal too, ends what the masks before it began.
+            let others = regs.iter().any(|r| r.reads && numbered(r));
+            if others || op.has(flag::LITERAL) {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
             remember(list, Kind::MaskRead, number, masks);
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
         } else if op.is_salu() {
             self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
         }
@@ -347,7 +344,9 @@ fn is_vcc(regs: &Regs) -> bool {
 
 /// Whether a scalar source is a lane mask: the last source, or vcc that is not named.
 fn is_mask(op: &Op, regs: &Regs) -> bool {
-    matches!(regs.field, Field::Src2 | Field::None) || op.has(flag::DIV_FMAS) && is_vcc(regs)
+    op.has(flag::MASK_READ)
+        && matches!(regs.field, Field::Src2 | Field::None)
+        && (!op.has(flag::DIV_FMAS) || is_vcc(regs))
 }
 
 /// The pairs registers are in.
