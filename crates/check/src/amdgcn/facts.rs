@@ -55,10 +55,9 @@ impl Rule {
         &RULES[self as usize]
     }
 
-    /// How sure it is for a generation.
-    pub fn level(self, generation: Gen) -> Level {
-        let info = self.info();
-        if info.doubt >> generation as u16 & 1 != 0 { Level::Doubt } else { info.level }
+    /// Whether sources differ on whether a generation needs it.
+    pub fn disputed(self, generation: Gen) -> bool {
+        self.info().doubt >> generation as u16 & 1 != 0
     }
 }
 

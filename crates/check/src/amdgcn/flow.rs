@@ -1,16 +1,18 @@
 //! The fixed point: what is pending at the start of each block, and what that breaks.
 
-use super::facts::{COUNTS, Level, Rule};
+use super::exec::Exec;
+use super::facts::{COUNTS, Rule};
 use super::finding::{Finding, Need};
 use super::hazards::{Hazards, Kind};
-use super::op::{Class, Op, What, flag};
+use super::op::{Class, Op, Regs, What, flag};
 use super::partial;
 use super::program::{Block, Program};
 use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
-use super::waits::{NO, Waits, add_regs};
+use super::waits::{NO, SMEM_STORE, Waits, add_regs};
 use super::{Options, Preset};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
 /// Times a block is looked at before its state is condensed each time, and at all.
@@ -26,6 +28,28 @@ struct State {
     written: [Set; 2],
     /// The instruction that set `exec` to 0, if on all paths.
     no_lane: Option<u32>,
+    /// What else is known of `exec`.
+    exec: Exec,
+}
+
+/// States of one place that are kept apart, at most.
+const APART: usize = 6;
+
+/// Takes a state into those of a place; whether that changed anything.
+fn take(have: &mut Vec<State>, mut new: State, condense: bool) -> bool {
+    if have.len() >= APART && have.iter().all(|s| s.exec != new.exec) {
+        new.exec = Exec::Any;
+    }
+    let Some(same) = have.iter_mut().find(|s| s.exec == new.exec) else {
+        have.push(new);
+        return true;
+    };
+    let changed = same.join(&new);
+    if changed && condense {
+        same.waits.condense();
+        same.hazards.condense();
+    }
+    changed
 }
 
 impl State {
@@ -53,7 +77,7 @@ struct Flow<'a> {
 
 /// Follows a program; whether to its end.
 pub(super) fn follow(program: &Program, gpu: &Gpu, options: &Options, findings: &mut Vec<Finding>) -> bool {
-    let hazards = Hazards::new(gpu, program);
+    let hazards = Hazards::new(gpu, program, options.continues);
     let partial =
         gpu.wave64() && matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) && hazards.has_exec_writes;
     let flow = Flow { program, gpu, options, waits: Waits::new(gpu), hazards, partial };
@@ -63,13 +87,13 @@ pub(super) fn follow(program: &Program, gpu: &Gpu, options: &Options, findings: 
 impl Flow<'_> {
     fn run(&self, findings: &mut Vec<Finding>) -> bool {
         let blocks = &self.program.blocks;
-        let mut states: Vec<Option<State>> = vec![None; blocks.len()];
+        let mut states: Vec<Vec<State>> = vec![Vec::new(); blocks.len()];
         let mut visits = vec![0u32; blocks.len()];
         let mut queued = vec![false; blocks.len()];
         let mut queue = BinaryHeap::new();
         let mut complete = true;
         for &entry in &self.program.entries {
-            states[entry as usize] = Some(self.start());
+            states[entry as usize].push(self.start());
             queue.push(Reverse(entry));
             queued[entry as usize] = true;
         }
@@ -85,34 +109,35 @@ impl Flow<'_> {
             if block.next == [None; 2] {
                 continue;
             }
-            let Some(mut state) = states[at].clone() else { continue };
-            self.pass(block, &mut state, None);
-            for next in block.next.into_iter().flatten() {
-                let to = next as usize;
-                let changed = match &mut states[to] {
-                    Some(have) => {
-                        let changed = have.join(&state);
-                        if changed && visits[to] > VISITS_CONDENSE {
-                            have.waits.condense();
-                            have.hazards.condense();
-                        }
-                        changed
+            let Some(last) = self.program.block_ops(block).last() else { continue };
+            for mut state in states[at].clone() {
+                self.pass(block, &mut state, None);
+                let ways =
+                    if block.next[1].is_some() { state.exec.ways(last) } else { [Some(state.exec); 2] };
+                for (next, exec) in block.next.into_iter().zip(ways) {
+                    let (Some(next), Some(exec)) = (next, exec) else { continue };
+                    let to = next as usize;
+                    let new = State { exec, ..state.clone() };
+                    if take(&mut states[to], new, visits[to] > VISITS_CONDENSE) && !queued[to] {
+                        queued[to] = true;
+                        queue.push(Reverse(next));
                     }
-                    none => {
-                        *none = Some(state.clone());
-                        true
-                    }
-                };
-                if changed && !queued[to] {
-                    queued[to] = true;
-                    queue.push(Reverse(next));
                 }
             }
         }
         let begin = findings.len();
-        for (block, state) in blocks.iter().zip(&states) {
-            if let Some(state) = state {
+        for (block, states) in blocks.iter().zip(&states) {
+            let from = findings.len();
+            for state in states {
                 self.pass(block, &mut state.clone(), Some(findings));
+            }
+            // A wait is spare if it is on all paths.
+            if states.len() > 1 {
+                let of = |at: u32| move |f: &&Finding| f.rule == Rule::SpareWait && f.at == at;
+                let told = findings[from..].to_vec();
+                findings.retain(|f| {
+                    f.rule != Rule::SpareWait || told.iter().filter(of(f.at)).count() % states.len() == 0
+                });
             }
         }
         for finding in &mut findings[begin..] {
@@ -151,7 +176,15 @@ impl Flow<'_> {
                 }
                 self.waits.wait(&mut state.waits, said);
             }
-            if let Some(needs) = self.waits.needs(&state.waits, op, regs) {
+            let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
+            if let Some(p) = self.stored_there(op, regs, state) {
+                if let Some(findings) = findings.as_deref_mut() {
+                    let need = Some(Need { counter: self.waits.name(2), value: 0 });
+                    findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
+                }
+                state.waits.forget(|p| p.extra & SMEM_STORE != 0);
+            }
+            if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
                 let mut wait = [NO; super::facts::SLOTS];
                 for (slot, need) in needs.iter().enumerate() {
                     let Some((value, p)) = need else { continue };
@@ -183,6 +216,7 @@ impl Flow<'_> {
             for r in regs.iter().filter(|r| r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
             }
+            state.exec = state.exec.after(op, regs);
             if op.has(flag::WRITES_EXEC) {
                 state.no_lane = op.has(flag::ZERO).then_some(number);
             }
@@ -192,15 +226,22 @@ impl Flow<'_> {
         }
     }
 
+    /// The store of scalar memory through the same descriptor that a load follows.
+    fn stored_there(&self, op: &Op, regs: &[Regs], state: &State) -> Option<Pending> {
+        let load = op.class == Class::Smem && op.has(flag::BUFFER) && !op.has(flag::STORE | flag::ATOMIC);
+        if !load || self.gpu.generation() != Gen::Gfx10 {
+            return None;
+        }
+        let base = |regs: &[Regs]| regs.iter().find(|r| r.field == Field::Sbase).map(|r| r.reg);
+        let stored = |p: &&Pending| {
+            let store = self.program.ops.get(p.op as usize);
+            p.extra & SMEM_STORE != 0 && store.is_some_and(|s| base(self.program.regs(s)) == base(regs))
+        };
+        state.waits.all.iter().find(stored).copied()
+    }
+
     /// What an instruction breaks that needs no second one to be pending.
-    fn told(
-        &self,
-        op: &Op,
-        number: u32,
-        regs: &[super::op::Regs],
-        state: &State,
-        findings: &mut Vec<Finding>,
-    ) {
+    fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
         for r in regs.iter().filter(|r| r.reads) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
@@ -253,8 +294,10 @@ impl Flow<'_> {
                     .iter()
                     .any(|p| usize::from(COUNTS[usize::from(p.kind)].slot) == slot && p.age >= value)
         });
+        // There waits cure hazards too.
+        let cures = self.gpu.generation() == Gen::Gfx10 && !state.hazards.all.is_empty();
         let asks = said.iter().enumerate().any(|(slot, &value)| value != NO && self.waits.asks(slot, value));
-        if spare && asks {
+        if spare && asks && !cures {
             findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
         }
     }
@@ -264,9 +307,9 @@ impl Flow<'_> {
         let Some(last) = self.program.block_ops(block).last() else { return };
         let behind = if last.what == What::SetPc { last.at } else { last.at + u32::from(last.dwords) };
         for p in &state.hazards.all {
-            let rule = Kind::rule(p.kind);
-            if Kind::stays_open(p.kind) && rule.info().holds(self.gpu.generation()) {
-                let level = rule.level(self.gpu.generation());
+            let rule = Kind::rule(p);
+            if Kind::stays_open(p) && rule.info().holds(self.gpu.generation()) {
+                let level = rule.info().level;
                 let open = Some(rule);
                 findings.push(Finding { level, open, ..self.finding(Rule::OpenEnd, behind, Some(p), 0) });
             }
@@ -274,20 +317,18 @@ impl Flow<'_> {
     }
 
     fn missing_wait(&self, op: &Op, p: &Pending, need: Need) -> Finding {
-        let smem = p.extra & super::waits::SMEM_STORE != 0 && op.class == Class::Smem;
-        let rule = if smem && p.regs == EMPTY { Rule::SmemStoreLoad } else { Rule::Wait };
         let mut used = EMPTY;
         for r in self.program.regs(op).iter().filter(|r| r.is_vgpr() == p.vector) {
             add_regs(&mut used, *r);
         }
         let base = if p.vector { Reg::VGPR0.0 } else { 0 };
         let regs = first_of(&both(&used, &p.regs)).map(|(reg, count)| (Reg(base + reg), count));
-        Finding { need: Some(need), regs, ..self.finding(rule, op.at, Some(p), 0) }
+        Finding { need: Some(need), regs, ..self.finding(Rule::Wait, op.at, Some(p), 0) }
     }
 
     fn finding(&self, rule: Rule, at: u32, p: Option<&Pending>, missing: u8) -> Finding {
         let first = p.and_then(|p| self.program.ops.get(p.op as usize)).map(|op| op.at * 4);
-        let level: Level = rule.level(self.gpu.generation());
+        let level = rule.info().level;
         Finding {
             rule,
             level,
@@ -302,7 +343,7 @@ impl Flow<'_> {
     }
 
     /// The shortest way through blocks from what made it so to where it shows, on which it stays pending.
-    fn path(&self, finding: &Finding, states: &[Option<State>]) -> Vec<u32> {
+    fn path(&self, finding: &Finding, states: &[Vec<State>]) -> Vec<u32> {
         let start = |block: usize| self.program.blocks[block].first;
         let find = |at: u32| self.program.ops.binary_search_by_key(&(at / 4), |op| op.at).ok();
         let (Some(second), Some(first)) = (find(finding.at), finding.first.and_then(find)) else {
@@ -315,8 +356,8 @@ impl Flow<'_> {
         }
         let pending = |block: usize| {
             states[block]
-                .as_ref()
-                .is_some_and(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
+                .iter()
+                .any(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
         };
         let mut before: Vec<Option<u32>> = vec![None; self.program.blocks.len()];
         let mut queue = std::collections::VecDeque::from([from]);

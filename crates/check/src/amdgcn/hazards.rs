@@ -73,14 +73,14 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Whether something pending matters where code goes on that is not known.
-    pub fn stays_open(number: u8) -> bool {
-        const OWN: [Kind; 6] =
-            [Kind::StaleVccz, Kind::SmemStored, Kind::Vmem, Kind::Ds, Kind::MaskRead, Kind::SgprRead];
-        !OWN.iter().any(|kind| *kind as u8 == number)
+    pub fn stays_open(p: &Pending) -> bool {
+        const OWN: [Kind; 4] = [Kind::StaleVccz, Kind::SmemStored, Kind::MaskRead, Kind::SgprRead];
+        !OWN.iter().any(|kind| *kind as u8 == p.kind)
     }
 
     /// The rule that something pending of this kind would break first.
-    pub fn rule(number: u8) -> Rule {
+    pub fn rule(p: &Pending) -> Rule {
+        let number = p.kind;
         const VMEM: [u8; 5] = [
             Kind::LoadUsed as u8,
             Kind::SampleUsed as u8,
@@ -128,6 +128,9 @@ impl Kind {
             (Kind::SgprSalu, Rule::ValuReadSgpr),
             (Kind::SgprValu, Rule::ValuReadSgpr),
         ];
+        if number == Kind::GroupStore as u8 && p.extra != 2 {
+            return Rule::SmemClauseInv;
+        }
         if VMEM.contains(&number) {
             return Rule::LdsDirectVmem;
         }
@@ -153,16 +156,17 @@ pub(super) struct Hazards {
 }
 
 impl Hazards {
-    pub fn new(gpu: &Gpu, program: &Program) -> Hazards {
+    /// `open`: code follows that is not seen.
+    pub fn new(gpu: &Gpu, program: &Program, open: bool) -> Hazards {
         let mut has = Hazards {
             generation: gpu.generation(),
             wave64: gpu.wave64(),
             xnack: gpu.xnack(),
-            has_ldsdir: false,
-            has_permlane: false,
-            has_wmma: false,
-            has_nsa: false,
-            has_denorm: false,
+            has_ldsdir: open,
+            has_permlane: open,
+            has_wmma: open,
+            has_nsa: open,
+            has_denorm: open,
             has_vccz: false,
             has_exec_writes: false,
         };

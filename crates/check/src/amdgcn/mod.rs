@@ -4,6 +4,7 @@
 //! nothing changes, and tells each rule of [`facts`] that is broken on some path. Paths are not pruned by conditions: both
 //! ways of a branch are taken. Never: runs code, rewrites it, guesses what registers hold.
 
+mod exec;
 pub mod facts;
 mod finding;
 mod flow;

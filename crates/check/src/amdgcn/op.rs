@@ -117,6 +117,24 @@ impl Regs {
     }
 }
 
+/// What a scalar instruction makes of `exec`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExecOp {
+    /// Something else.
+    Other,
+    /// This pair of registers.
+    Copy(u16),
+    /// This pair without `exec`.
+    Without(u16),
+    /// This pair with or xor `exec`.
+    With(u16),
+}
+
+impl ExecOp {
+    /// In place of a pair: all bits.
+    pub const ONES: u16 = u16::MAX;
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Op {
     /// First dword.
@@ -135,6 +153,7 @@ pub(super) struct Op {
     pub imm: i32,
     /// Row of the instruction table.
     pub row: u16,
+    pub exec: ExecOp,
 }
 
 impl Op {
@@ -163,6 +182,12 @@ impl Op {
     /// Whether it works on lanes.
     pub fn is_vector(&self) -> bool {
         !matches!(self.class, Class::Salu | Class::Sopp | Class::Smem)
+    }
+
+    /// Whether lanes that are not enabled neither read nor write vector registers.
+    pub fn is_masked(&self) -> bool {
+        self.is_vector()
+            && !self.has(flag::READLANE | flag::READFIRST | flag::WRITELANE | flag::PERMLANE | flag::WMMA)
     }
 
     /// Whether control goes on somewhere else than behind it, or may.
@@ -377,5 +402,34 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         flags,
         imm,
         row: variant.row,
+        exec: exec_op(inst, flags),
     }
+}
+
+/// What an instruction makes of `exec`.
+fn exec_op(inst: &Inst, flags: u32) -> ExecOp {
+    let [Operand::Reg { reg: Reg::EXEC, .. }, first, second, ..] = inst.operands else {
+        return ExecOp::Other;
+    };
+    if flags & flag::WRITES_EXEC == 0 {
+        return ExecOp::Other;
+    }
+    let source = |operand: Operand| match operand {
+        Operand::Reg { reg, .. } if reg != Reg::EXEC => Some(reg.0),
+        Operand::Inline(193) => Some(ExecOp::ONES),
+        _ => None,
+    };
+    let is_exec = |operand: Operand| matches!(operand, Operand::Reg { reg: Reg::EXEC, .. });
+    let made = match inst.row().name {
+        "s_mov_b64" | "s_mov_b32" => source(first).map(ExecOp::Copy),
+        "s_andn2_b64" | "s_andn2_b32" if is_exec(second) => source(first).map(ExecOp::Without),
+        "s_or_b64" | "s_or_b32" | "s_xor_b64" | "s_xor_b32" if is_exec(first) => {
+            source(second).map(ExecOp::With)
+        }
+        "s_or_b64" | "s_or_b32" | "s_xor_b64" | "s_xor_b32" if is_exec(second) => {
+            source(first).map(ExecOp::With)
+        }
+        _ => None,
+    };
+    made.unwrap_or(ExecOp::Other)
 }

@@ -34,8 +34,6 @@ pub(super) struct Program {
     /// Blocks that are entries.
     pub entries: Vec<u32>,
     pub problems: Vec<Problem>,
-    /// Dwords of code.
-    pub dwords: u32,
 }
 
 /// No operation starts at this dword.
@@ -76,7 +74,7 @@ impl Program {
             words,
             gpu,
             starts: vec![NONE; words.len()],
-            program: Program { dwords: words.len() as u32, ..Program::default() },
+            program: Program::default(),
             exits: Vec::new(),
             todo: Vec::new(),
             address: None,

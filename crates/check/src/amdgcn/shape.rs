@@ -26,7 +26,7 @@ pub(super) fn check(
         if rule.info().holds(generation) {
             findings.push(Finding {
                 rule,
-                level: rule.level(generation),
+                level: rule.info().level,
                 at: at * 4,
                 first: first.map(|at| at * 4),
                 path: Vec::new(),

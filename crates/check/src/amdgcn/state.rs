@@ -116,10 +116,6 @@ pub(super) fn contains(set: &Set, other: &Set) -> bool {
     set.iter().zip(other).all(|(word, part)| part & !word == 0)
 }
 
-pub(super) fn meets(set: &Set, other: &Set) -> bool {
-    set.iter().zip(other).any(|(word, part)| part & word != 0)
-}
-
 /// Adds registers `first` to `first + count - 1` of a file.
 pub(super) fn add(set: &mut Set, first: u16, count: u8) {
     for reg in first..first + u16::from(count) {

@@ -101,21 +101,17 @@ impl Waits {
     }
 
     /// What an instruction must wait for, that has not been.
-    pub fn needs(&self, list: &List, op: &Op, regs: &[Regs]) -> Option<Needs> {
+    /// `no_lane`: it is known that the instruction touches no vector register, as no lane is enabled.
+    pub fn needs(&self, list: &List, op: &Op, regs: &[Regs], no_lane: bool) -> Option<Needs> {
         let mut needs: Option<Needs> = None;
         for p in &list.all {
             let counts = &COUNTS[usize::from(p.kind)];
             let lock = p.extra & LOCK != 0;
-            let store_load = p.extra & SMEM_STORE != 0
-                && self.generation == Gen::Gfx10
-                && op.class == Class::Smem
-                && op.has(flag::BUFFER)
-                && !op.has(flag::STORE | flag::ATOMIC);
             let uses = p.extra & EXEC != 0 && op.has(flag::WRITES_EXEC)
-                || store_load
                 || p.regs != EMPTY
                     && regs.iter().any(|r| {
                         r.is_vgpr() == p.vector
+                            && !(no_lane && p.vector)
                             && (r.writes || !lock)
                             && touches(&p.regs, *r)
                             && (lock || r.reads || !self.in_order(counts, op))
@@ -130,18 +126,12 @@ impl Waits {
         needs
     }
 
-    /// Whether an instruction writes its registers behind what has begun before.
+    /// Whether an instruction writes its registers behind what has begun before: only what is of the same kind does, though
+    /// counters fall in one order.
     fn in_order(&self, counts: &Counts, op: &Op) -> bool {
         // There nothing says that loads write registers in order.
         let relied = self.generation < Gen::Gfx12 || counts.event == Event::Lds;
-        relied
-            && counts.order != 0
-            && self.events(op).any(|(event, _)| {
-                self.counts.iter().any(|(e, n)| {
-                    let other = &COUNTS[usize::from(*n)];
-                    *e == event && (other.slot, other.order) == (counts.slot, counts.order)
-                })
-            })
+        relied && counts.order != 0 && self.events(op).any(|(event, _)| event == counts.event)
     }
 
     /// What begins with an instruction.

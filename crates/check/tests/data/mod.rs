@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
-use unwedge_isa::amdgcn::{Gpu, codec, source};
+use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// A folder below `amd`; `None`, said so, if it is not there.
 pub fn folder(name: &str) -> Option<PathBuf> {
@@ -90,20 +90,37 @@ pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Code of an assembly, and where each of its lines that makes code begins; labels make none.
+/// Code of lines, and where each of them that makes code begins. A line `NAME:` is a label.
 pub fn assemble(lines: &[String], gpu: &Gpu) -> Result<(Vec<u8>, Vec<u32>), String> {
-    let made = source::assemble(&lines.join("\n"), gpu);
-    if let Some(error) = made.errors.first() {
-        return Err(format!("{}: {}", lines[error.line - 1], error.what));
+    let (mut words, mut starts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    let (mut labels, mut branches) = (Vec::new(), Vec::new());
+    for line in lines {
+        let said = |what: String| format!("{line}: {what}");
+        if let Some(label) = line.strip_suffix(':') {
+            labels.push((label, words.len()));
+            continue;
+        }
+        starts.push(4 * words.len() as u32);
+        if let Some(word) = line.strip_prefix(".long 0x") {
+            words.push(u32::from_str_radix(word, 16).map_err(|e| said(e.to_string()))?);
+            continue;
+        }
+        let (name, target) = line.rsplit_once(' ').unwrap_or((line, ""));
+        let branch = target.starts_with('B') && target[1..].parse::<u32>().is_ok();
+        let text = if branch { format!("{name} 0") } else { line.clone() };
+        let inst = text::parse_line(&text, gpu, &()).map_err(|e| said(e.to_string()))?;
+        let made = codec::encode(&inst, gpu).map_err(|e| said(e.to_string()))?;
+        if branch {
+            branches.push((words.len(), made.as_slice().len(), target));
+        }
+        words.extend_from_slice(made.as_slice());
     }
-    let code = made.sections.first().map_or_else(Vec::new, |section| section.bytes.clone());
-    let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
-    let (mut at, mut starts) = (0, Vec::new());
-    while at < words.len() {
-        starts.push(4 * at as u32);
-        at += codec::decode(&words[at..], gpu).map_or(1, |d| usize::from(d.dwords));
+    for (at, size, target) in branches {
+        let (_, to) =
+            labels.iter().find(|(l, _)| *l == target).ok_or_else(|| format!("no label {target}"))?;
+        words[at] |= u32::from((*to as i64 - (at + size) as i64) as i16 as u16);
     }
-    Ok((code, starts))
+    Ok((bytes(&words), starts))
 }
 
 /// How many of something there were, per name.

@@ -58,6 +58,9 @@ impl Hazards {
         if let Some(kind) = kind {
             let mut new = pending_of(kind, number, false, regs, |r| r.reads).unwrap_or(pending(kind, number));
             add(&mut new.regs, Reg::EXEC.0, 2);
+            if op.class == Class::Ds && op.has(flag::GDS) {
+                add(&mut new.regs, Reg::M0.0, 1);
+            }
             list.push(new);
         }
         self.smem_reads(list, number, op, regs, said, broken);
@@ -123,7 +126,7 @@ impl Hazards {
         if op.is_valu() {
             if op.has(flag::WRITES_EXEC) {
                 if let Some(p) = list.all.iter().find(|p| is(p)).copied() {
-                    broken(Rule::VcmpxExecWar, &p, 0);
+                    broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::ExecBranchWar }, &p, 0);
                     list.forget(is);
                 }
             }
@@ -133,24 +136,24 @@ impl Hazards {
         } else if sdst {
             list.forget(is);
         } else if op.has(flag::READS_EXEC) {
-            list.forget(is);
-            list.push(pending(Kind::ExecRead, number));
+            let branch = u8::from(op.ends_block());
+            list.forget(|p| is(p) && p.extra >= branch);
+            list.push(Pending { extra: branch, ..pending(Kind::ExecRead, number) });
         }
     }
 
     fn branches(&self, list: &mut List, number: u32, op: &Op, said: Option<&Said>, broken: Broken<'_>) {
         let vmem = op.is_vmem() || matches!(op.class, Class::Global | Class::Scratch);
-        let (own, own_branch, other_branch) = match op.class {
-            Class::Ds => (Kind::Ds, Kind::DsBranch, Kind::VmemBranch),
-            _ => (Kind::Vmem, Kind::VmemBranch, Kind::DsBranch),
+        let (own, other_branch) = match op.class {
+            Class::Ds => (Kind::Ds, Kind::VmemBranch),
+            _ => (Kind::Vmem, Kind::DsBranch),
         };
         let all = [Kind::Vmem, Kind::VmemBranch, Kind::Ds, Kind::DsBranch];
         if vmem || op.class == Class::Ds {
             if let Some(p) = list.all.iter().find(|p| p.kind == other_branch as u8).copied() {
                 broken(Rule::LdsBranchVmemWar, &p, 0);
-                list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
             }
-            list.forget(|p| p.kind == own_branch as u8 || p.kind == own as u8);
+            list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
             list.push(pending(own, number));
         } else if op.name() == "s_waitcnt_vscnt" && drained(said, 3) {
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));

@@ -30,7 +30,7 @@ impl Hazards {
             self.matrix(list, number, op, regs, broken);
         }
         // How far the vector ALU is waited for before this instruction.
-        let vdst = match op.class {
+        let mut vdst = match op.class {
             Class::Buffer
             | Class::Image
             | Class::Flat
@@ -43,15 +43,15 @@ impl Hazards {
             _ => 15,
         };
         if self.has_ldsdir {
-            self.lds_direct(list, number, op, regs, said, vdst, broken);
+            vdst = self.lds_direct(list, number, op, regs, said, vdst, broken);
         }
         if self.generation == Gen::Gfx11 {
             self.transcendental(list, number, op, regs, vdst, broken);
         }
         if self.generation == Gen::Gfx12 {
-            self.read_sgprs(list, number, op, regs, broken);
+            self.read_sgprs(list, number, op, regs, vdst, broken);
         } else if self.wave64 {
-            self.masks(list, number, op, regs, broken);
+            self.masks(list, number, op, regs, vdst, broken);
         }
     }
 
@@ -102,6 +102,7 @@ impl Hazards {
         }
     }
 
+    /// Gives how far the vector ALU is waited for, its own cure included.
     #[allow(clippy::too_many_arguments, reason = "what every rule is asked with")]
     fn lds_direct(
         &self,
@@ -110,14 +111,15 @@ impl Hazards {
         op: &Op,
         regs: &[Regs],
         said: Option<&Said>,
-        vdst: u8,
+        mut vdst: u8,
         broken: Broken<'_>,
-    ) {
+    ) -> u8 {
         let valu = |p: &Pending| p.kind == Kind::ValuUsed as u8;
         let vmem = |p: &Pending| USED.iter().any(|k| *k as u8 == p.kind);
-        // An age of which a transcendental instruction is part is not known: only 0 will do.
-        let enough = |p: &Pending, vdst: u8| vdst == 0 || p.extra == 1 && p.age >= vdst;
-        list.forget(|p| valu(p) && enough(p, vdst));
+        // No source relies on less than a wait for all.
+        if vdst == 0 {
+            list.forget(valu);
+        }
         let vsrc = self.waited(op, VM_VSRC)
             || op.class == Class::LdsDir && self.generation == Gen::Gfx12 && op.wait_vsrc == 0;
         if op.is_valu() || op.class == Class::Exp || vsrc {
@@ -140,10 +142,16 @@ impl Hazards {
             let written = |p: &Pending| {
                 p.vector && regs.iter().any(|r| r.writes && r.is_vgpr() && touches(&p.regs, *r))
             };
-            let first = list.all.iter().filter(|p| valu(p) && written(p));
+            // An age of which a transcendental instruction is part is not known: only 0 will do.
+            let late = |p: &Pending| p.extra != 1 || p.age < op.wait;
+            let first = list.all.iter().filter(|p| valu(p) && written(p) && late(p));
             if let Some(p) = first.min_by_key(|p| if p.extra == 1 { p.age } else { 0 }).copied() {
-                broken(Rule::LdsDirectValu, &p, if p.extra == 1 { p.age } else { 0 });
-                list.forget(|p| valu(p) && written(p));
+                let wait = if p.extra == 1 { p.age } else { 0 };
+                broken(Rule::LdsDirectValu, &p, wait);
+                if wait == 0 {
+                    list.forget(valu);
+                    vdst = 0;
+                }
             }
             if let Some(p) = list.all.iter().find(|p| vmem(p) && written(p)).copied() {
                 broken(Rule::LdsDirectVmem, &p, 0);
@@ -176,8 +184,12 @@ impl Hazards {
             _ => Some(Kind::LoadUsed),
         };
         if let Some(new) = kind.and_then(|kind| pending_of(kind, number, true, regs, |_| true)) {
+            if op.class == Class::Flat {
+                list.push(Pending { kind: Kind::DsUsed as u8, ..new });
+            }
             list.push(new);
         }
+        vdst
     }
 
     fn transcendental(
@@ -214,11 +226,11 @@ impl Hazards {
     }
 
     /// Scalar registers read as lane masks, then written, then read.
-    fn masks(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], broken: Broken<'_>) {
+    fn masks(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
         if self.waited(op, SA_SDST) {
             list.forget(|p| p.kind == Kind::MaskSalu as u8);
         }
-        self.wait_valu(list, op, Kind::MaskValu);
+        self.wait_valu(list, op, vdst, Kind::MaskValu);
         if !op.is_valu() && !op.is_salu() {
             return;
         }
@@ -240,29 +252,25 @@ impl Hazards {
         }
         let numbered = |r: &Regs| !r.is_vgpr() && (r.reg < Reg::M0.0);
         if op.is_valu() {
-            let masks = if op.has(flag::MASK_READ) {
-                set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r))
-            } else {
-                EMPTY
-            };
-            let others =
-                regs.iter().any(|r| r.reads && numbered(r) && !is_mask(op, r)) || op.has(flag::LITERAL);
-            if others {
+            let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
+            // Another scalar source of the vector ALU, a literal too, ends what the masks before it began.
+            let others = regs.iter().any(|r| r.reads && numbered(r));
+            if others || op.has(flag::LITERAL) {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
             remember(list, Kind::MaskRead, number, masks);
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
         } else if op.is_salu() {
             self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
         }
     }
 
     /// Scalar registers the vector ALU has read, then written, then read.
-    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], broken: Broken<'_>) {
+    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
         if self.waited(op, SA_SDST) {
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
-        self.wait_valu(list, op, Kind::SgprValu);
+        self.wait_valu(list, op, vdst, Kind::SgprValu);
         if !op.is_valu() && !op.is_salu() {
             return;
         }
@@ -273,8 +281,10 @@ impl Hazards {
             broken(Rule::ValuReadSgpr, &p, distance - p.age);
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
-        if let Some(p) = list.all.iter().find(|p| p.kind == Kind::SgprValu as u8 && read(p)).copied() {
-            broken(Rule::ValuReadSgpr, &p, 0);
+        // What the scalar ALU reads of the vector ALU is waited for by hardware.
+        let hit = list.all.iter().find(|p| op.is_valu() && p.kind == Kind::SgprValu as u8 && read(p));
+        if let Some(p) = hit.copied() {
+            broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuReadSgpr }, &p, 0);
             let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
             let other =
                 regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
@@ -304,6 +314,10 @@ impl Hazards {
 
     /// What was read and is now written.
     fn written(&self, list: &mut List, number: u32, regs: &[Regs], read: Kind, then: Kind) {
+        // A second result: there is one in a vector register.
+        let carry = u8::from(
+            then != Kind::MaskSalu && then != Kind::SgprSalu && regs.iter().any(|r| r.writes && r.is_vgpr()),
+        );
         let mut was_read = EMPTY;
         list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
         let mut set = EMPTY;
@@ -313,13 +327,14 @@ impl Hazards {
         }
         let regs = both(&was_read, &set);
         if regs != EMPTY {
-            list.push(Pending { regs, ..pending(then, number) });
+            list.push(Pending { regs, extra: carry, ..pending(then, number) });
         }
     }
 
     /// Waits for scalar results of the vector ALU.
-    fn wait_valu(&self, list: &mut List, op: &Op, kind: Kind) {
-        forget_valu(list, kind, self.waited(op, VA_VCC), self.waited(op, VA_SDST));
+    fn wait_valu(&self, list: &mut List, op: &Op, vdst: u8, kind: Kind) {
+        let all = vdst == 0;
+        forget_valu(list, kind, all || self.waited(op, VA_VCC), all || self.waited(op, VA_SDST));
     }
 }
 
@@ -329,7 +344,9 @@ fn is_vcc(regs: &Regs) -> bool {
 
 /// Whether a scalar source is a lane mask: the last source, or vcc that is not named.
 fn is_mask(op: &Op, regs: &Regs) -> bool {
-    matches!(regs.field, Field::Src2 | Field::None) || op.has(flag::DIV_FMAS) && is_vcc(regs)
+    op.has(flag::MASK_READ)
+        && matches!(regs.field, Field::Src2 | Field::None)
+        && (!op.has(flag::DIV_FMAS) || is_vcc(regs))
 }
 
 /// The pairs registers are in.

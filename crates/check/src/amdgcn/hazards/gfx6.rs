@@ -1,7 +1,7 @@
 //! gfx6 to gfx9: distances in wait states, and groups of scalar memory instructions.
 
 use super::{Broken, Hazards, Kind, pending, pending_of, set_of};
-use crate::amdgcn::facts::Rule;
+use crate::amdgcn::facts::{Level, Rule};
 use crate::amdgcn::op::{Class, Op, Regs, What, flag};
 use crate::amdgcn::program::covers;
 use crate::amdgcn::state::{EMPTY, List, Pending};
@@ -33,6 +33,9 @@ impl Hazards {
                 let distance = rule.info().distance.max(1);
                 if p.age < distance {
                     broken(rule, p, distance - p.age);
+                    if rule.info().level == Level::Doubt {
+                        continue;
+                    }
                     missing = missing.max(distance - p.age);
                 }
             }
@@ -108,7 +111,8 @@ impl Hazards {
             };
         }
         if is(Kind::Vskip) {
-            return when(op.is_vector(), Rule::Vskip);
+            let rule = if p.extra == 0 { Rule::Vskip } else { Rule::VskipWide };
+            return when(op.is_vector(), rule);
         }
         if is(Kind::TrapSts) {
             return when(op.what == What::Rfe, Rule::RfeTrapsts);
@@ -191,7 +195,11 @@ impl Hazards {
                     push(Some(Pending { extra: id, ..pending(Kind::SetReg, number) }));
                     let (low, size) = (op.imm >> 6 & 31, (op.imm >> 11 & 31) + 1);
                     if id == MODE && low <= VSKIP_BIT && low + size > VSKIP_BIT {
-                        push(Some(pending(Kind::Vskip, number)));
+                        // A write of more may leave it as it is.
+                        push(Some(Pending {
+                            extra: u8::from(low < VSKIP_BIT),
+                            ..pending(Kind::Vskip, number)
+                        }));
                     }
                     if id == TRAPSTS {
                         push(Some(pending(Kind::TrapSts, number)));
