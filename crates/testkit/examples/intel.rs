@@ -28,7 +28,9 @@ fn main() -> std::io::Result<()> {
 /// Of some 50 MB: memory of the application, packed and not.
 fn larges() -> Vec<(String, Vec<u8>)> {
     let engine = |mebibytes| {
-        large_buffers(mebibytes).into_iter().fold(EngineState::new("rcs0"), |engine, (at, words)| engine.user(at, &words))
+        large_buffers(mebibytes)
+            .into_iter()
+            .fold(EngineState::new("rcs0"), |engine, (at, words)| engine.user(at, &words))
     };
     let i915 = |mebibytes| {
         i915::ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::V6_12).engine(engine(mebibytes))

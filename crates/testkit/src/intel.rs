@@ -202,7 +202,8 @@ pub fn stream(parts: &[&[u32]]) -> Vec<u32> {
 /// what does not (floats, noise). Addresses and dwords.
 pub fn large_buffers(mebibytes: u32) -> Vec<(u64, Vec<u32>)> {
     let buffer = |n: u32| {
-        let noise = |i: u32| (i ^ n << 18).wrapping_mul(0x9e37_79b9).rotate_left(i & 15).wrapping_mul(0x85eb_ca6b);
+        let noise =
+            |i: u32| (i ^ n << 18).wrapping_mul(0x9e37_79b9).rotate_left(i & 15).wrapping_mul(0x85eb_ca6b);
         let word = move |i: u32| match n % 4 {
             0 => i / 3,
             1 => 0x3f80_0000 | noise(i) & 0xffff,

@@ -139,13 +139,19 @@ impl<'d, 'a> LazyImage<'d, 'a> {
     }
 
     fn of(blocks: impl Iterator<Item = &'d Block<'a>>, limit: usize) -> LazyImage<'d, 'a> {
-        let mut lazy =
-            LazyImage { packed: BTreeMap::new(), memory: Memory::default(), left: limit, diagnostics: Vec::new() };
+        let mut lazy = LazyImage {
+            packed: BTreeMap::new(),
+            memory: Memory::default(),
+            left: limit,
+            diagnostics: Vec::new(),
+        };
         let mut at_once = Vec::new();
         for block in blocks {
             let Some(address) = block.address else { continue };
             match block.kind {
-                BlockKind::User | BlockKind::Vm | BlockKind::GucLog | BlockKind::Other if block.data.is_some() => {
+                BlockKind::User | BlockKind::Vm | BlockKind::GucLog | BlockKind::Other
+                    if block.data.is_some() =>
+                {
                     lazy.packed.entry(address).or_default().push(block);
                 }
                 _ => at_once.extend(lazy.unpack(block)),
@@ -165,7 +171,12 @@ impl<'d, 'a> LazyImage<'d, 'a> {
         let contents = contents.map(|d| d.dwords);
         // What is claimed beyond the contents is not known to be zero.
         let held = contents.as_ref().map(|c| c.len() as u64 * 4);
-        Some(Buffer { iova, size: held.or(block.length).unwrap_or(0), contents, name: block.name.clone().into_owned() })
+        Some(Buffer {
+            iova,
+            size: held.or(block.length).unwrap_or(0),
+            contents,
+            name: block.name.clone().into_owned(),
+        })
     }
 
     /// Unpacks what may be at an address: the buffer that starts nearest below it. False where there is no more.
@@ -175,7 +186,10 @@ impl<'d, 'a> LazyImage<'d, 'a> {
         let nearer = |start: u64| {
             let buffers = self.memory.buffers();
             let after = buffers.partition_point(|b| b.iova <= address);
-            after.checked_sub(1).and_then(|i| buffers.get(i)).is_some_and(|b| b.iova > start && b.contains(address))
+            after
+                .checked_sub(1)
+                .and_then(|i| buffers.get(i))
+                .is_some_and(|b| b.iova > start && b.contains(address))
         };
         let Some(start) = nearest.filter(|&start| !nearer(start)) else { return false };
         let blocks = self.packed.remove(&start).unwrap_or_default();
@@ -188,7 +202,8 @@ impl<'d, 'a> LazyImage<'d, 'a> {
     pub fn want_all(&mut self) -> bool {
         let packed = std::mem::take(&mut self.packed);
         let more = !packed.is_empty();
-        let buffers: Vec<Buffer> = packed.into_values().flatten().filter_map(|block| self.unpack(block)).collect();
+        let buffers: Vec<Buffer> =
+            packed.into_values().flatten().filter_map(|block| self.unpack(block)).collect();
         self.memory.extend(buffers);
         more
     }

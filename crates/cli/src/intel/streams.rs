@@ -109,7 +109,8 @@ impl<'d, 'a> Unpacked<'d, 'a> {
             let more = ppgtt.memory().stored().saturating_sub(before);
             self.left = self.left.saturating_add(more.saturating_mul(BUDGET_PER_DWORD));
             let of = Of::new(self, engine, ppgtt.memory());
-            let Some((name, walk, marks)) = of.walks(first).into_iter().nth(nth).filter(|_| self.left > 0) else {
+            let Some((name, walk, marks)) = of.walks(first).into_iter().nth(nth).filter(|_| self.left > 0)
+            else {
                 continue;
             };
             let stream = of.stream(name, walk.with_budget(self.left), marks);

@@ -25,7 +25,9 @@ pub(super) fn advise(
         );
     }
     let batch = hung.iter().any(|u| case.blocks_of(u, BlockKind::Batch).any(|b| b.data.is_some()));
-    let mesa = hung.iter().any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute | EngineClass::Copy));
+    let mesa = hung
+        .iter()
+        .any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute | EngineClass::Copy));
     if !batch && mesa && case.driver == Driver::I915 {
         add(
             "INTEL_DEBUG=capture-all",
@@ -45,7 +47,8 @@ pub(super) fn advise(
         );
     }
     let shades = hung.iter().any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute));
-    let video = hung.iter().any(|u| matches!(u.class(), EngineClass::VideoDecode | EngineClass::VideoEnhance));
+    let video =
+        hung.iter().any(|u| matches!(u.class(), EngineClass::VideoDecode | EngineClass::VideoEnhance));
     if video {
         add(
             "LIBVA_TRACE=trace.log",

@@ -145,17 +145,16 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<
             }
         })
         .collect();
-    let case =
-        Case {
-            driver,
-            platform,
-            version,
-            engines,
-            registers: &[],
-            blocks: &dump.blocks,
-            ggtt: memory.ggtt(),
-            wanted: RefCell::default(),
-        };
+    let case = Case {
+        driver,
+        platform,
+        version,
+        engines,
+        registers: &[],
+        blocks: &dump.blocks,
+        ggtt: memory.ggtt(),
+        wanted: RefCell::default(),
+    };
     let kernel = dump.field("kernel").map_or("", str::trim);
     let mut report = Report {
         kernel: ["xe", kernel].join(", Linux ").trim_end_matches(", Linux ").to_owned(),

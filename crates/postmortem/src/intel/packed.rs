@@ -37,7 +37,9 @@ impl<'d, 'a> Packed<'d, 'a> {
 
     fn space(&self, engine: &Engine<'_>) -> Option<usize> {
         let id = engine.id();
-        self.ppgtt.iter().position(|(of, name, _)| if id.is_some() { *of == id } else { *name == engine.name })
+        self.ppgtt
+            .iter()
+            .position(|(of, name, _)| if id.is_some() { *of == id } else { *name == engine.name })
     }
 
     /// The device's table.
@@ -60,7 +62,8 @@ impl<'d, 'a> Packed<'d, 'a> {
             for wanted in wanted {
                 more |= match wanted {
                     Wanted::At(space, address) => {
-                        let of_context = self.ppgtt.get_mut(space).is_some_and(|(.., lazy)| lazy.want(address));
+                        let of_context =
+                            self.ppgtt.get_mut(space).is_some_and(|(.., lazy)| lazy.want(address));
                         self.ggtt.want(address) || of_context
                     }
                     Wanted::All(space) => {
