@@ -2,7 +2,7 @@
 
 use super::streams::Unpacked;
 use super::values::{Meaning, MeaningLine};
-use super::{Dump, commands, engine_name, kind_name, limit, memory_limit, space_name};
+use super::{Dump, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
 use crate::decode::Lines;
 use crate::decode::sections::Start;
 use crate::json::{Hex, Words};
@@ -261,11 +261,12 @@ fn requests(dump: &Dump<'_>, lines: &mut Lines<'_>) {
 
 fn blocks(dump: &Dump<'_>, max_size: u64, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let mut lost = Vec::new();
+    let mut unpacking = Unpacking::of(dump, max_size);
     for block in dump.blocks() {
         if lines.ended() {
             break;
         }
-        let decoded = block.data.as_ref().map(|data| data.decode(limit(block, max_size)));
+        let decoded = unpacking.contents(block);
         lost.extend(decoded.as_ref().and_then(|d| d.diagnostic(&block.name, block.span)));
         let held = decoded.as_ref().map(|d| d.dwords.len() as u64 * 4);
         lines.push(&Entry {
