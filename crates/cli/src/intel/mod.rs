@@ -8,6 +8,7 @@ pub mod text;
 pub mod values;
 
 use crate::kind::Kind;
+use serde::Serialize;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Block, BlockKind, Decoded, Engine, EngineId, Field, SectionInfo, Space};
@@ -166,6 +167,34 @@ impl<'a> Dump<'a> {
         match self {
             Dump::I915(state) => state.hung(engine),
             Dump::Xe(_) => None,
+        }
+    }
+}
+
+/// What a dump says of the hang in its first lines, as JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl<'a> Told<'a> {
+    fn of(dump: &'a Dump<'_>) -> Told<'a> {
+        let process = dump.process();
+        Told {
+            kernel: dump.kernel(),
+            time: dump.time(),
+            process: process.map(|p| p.0),
+            pid: process.and_then(|p| p.1),
+            reason: dump.reason(),
         }
     }
 }
