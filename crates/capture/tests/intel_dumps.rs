@@ -3,7 +3,7 @@
 
 use unwedge_base::Severity;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{BlockKind, Edits, Encoding, End, Index, RingRegister, Space};
+use unwedge_capture::intel::{Block, BlockKind, Edits, Encoding, End, Engine, Index, RingRegister, Space};
 use unwedge_capture::xe::Devcore;
 use unwedge_testkit::i915::{self, ErrorStateBuilder};
 use unwedge_testkit::intel::{Device, EngineState};
@@ -152,6 +152,17 @@ fn every_xe_dump_says_the_same() {
 }
 
 /// What can be cut is not made up: every value of a cut dump is one of the whole dump.
+/// Engines and memory of a cut dump are a part of those of the whole one.
+fn nothing_new(cut: (&[Engine<'_>], &[Block<'_>]), whole: (&[Engine<'_>], &[Block<'_>]), what: &str) {
+    for (cut, whole) in cut.0.iter().zip(whole.0) {
+        assert_eq!(cut.registers, whole.registers[..cut.registers.len()], "{what}");
+    }
+    for (cut, whole) in cut.1.iter().zip(whole.1) {
+        let (Some(cut), Some(whole)) = (cut.dwords(ALL), whole.dwords(ALL)) else { continue };
+        assert_eq!(cut, whole[..cut.len()], "{what}");
+    }
+}
+
 #[test]
 fn cut_error_states_hold_nothing_new() {
     for era in i915::Era::ALL {
@@ -160,15 +171,10 @@ fn cut_error_states_hold_nothing_new() {
         for at in cuts(&text) {
             let Ok(cut) = ErrorState::read(&text[..at]) else { continue };
             assert!(cut.registers.iter().all(|r| whole.registers.contains(r)), "{era:?} at {at}");
-            for (cut, whole) in cut.engines.iter().zip(&whole.engines) {
-                assert_eq!(cut.registers, whole.registers[..cut.registers.len()], "{era:?} at {at}");
-            }
-            for (cut, whole) in cut.blocks.iter().zip(&whole.blocks) {
-                let (Some(cut), Some(whole)) = (cut.dwords(ALL), whole.dwords(ALL)) else { continue };
-                assert_eq!(cut, whole[..cut.len()], "{era:?} at {at}");
-            }
+            let what = format!("{era:?} at {at}");
+            nothing_new((&cut.engines, &cut.blocks), (&whole.engines, &whole.blocks), &what);
             let told = cut.diagnostics.iter().any(|d| d.severity == Severity::Loss);
-            assert!(told || text[at - 1] == b'\n', "{era:?} at {at} is cut inside a line");
+            assert!(told || text[at - 1] == b'\n', "{what} is cut inside a line");
         }
     }
 }
@@ -182,15 +188,10 @@ fn cut_xe_dumps_hold_nothing_new() {
             let Ok(cut) = Devcore::read(&text[..at]) else { continue };
             assert!(cut.fields.iter().all(|f| whole.fields.contains(f)), "{era:?} at {at}");
             assert_eq!(cut.batches, whole.batches[..cut.batches.len()], "{era:?} at {at}");
-            for (cut, whole) in cut.engines.iter().zip(&whole.engines) {
-                assert_eq!(cut.registers, whole.registers[..cut.registers.len()], "{era:?} at {at}");
-            }
-            for (cut, whole) in cut.blocks.iter().zip(&whole.blocks) {
-                let (Some(cut), Some(whole)) = (cut.dwords(ALL), whole.dwords(ALL)) else { continue };
-                assert_eq!(cut, whole[..cut.len()], "{era:?} at {at}");
-            }
+            let what = format!("{era:?} at {at}");
+            nothing_new((&cut.engines, &cut.blocks), (&whole.engines, &whole.blocks), &what);
             let told = cut.diagnostics.iter().any(|d| d.severity == Severity::Loss);
-            assert!(told || text[at - 1] == b'\n', "{era:?} at {at} is cut inside a line");
+            assert!(told || text[at - 1] == b'\n', "{what} is cut inside a line");
         }
     }
 }

@@ -180,6 +180,48 @@ fn a_cut_dump_is_shown_and_said_to_be_cut() {
     }
 }
 
+/// What `decode --json` and `explain --json` say of a dump.
+fn told(dump: &[u8], db: &Db) -> [Vec<u8>; 2] {
+    let input = Input::read(dump, "dump".to_owned(), dump.len() as u64, 1 << 30).expect("bytes in memory");
+    [View::Intel { json: true }, View::Explain { json: true }].map(|view| {
+        let mut out = Vec::new();
+        show(view, &input, db, &mut out).expect("a dump");
+        out
+    })
+}
+
+#[test]
+fn every_platform_s_dump_cut_in_any_line_says_what_is_there_and_that_it_is_cut() {
+    /// Every so many lines: all of them take minutes.
+    const STEP: usize = 17;
+    let db = Db::builtin();
+    let i915 =
+        Device::ALL.into_iter().zip(i915::Era::ALL.into_iter().cycle()).filter(|(d, _)| d.version < (20, 0));
+    let xe =
+        Device::ALL.into_iter().zip(xe::Era::ALL.into_iter().cycle()).filter(|(d, _)| d.version >= (12, 0));
+    let i915 = i915.map(|(device, era)| ErrorStateBuilder::complete(device, era).text());
+    let xe = xe.map(|(device, era)| DevcoreBuilder::complete(device, era).text());
+    for dump in i915.chain(xe) {
+        let starts: Vec<usize> = (0..dump.len()).filter(|&i| i == 0 || dump[i - 1] == b'\n').collect();
+        // Behind what makes it a dump of its kind.
+        let first = starts.iter().position(|&at| dump[at..].starts_with(b"PCI ID")).unwrap();
+        for (line, pair) in starts.windows(2).enumerate().skip(first).step_by(STEP) {
+            let cut = &dump[..(pair[0] + pair[1]) / 2 + 1];
+            if cut.ends_with(b"\n") {
+                continue;
+            }
+            let [decoded, explained] = told(cut, &db);
+            let last = decoded.trim_ascii_end().split(|&c| c == b'\n').next_back().unwrap();
+            let end: serde_json::Value = serde_json::from_slice(last).unwrap();
+            assert_eq!((&end["type"], &end["lost"]), (&"end".into(), &true.into()), "line {line}");
+            let report: serde_json::Value = serde_json::from_slice(&explained).unwrap();
+            let losses = report["diagnostics"].as_array().unwrap();
+            assert!(losses.iter().any(|d| d["severity"] == "loss"), "line {line}: {report}");
+            assert!(report["gpu"].as_str().unwrap().starts_with("Intel"), "line {line}");
+        }
+    }
+}
+
 #[test]
 fn memory_that_does_not_unpack_is_said() {
     let whole = ErrorStateBuilder::new(Device::named("tgl"))

@@ -1,6 +1,6 @@
 //! What is in a dump of i915 or xe: device, engines, captured memory, sections.
 
-use super::{Dump, engine_name, kind_name, space_name};
+use super::{Dump, Told, engine_name, kind_name, space_name};
 use crate::json::Hex;
 use crate::output::Look;
 use serde::Serialize;
@@ -15,16 +15,8 @@ const SHOWN: usize = 40;
 pub struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    #[serde(flatten)]
+    told: Told<'a>,
     engines: Vec<EngineSummary>,
     memory: Vec<MemorySummary<'a>>,
     sections: Vec<SectionSummary<'a>>,
@@ -73,14 +65,9 @@ struct SectionSummary<'a> {
 impl<'a> Summary<'a> {
     /// Of a dump.
     pub fn of(dump: &'a Dump<'a>) -> Summary<'a> {
-        let process = dump.process();
         Summary {
             gpu: dump.device(),
-            kernel: dump.kernel(),
-            time: dump.time(),
-            process: process.map(|p| p.0),
-            pid: process.and_then(|p| p.1),
-            reason: dump.reason(),
+            told: Told::of(dump),
             engines: dump
                 .engines()
                 .iter()
@@ -123,16 +110,16 @@ impl<'a> Summary<'a> {
 
     /// For people.
     pub fn text(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        let process = self.process.map(|name| match self.pid {
+        let process = self.told.process.map(|name| match self.told.pid {
             Some(pid) => format!("{name} [{pid}]"),
             None => name.to_owned(),
         });
         let rows = [
             ("gpu", Some(self.gpu.as_deref().unwrap_or("not said"))),
-            ("kernel", self.kernel),
-            ("time", self.time),
+            ("kernel", self.told.kernel),
+            ("time", self.told.time),
             ("process", process.as_deref()),
-            ("reason", self.reason),
+            ("reason", self.told.reason),
         ];
         for (key, value) in rows {
             if let Some(value) = value {

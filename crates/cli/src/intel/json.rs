@@ -2,7 +2,7 @@
 
 use super::streams::Unpacked;
 use super::values::{Meaning, MeaningLine};
-use super::{Dump, commands, engine_name, kind_name, limit, memory_limit, space_name};
+use super::{Dump, Told, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
 use crate::decode::Lines;
 use crate::decode::sections::Start;
 use crate::json::{Hex, Words};
@@ -20,16 +20,8 @@ struct Header<'a> {
     start: Start<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<Device>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    #[serde(flatten)]
+    told: Told<'a>,
 }
 
 #[derive(Serialize)]
@@ -169,7 +161,6 @@ pub fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> 
 
 fn header(dump: &Dump<'_>, db: &Db, lines: &mut Lines<'_>) {
     let (id, revision) = dump.pci();
-    let process = dump.process();
     lines.push(&Header {
         start: Start::of(dump.kind(), db),
         device: dump.device().map(|name| Device {
@@ -177,11 +168,7 @@ fn header(dump: &Dump<'_>, db: &Db, lines: &mut Lines<'_>) {
             pci_id: id.map(|id| Hex::short(id.into())),
             pci_revision: revision.map(|r| Hex::short(r.into())),
         }),
-        kernel: dump.kernel(),
-        time: dump.time(),
-        process: process.map(|p| p.0),
-        pid: process.and_then(|p| p.1),
-        reason: dump.reason(),
+        told: Told::of(dump),
     });
 }
 
@@ -261,11 +248,12 @@ fn requests(dump: &Dump<'_>, lines: &mut Lines<'_>) {
 
 fn blocks(dump: &Dump<'_>, max_size: u64, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let mut lost = Vec::new();
+    let mut unpacking = Unpacking::of(dump, max_size);
     for block in dump.blocks() {
         if lines.ended() {
             break;
         }
-        let decoded = block.data.as_ref().map(|data| data.decode(limit(block, max_size)));
+        let decoded = unpacking.contents(block);
         lost.extend(decoded.as_ref().and_then(|d| d.diagnostic(&block.name, block.span)));
         let held = decoded.as_ref().map(|d| d.dwords.len() as u64 * 4);
         lines.push(&Entry {

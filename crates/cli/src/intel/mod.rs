@@ -8,9 +8,10 @@ pub mod text;
 pub mod values;
 
 use crate::kind::Kind;
+use serde::Serialize;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Block, BlockKind, Engine, EngineId, Field, SectionInfo, Space};
+use unwedge_capture::intel::{Block, BlockKind, Decoded, Engine, EngineId, Field, SectionInfo, Space};
 use unwedge_capture::xe;
 use unwedge_postmortem::intel::Device;
 
@@ -170,16 +171,62 @@ impl<'a> Dump<'a> {
     }
 }
 
+/// What a dump says of the hang in its first lines, as JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl<'a> Told<'a> {
+    fn of(dump: &'a Dump<'_>) -> Told<'a> {
+        let process = dump.process();
+        Told {
+            kernel: dump.kernel(),
+            time: dump.time(),
+            process: process.map(|p| p.0),
+            pid: process.and_then(|p| p.1),
+            reason: dump.reason(),
+        }
+    }
+}
+
 /// How an engine is called: its number among those of its class, or as written.
 fn engine_name(name: &str) -> String {
     EngineId::parse(name).map_or_else(|| name.to_owned(), |id| id.to_string())
 }
 
-/// To how many bytes a block is unpacked.
-fn limit(block: &Block<'_>, max_size: u64) -> usize {
-    let text = block.data.as_ref().map_or(0, |data| data.text.len() as u64);
-    let most = UNPACKED.saturating_add(text.saturating_mul(UNPACKED_PER_BYTE));
-    usize::try_from(most.min(max_size)).unwrap_or(usize::MAX)
+/// What is unpacked of the blocks of a dump, one after the other.
+struct Unpacking {
+    max_size: usize,
+    /// Bytes that all blocks together may still be unpacked to.
+    left: usize,
+}
+
+impl Unpacking {
+    fn of(dump: &Dump<'_>, max_size: u64) -> Unpacking {
+        let all = 2 * UNPACKED + 4 * UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64);
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Unpacking { max_size: size(max_size), left: size(all) }
+    }
+
+    /// The contents of a block; `None` when the dump holds none.
+    fn contents(&mut self, block: &Block<'_>) -> Option<Decoded> {
+        let data = block.data.as_ref()?;
+        let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(data.text.len() as u64));
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let decoded = data.decode(most.min(self.max_size).min(self.left));
+        self.left = self.left.saturating_sub(4 * decoded.dwords.len());
+        Some(decoded)
+    }
 }
 
 /// To how many bytes the memory that streams lead to is unpacked.

@@ -2,7 +2,7 @@
 
 use super::streams::Unpacked;
 use super::values::Meaning;
-use super::{Dump, commands, engine_name, limit, memory_limit, space_name};
+use super::{Dump, Unpacking, commands, engine_name, memory_limit, space_name};
 use crate::output::Look;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
@@ -128,8 +128,9 @@ impl Listing<'_, '_, '_> {
                 writeln!(self.out, "  {engine} seqno {:#x}, head {head}, tail {tail}", r.seqno)?;
             }
         }
+        let mut unpacking = Unpacking::of(dump, max_size);
         for block in dump.blocks() {
-            self.block(block, max_size)?;
+            self.block(block, &mut unpacking)?;
         }
         Ok(())
     }
@@ -165,7 +166,7 @@ impl Listing<'_, '_, '_> {
     }
 
     /// The heading of a block and its contents.
-    fn block(&mut self, block: &Block<'_>, max_size: u64) -> io::Result<()> {
+    fn block(&mut self, block: &Block<'_>, unpacking: &mut Unpacking) -> io::Result<()> {
         let mut heading = format!("memory {} {}", engine_name(&block.owner), block.name).replace("  ", " ");
         if let Some(address) = block.address {
             heading.push_str(&format!(" at 0x{address:016x}"));
@@ -173,7 +174,7 @@ impl Listing<'_, '_, '_> {
         if let Some(space) = space_name(block.space) {
             heading.push_str(&format!(" ({space})"));
         }
-        let decoded = block.data.as_ref().map(|data| data.decode(limit(block, max_size)));
+        let decoded = unpacking.contents(block);
         match (&decoded, block.length) {
             (Some(decoded), _) => heading.push_str(&format!(", {} bytes", decoded.dwords.len() as u64 * 4)),
             (None, Some(length)) => heading.push_str(&format!(", {length} bytes, not captured")),
