@@ -82,7 +82,7 @@ fn mistakes_name_place_and_use() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     for expected in [
-        ":2:9: unknown symbol (used in line 9)",
+        ":2:9: operand 1: unknown symbol (used in line 9)",
         ":10:7: ",
         ":16:3: the file says: another GPU",
         "3 mistakes",
