@@ -365,8 +365,8 @@ impl Hazards {
             Unit::Smem => self.smem_read.add(&reads, at),
             _ => {}
         }
-        // That vector memory reads it is not counted by one source.
-        if matches!(unit, Unit::Salu | Unit::Smem | Unit::Other) && effects.reads.meets(&pair(Reg::EXEC)) {
+        // That vector memory and branches read it is not counted by one source.
+        if matches!(unit, Unit::Salu | Unit::Smem) && effects.reads.meets(&pair(Reg::EXEC)) {
             self.exec_read.add(&pair(Reg::EXEC), at);
         }
         if branches(name) {
