@@ -33,7 +33,7 @@ pub enum AmdCommand {
         Examples:\n  unwedge amd run --gpu gfx1030 --buffer 0x1000=in.bin --buffer 0x2000:1024 --sgpr s2=0x1000 \\\n    \
         --vgpr v0=local-id-x --group-id s4 --dump 0x2000:64 shader.bin\n  \
         unwedge amd run --gpu gfx900 --seed 1 --trace shader.bin\n  unwedge amd run --json kernel.o --function main")]
-    Run(AmdRun),
+    Run(Box<AmdRun>),
 }
 
 /// Which GPU.

@@ -9,7 +9,7 @@ use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
 
 /// A buffer access with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +111,7 @@ impl Descriptor {
 }
 
 impl Access {
-    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Access> {
+    pub(super) fn new(inst: &Inst) -> Option<Access> {
         let name = inst.row().name;
         let rest = name.strip_prefix("buffer_")?;
         let lds_load = rest.strip_prefix("load_lds_").map(|kind| match kind {

@@ -3,11 +3,10 @@
 use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::{From, from, splat};
-use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// What moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,7 @@ pub(super) struct Cross {
 }
 
 impl Cross {
-    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Cross> {
+    pub(super) fn new(inst: &Inst) -> Option<Cross> {
         let name = inst.row().name;
         let select = inst.mods.get(Mod::OpSel);
         let (inactive, zero) = (select & 1 != 0, select & 2 != 0);
@@ -133,7 +132,7 @@ impl Group<'_> {
         value as usize % if self.gpu.wave64() { 64 } else { 32 }
     }
 
-    pub(super) fn cross(&mut self, wave: &mut Wave, _step: &Step, cross: &Cross) {
+    pub(super) fn cross(&mut self, wave: &mut Wave, cross: &Cross) {
         let exec = wave.exec(&self.gpu);
         let first = self.whole(wave, cross.sources[0]);
         let why = self.why_from(wave, cross.sources[0]);

@@ -9,7 +9,7 @@ use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::Mod;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
 
 #[derive(Debug, Clone, Copy)]
 enum What {
@@ -79,7 +79,7 @@ fn size(name: &str) -> u8 {
 }
 
 impl Access {
-    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Access> {
+    pub(super) fn new(inst: &Inst) -> Option<Access> {
         let name = inst.row().name;
         let rest = name.strip_prefix("ds_")?;
         let two = if rest.contains("2st64") {
@@ -173,12 +173,7 @@ fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
                 let turned = if down == 0 { at + by } else { at + 32 - by } & 31;
                 at & mask | turned & !mask
             }
-            1 if generation >= Gen::Gfx9 => {
-                let keep = pattern & 31;
-                let reversed = (at as u32).reverse_bits() >> 27;
-                let _ = keep;
-                reversed as usize
-            }
+            1 if generation >= Gen::Gfx9 => ((at as u32).reverse_bits() >> 27) as usize,
             _ => at & !3 | (pattern >> (2 * (at & 3)) & 3) as usize,
         }
     } else {
@@ -358,8 +353,8 @@ impl Group<'_> {
                 let halves = generation >= Gen::Gfx10 || !self.gpu.wave64();
                 let count = if halves { 32 } else { 64 };
                 for lane in bits(lanes) {
-                    let other = (base[lane].wrapping_add(ds.offset) / 4) as usize % count
-                        | if halves { lane & 32 } else { 0 };
+                    let half = if halves { lane & 32 } else { 0 };
+                    let other = half | ((base[lane].wrapping_add(ds.offset) / 4) as usize % count);
                     match ds.what {
                         What::Bpermute if lanes >> other & 1 != 0 => {
                             (value[lane], bits_unknown[lane]) = (source[other], unknown[other]);

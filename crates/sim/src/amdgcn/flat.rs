@@ -8,7 +8,7 @@ use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Access> {
+    pub(super) fn new(inst: &Inst) -> Option<Access> {
         let row = inst.row();
         let (space, rest) = match row.format {
             Format::Flat => (Space::Flat, row.name.strip_prefix("flat_")?),

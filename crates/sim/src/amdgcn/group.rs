@@ -274,10 +274,10 @@ impl<'m> Group<'m> {
             self.lane_steps += u64::from(wave.exec(&self.gpu).count_ones());
         }
         match &step.what {
-            What::Vector(vector) => self.vector(wave, step, vector),
+            What::Vector(vector) => self.vector(wave, vector),
             What::Dual(halves) => self.dual(wave, halves),
-            What::Scalar(scalar) => self.scalar(wave, step, scalar),
-            What::Cross(cross) => self.cross(wave, step, cross),
+            What::Scalar(scalar) => self.scalar(wave, scalar),
+            What::Cross(cross) => self.cross(wave, cross),
             What::Flow(flow) => self.flow(wave, step, *flow),
             What::Smem(smem) => self.smem(wave, step, smem),
             What::Buffer(buffer) => self.buffer(wave, step, buffer),

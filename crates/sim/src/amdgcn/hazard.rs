@@ -365,7 +365,8 @@ impl Hazards {
             Unit::Smem => self.smem_read.add(&reads, at),
             _ => {}
         }
-        if unit != Unit::Valu && effects.reads.meets(&pair(Reg::EXEC)) {
+        // That vector memory and branches read it is not counted by one source.
+        if matches!(unit, Unit::Salu | Unit::Smem) && effects.reads.meets(&pair(Reg::EXEC)) {
             self.exec_read.add(&pair(Reg::EXEC), at);
         }
         if branches(name) {
@@ -381,13 +382,14 @@ impl Hazards {
                 if let Some((first, true)) = self.ds_branch {
                     found.push(("LdsBranchVmemWAR", first));
                 }
-                self.vmem_branch = Some((at, false));
+                // What is between the two kinds hides the earlier one.
+                (self.vmem_branch, self.ds_branch) = (Some((at, false)), None);
             }
             Unit::Ds => {
                 if let Some((first, true)) = self.vmem_branch {
                     found.push(("LdsBranchVmemWAR", first));
                 }
-                self.ds_branch = Some((at, false));
+                (self.ds_branch, self.vmem_branch) = (Some((at, false)), None);
             }
             _ => {}
         }
@@ -465,11 +467,10 @@ impl Hazards {
                     || name.starts_with("v_subb")
                     || name.starts_with("v_div_fmas");
                 let read = own(&reads);
-                if self.mask_written.regs.meets(&read) {
-                    found.push(("VALUMaskWrite", self.mask_written.at));
-                }
-                // Reading another scalar register mitigates.
-                if !read.is_empty() {
+                let literal = inst.written().any(|(_, operand)| matches!(operand, Operand::Literal(_)));
+                // Reading another scalar register, or a literal, mitigates. That reading the same one by the vector ALU is a
+                // hazard too is said by one source only.
+                if !read.is_empty() || literal {
                     self.mask_read.close();
                     self.mask_written.close();
                 }

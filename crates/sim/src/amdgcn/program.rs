@@ -159,17 +159,17 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
         Format::Sopp => Flow::new(inst, gpu).map(What::Flow),
         Format::Smem => smem::Access::new(inst, gpu).map(What::Smem),
         Format::Mubuf | Format::Mtbuf | Format::Vbuffer => {
-            buffer::Access::new(inst, gpu).map(|access| What::Buffer(Box::new(access)))
+            buffer::Access::new(inst).map(|access| What::Buffer(Box::new(access)))
         }
         Format::Flat | Format::Global | Format::Scratch => {
-            flat::Access::new(inst, gpu).map(|access| What::Flat(Box::new(access)))
+            flat::Access::new(inst).map(|access| What::Flat(Box::new(access)))
         }
-        Format::Ds => ds::Access::new(inst, gpu).map(|access| What::Ds(Box::new(access))),
-        Format::Vopd => Vector::dual(inst, gpu).map(|halves| What::Dual(Box::new(halves))),
+        Format::Ds => ds::Access::new(inst).map(|access| What::Ds(Box::new(access))),
+        Format::Vopd => Vector::dual(inst).map(|halves| What::Dual(Box::new(halves))),
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
-            Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst, gpu).map(What::Scalar))
+            Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst).map(What::Scalar))
         }
-        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst, gpu)
+        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst)
             .map(What::Cross)
             .or_else(|| Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector)))),
         _ => None,

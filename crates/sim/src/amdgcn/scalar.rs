@@ -3,11 +3,10 @@
 use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::{From, from};
-use super::program::Step;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Type};
 use unwedge_isa::amdgcn::semantics::{self, Op, ScalarIn};
-use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// A scalar operation with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +21,7 @@ pub(super) struct Scalar {
 }
 
 impl Scalar {
-    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Scalar> {
+    pub(super) fn new(inst: &Inst) -> Option<Scalar> {
         let op = semantics::of(inst)?;
         let mut sources = [(From::Const(0), Type::B32); 3];
         let mut count = 0;
@@ -73,7 +72,7 @@ impl Scalar {
 }
 
 impl Group<'_> {
-    pub(super) fn scalar(&mut self, wave: &mut Wave, step: &Step, scalar: &Scalar) {
+    pub(super) fn scalar(&mut self, wave: &mut Wave, scalar: &Scalar) {
         let values = scalar.sources.map(|(from, ty)| self.scalar_value(wave, from, ty));
         let [(a, _), (b, _), (d, _)] = values;
         let unknown = wave.unknown.is_some()
@@ -138,7 +137,6 @@ impl Group<'_> {
         }
         // What is unknown of the enabled lanes matters at once.
         if unknown && wave.unknown_value(Reg::EXEC, 2) != 0 {
-            let _ = step;
             self.fault(wave, Kind::Control(Reg::EXEC, wave.why(Reg::EXEC)));
             wave.set_value(Reg::EXEC, 2, wave.pair(Reg::EXEC), 0, Missing::Undefined);
         }

@@ -3,7 +3,6 @@
 use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::{From, Part, Source, from, is_sdwa, part, source, splat};
-use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::Half;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
@@ -80,13 +79,13 @@ fn dpp_lanes(ctrl: i32, wave64: bool) -> [u8; LANES] {
             0..=0xff => Some(lane & !3 | ctrl >> (2 * (lane & 3)) & 3),
             0x101..=0x10f => in_row(at + (ctrl & 15)),
             0x111..=0x11f => in_row(at - (ctrl & 15)),
-            0x121..=0x12f => Some(row + (at - (ctrl & 15) & 15)),
+            0x121..=0x12f => Some(row + ((at - (ctrl & 15)) & 15)),
             0x130 => Some(lane + 1),
             0x134 => Some((lane + 1) % last),
             0x138 => Some(lane - 1),
             0x13c => Some((lane + last - 1) % last),
             0x140 => Some(row + 15 - at),
-            0x141 => Some(lane & !7 | 7 - (lane & 7)),
+            0x141 => Some(lane & !7 | (7 - (lane & 7))),
             0x142 => Some(row - 1),
             0x143 => (lane >= 32).then_some(31),
             0x150..=0x15f => Some(row + (ctrl & 15)),
@@ -234,7 +233,7 @@ impl Vector {
     }
 
     /// The halves of a dual instruction.
-    pub(super) fn dual(inst: &Inst, _gpu: &Gpu) -> Option<[Vector; 2]> {
+    pub(super) fn dual(inst: &Inst) -> Option<[Vector; 2]> {
         let (second, _, first_slot) = inst.variant().second?;
         let rows = unwedge_isa::amdgcn::tables::rows();
         let names = [inst.row().name, rows.get(usize::from(second))?.name];
@@ -549,7 +548,7 @@ impl Group<'_> {
     }
 
     /// Executes an operation on lanes.
-    pub(super) fn vector(&mut self, wave: &mut Wave, _step: &Step, vector: &Vector) {
+    pub(super) fn vector(&mut self, wave: &mut Wave, vector: &Vector) {
         if wave.gpr_idx != 0 {
             let moved = vector.indexed(wave);
             return self.vector_plain(wave, &moved);

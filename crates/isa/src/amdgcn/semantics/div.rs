@@ -69,7 +69,8 @@ fn scale(s: &Scale, m: &Mode, a: u64, denominator: u64, numerator: u64) -> (u64,
     let inverse = denormal(w, w.one(), denominator);
     let quotient = denormal(w, numerator, denominator);
     match (inverse, quotient) {
-        (true, true) => (if a == denominator { up() } else { a }, true),
+        // Manuals say that the denominator is scaled up here, by which it would leave the range.
+        (true, true) => (if a == denominator { down() } else { a }, true),
         (true, false) => (down(), false),
         (false, true) => (if a == numerator { up() } else { a }, true),
         _ if biased(w, numerator) <= s.small => (up(), false),
