@@ -1,4 +1,4 @@
-//! `unwedge amd asm` and `unwedge amd disasm`.
+//! `unwedge amd asm` and `unwedge amd disasm`; `amd check` is a file of its own.
 
 use super::{batch, deliver, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, AmdTarget, Global};
@@ -23,11 +23,12 @@ pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
         AmdCommand::Asm(args) => asm(args, global),
         AmdCommand::Disasm(args) if args.hex => disasm_batch(args, global),
         AmdCommand::Disasm(args) => disasm(args, global),
+        AmdCommand::Check(args) => super::amd_check::run(args, global),
     }
 }
 
 /// The GPU that is named, or that a code object says.
-fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
+pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
     let name = target.gpu.as_deref().or(said);
     let name =
         name.ok_or_else(|| Failure::Usage("which GPU? name it with --gpu, as in --gpu gfx1030".to_owned()))?;
@@ -95,7 +96,7 @@ fn disasm_batch(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// Bytes in hexadecimal as dwords: `000000d8`, `0x00 0x00 0x00 0xd8`, `[0x00,0x00,0x00,0xd8]`.
-fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), String> {
+pub(super) fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), String> {
     words.clear();
     let (mut word, mut digits) = (0u32, 0u32);
     let mut rest = line.trim_ascii().as_bytes();
@@ -127,17 +128,7 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
     let gpu = gpu(&args.target, None)?;
     let (name, text) = source(&args.file, global)?;
     let made = assembly::assemble(&text, &gpu);
-    let mistakes = made.errors.len() + made.more_errors;
-    if mistakes > 0 {
-        let lines: Vec<&str> = text.lines().collect();
-        for error in made.errors.iter().take(SHOWN) {
-            let line = lines.get(error.line - 1).copied().unwrap_or_default();
-            let mark: String =
-                line.chars().take(error.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
-            complain!("{name}:{}:{}: {}\n  {line}\n  {mark}^", error.line, error.column, error.what);
-        }
-        return Err(Failure::Source { name, mistakes });
-    }
+    mistakes(&made, &text, &name)?;
     let code = made.sections.first().map_or(&[][..], |s| &s.bytes);
     let bytes = match args.emit {
         AmdEmit::Raw => code.to_vec(),
@@ -154,6 +145,29 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
     };
     deliver(&bytes, args.output.as_deref(), global)?;
     Ok(Outcome::Complete)
+}
+
+/// The code of a source.
+pub(super) fn assembled(text: &str, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
+    let mut made = assembly::assemble(text, gpu);
+    mistakes(&made, text, name)?;
+    Ok(made.sections.first_mut().map_or_else(Vec::new, |s| std::mem::take(&mut s.bytes)))
+}
+
+/// Shows the mistakes of a source.
+fn mistakes(made: &Assembly, text: &str, name: &str) -> Result<(), Failure> {
+    let mistakes = made.errors.len() + made.more_errors;
+    if mistakes > 0 {
+        let lines: Vec<&str> = text.lines().collect();
+        for error in made.errors.iter().take(SHOWN) {
+            let line = lines.get(error.line - 1).copied().unwrap_or_default();
+            let mark: String =
+                line.chars().take(error.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+            complain!("{name}:{}:{}: {}\n  {line}\n  {mark}^", error.line, error.column, error.what);
+        }
+        return Err(Failure::Source { name: name.to_owned(), mistakes });
+    }
+    Ok(())
 }
 
 /// The code object of an assembly.

@@ -254,9 +254,8 @@ impl Hazards {
         if op.is_valu() {
             let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
             self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
-            // Another scalar source of the vector ALU, a literal too, ends what the masks before it began.
-            let others = regs.iter().any(|r| r.reads && numbered(r));
-            if others || op.has(flag::LITERAL) {
+            // Another scalar source of the vector ALU ends what the masks before it began.
+            if regs.iter().any(|r| r.reads && numbered(r)) {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
             remember(list, Kind::MaskRead, number, masks);
@@ -275,7 +274,7 @@ impl Hazards {
             return;
         }
         let distance = Rule::ValuReadSgpr.info().distance - u8::from(op.is_salu());
-        let read = |p: &Pending| regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
+        let read = |p: &Pending| regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r));
         let hit = list.all.iter().find(|p| p.kind == Kind::SgprSalu as u8 && p.age < distance && read(p));
         if let Some(p) = hit.copied() {
             broken(Rule::ValuReadSgpr, &p, distance - p.age);
@@ -286,8 +285,7 @@ impl Hazards {
         if let Some(p) = hit.copied() {
             broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuReadSgpr }, &p, 0);
             let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
-            let other =
-                regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
+            let other = regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
             forget_valu(list, Kind::SgprValu, vcc, other);
         }
         let numbered = |r: &Regs| !r.is_vgpr() && r.reg < Reg::M0.0;
@@ -322,8 +320,7 @@ impl Hazards {
         list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
         let mut set = EMPTY;
         for r in regs.iter().filter(|r| r.writes && !r.is_vgpr() && r.reg < Reg::M0.0) {
-            let r = if read == Kind::SgprRead { pairs(*r) } else { *r };
-            crate::amdgcn::waits::add_regs(&mut set, r);
+            crate::amdgcn::waits::add_regs(&mut set, *r);
         }
         let regs = both(&was_read, &set);
         if regs != EMPTY {
