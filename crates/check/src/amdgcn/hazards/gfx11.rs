@@ -253,11 +253,12 @@ impl Hazards {
         let numbered = |r: &Regs| !r.is_vgpr() && (r.reg < Reg::M0.0);
         if op.is_valu() {
             let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
             // Another scalar source of the vector ALU ends what the masks before it began.
             if regs.iter().any(|r| r.reads && numbered(r)) {
-                list.forget(|p| p.kind == Kind::MaskRead as u8);
+                let kinds = [Kind::MaskRead as u8, Kind::MaskSalu as u8, Kind::MaskValu as u8];
+                list.forget(|p| kinds.contains(&p.kind));
             }
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
             remember(list, Kind::MaskRead, number, masks);
         } else if op.is_salu() {
             self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
@@ -287,6 +288,17 @@ impl Hazards {
             let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
             let other = regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
             forget_valu(list, Kind::SgprValu, vcc, other);
+        }
+        if op.is_salu() {
+            // Hardware waits for what the scalar ALU reads, and writes anew.
+            for r in regs.iter().filter(|r| !r.is_vgpr()) {
+                let mut gone = EMPTY;
+                crate::amdgcn::waits::add_regs(&mut gone, *r);
+                for p in list.all.iter_mut().filter(|p| p.kind == Kind::SgprValu as u8) {
+                    p.regs.iter_mut().zip(gone).for_each(|(word, gone)| *word &= !gone);
+                }
+            }
+            list.forget(|p| p.kind == Kind::SgprValu as u8 && p.regs == EMPTY);
         }
         let numbered = |r: &Regs| !r.is_vgpr() && r.reg < Reg::M0.0;
         if op.is_valu() {
