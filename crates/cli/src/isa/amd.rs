@@ -96,7 +96,7 @@ fn disasm_batch(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// Bytes in hexadecimal as dwords: `000000d8`, `0x00 0x00 0x00 0xd8`, `[0x00,0x00,0x00,0xd8]`.
-pub(super) fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), String> {
+fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), String> {
     words.clear();
     let (mut word, mut digits) = (0u32, 0u32);
     let mut rest = line.trim_ascii().as_bytes();

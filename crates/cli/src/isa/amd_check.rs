@@ -1,6 +1,6 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
-use super::amd::{assembled, gpu, read_words};
+use super::amd::{assembled, gpu};
 use crate::args::{AmdCheck, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
@@ -124,18 +124,25 @@ fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
     if !printable || source.trim().is_empty() {
         return Ok(bytes);
     }
-    let mut words = Vec::new();
-    let mut all = Vec::new();
-    let hex = source.lines().filter(|line| !line.trim().is_empty()).all(|line| {
-        let ok = read_words(line, &mut words).is_ok();
-        all.append(&mut words);
-        ok
-    });
-    if hex {
-        // As in lines of `--hex`: bytes in the order of memory.
-        return Ok(all.iter().flat_map(|word| word.to_le_bytes()).collect());
+    if let Some(words) = dwords(source) {
+        return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
     }
     assembled(source, name, gpu)
+}
+
+/// Dwords in hexadecimal, eight digits each; `None`: it is something else.
+fn dwords(source: &str) -> Option<Vec<u32>> {
+    let mut words = Vec::new();
+    for token in source.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty()) {
+        let digits = token.strip_prefix("0x").unwrap_or(token);
+        if digits.len() % 8 != 0 || digits.is_empty() || !digits.is_ascii() {
+            return None;
+        }
+        for dword in digits.as_bytes().chunks(8) {
+            words.push(u32::from_str_radix(std::str::from_utf8(dword).ok()?, 16).ok()?);
+        }
+    }
+    Some(words)
 }
 
 /// A place in code: the function and the distance from its start.
@@ -321,7 +328,7 @@ fn json(
         }
     }
     let whole = Whole {
-        heading: Heading::of_plain_object("amd-check", SCHEMA),
+        heading: Heading::of_plain_object("unwedge.amd-check", SCHEMA),
         gpu: gpu.name(),
         wave: if gpu.wave64() { 64 } else { 32 },
         instructions: reports.iter().map(|r| r.instructions).sum(),
