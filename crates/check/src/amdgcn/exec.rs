@@ -22,6 +22,9 @@ pub(super) enum Exec {
     Ones,
 }
 
+/// In place of a pair that was 0 and has been written since.
+const GONE: u16 = u16::MAX - 1;
+
 impl Exec {
     /// What is known behind an instruction.
     pub fn after(self, op: &Op, regs: &[Regs]) -> Exec {
@@ -36,7 +39,7 @@ impl Exec {
         let (Exec::Zero(Some(pair)) | Exec::Is(pair)) = self else { return self };
         let gone = regs.iter().any(|r| r.writes && (covers(*r, Reg(pair)) || covers(*r, Reg(pair + 1))));
         match self {
-            Exec::Zero(_) if gone => Exec::Zero(None),
+            Exec::Zero(_) if gone => Exec::Zero(Some(GONE)),
             Exec::Is(_) if gone => Exec::Any,
             _ => self,
         }

@@ -158,9 +158,8 @@ impl Flow<'_> {
             clear(0, sgprs, self.gpu.sgprs());
             clear(0, Reg::VCC.0, Reg::VCC.0 + 2);
             clear(1, vgprs, 256);
+            clear(0, Reg::SCC.0, Reg::SCC.0 + 1);
         }
-        let scc = Reg::SCC.0;
-        state.written[0][usize::from(scc / 64)] &= !(1 << (scc % 64));
         state
     }
 

@@ -37,7 +37,7 @@ pub struct Options {
     pub entries: Vec<u32>,
     /// Code that is another part of the program follows: its end need not be `s_endpgm`, and nothing may be left open.
     pub continues: bool,
-    /// Registers that are set; not known: all but `scc`.
+    /// Registers that are set; not known: all may be.
     pub preset: Option<Preset>,
     /// It is a pixel shader, or exports geometry.
     pub exports: bool,

@@ -34,6 +34,55 @@ pub enum AmdCommand {
         --vgpr v0=local-id-x --group-id s4 --dump 0x2000:64 shader.bin\n  \
         unwedge amd run --gpu gfx900 --seed 1 --trace shader.bin\n  unwedge amd run --json kernel.o --function main")]
     Run(Box<AmdRun>),
+    /// Find missing waits, hazards and broken control flow in machine code
+    #[command(
+        after_help = "Nothing is run. docs/amd-check.md says what is checked, and where the rules come from. Exit status 4: something is wrong.\n\n\
+        Examples:\n  unwedge amd check kernel.o\n  unwedge amd check --gpu gfx1030 --json shader.bin\n  \
+        unwedge amd check --gpu navi31 --features +wavefrontsize64 --all shader.s"
+    )]
+    Check(AmdCheck),
+}
+
+/// `amd check`
+#[derive(Args, Debug)]
+pub struct AmdCheck {
+    /// A code object (ELF), bare code, its dwords in hexadecimal, or assembly; `-` for standard input
+    pub file: PathBuf,
+    /// Which GPU.
+    #[command(flatten)]
+    pub target: AmdTarget,
+    /// Only this function of a code object
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+    /// Also what sources differ on, waits that are spare, code that is not reached
+    #[arg(long)]
+    pub all: bool,
+    /// One JSON object, whose schema docs/json-schema.md tells
+    #[arg(long)]
+    pub json: bool,
+    /// Where code starts, in bytes from its beginning; may be given several times
+    #[arg(long, value_name = "OFFSET", value_parser = clap_num)]
+    pub entry: Vec<u32>,
+    /// The code is a part of a program: it need not end in s_endpgm, and must leave no hazard behind
+    #[arg(long)]
+    pub continues: bool,
+    /// It is a pixel shader or exports geometry
+    #[arg(long)]
+    pub exports: bool,
+    /// Scalar registers that are set when it starts, from s0 on; others must be written before they are read
+    #[arg(long, value_name = "COUNT")]
+    pub sgprs: Option<u16>,
+    /// Vector registers that are set when it starts, from v0 on
+    #[arg(long, value_name = "COUNT")]
+    pub vgprs: Option<u16>,
+    /// Instructions shown before each finding
+    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    pub context: usize,
+}
+
+/// A number, in hexadecimal behind `0x`.
+fn clap_num(text: &str) -> Result<u32, std::num::ParseIntError> {
+    text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u32::from_str_radix(hex, 16))
 }
 
 /// Which GPU.

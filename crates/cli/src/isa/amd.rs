@@ -1,4 +1,4 @@
-//! `unwedge amd asm` and `unwedge amd disasm`.
+//! `unwedge amd asm` and `unwedge amd disasm`; `amd check` is a file of its own.
 
 use super::{batch, deliver, source};
 use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, AmdTarget, Global};
@@ -26,6 +26,7 @@ pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
         AmdCommand::Disasm(args) if args.hex => disasm_batch(args, global),
         AmdCommand::Disasm(args) => disasm(args, global),
         AmdCommand::Run(args) => super::amd_run::run(args, global),
+        AmdCommand::Check(args) => super::amd_check::run(args, global),
     }
 }
 
@@ -154,18 +155,7 @@ pub(crate) fn assembled(
     loader: AmdLoader,
 ) -> Result<Vec<u8>, Failure> {
     let made = assembly::assemble(text, gpu);
-    let mistakes = made.errors.len() + made.more_errors;
-    if mistakes > 0 {
-        let lines: Vec<&str> = text.lines().collect();
-        for error in made.errors.iter().take(SHOWN) {
-            let line = lines.get(error.line - 1).copied().unwrap_or_default();
-            let mark: String =
-                line.chars().take(error.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
-            let used = error.used.map(|line| format!(" (used in line {line})")).unwrap_or_default();
-            complain!("{name}:{}:{}: {}{used}\n  {line}\n  {mark}^", error.line, error.column, error.what);
-        }
-        return Err(Failure::Source { name: name.to_owned(), mistakes });
-    }
+    mistakes(&made, text, name)?;
     let code = made.sections.first().map_or(&[][..], |s| &s.bytes);
     match emit {
         AmdEmit::Raw => Ok(code.to_vec()),
@@ -180,6 +170,23 @@ pub(crate) fn assembled(
         }
         AmdEmit::Elf => object(&made, loader, gpu, name),
     }
+}
+
+/// Shows the mistakes of a source.
+fn mistakes(made: &Assembly, text: &str, name: &str) -> Result<(), Failure> {
+    let mistakes = made.errors.len() + made.more_errors;
+    if mistakes > 0 {
+        let lines: Vec<&str> = text.lines().collect();
+        for error in made.errors.iter().take(SHOWN) {
+            let line = lines.get(error.line - 1).copied().unwrap_or_default();
+            let mark: String =
+                line.chars().take(error.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+            let used = error.used.map(|line| format!(" (used in line {line})")).unwrap_or_default();
+            complain!("{name}:{}:{}: {}{used}\n  {line}\n  {mark}^", error.line, error.column, error.what);
+        }
+        return Err(Failure::Source { name: name.to_owned(), mistakes });
+    }
+    Ok(())
 }
 
 /// The code object of an assembly.

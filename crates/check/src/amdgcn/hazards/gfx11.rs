@@ -253,12 +253,12 @@ impl Hazards {
         let numbered = |r: &Regs| !r.is_vgpr() && (r.reg < Reg::M0.0);
         if op.is_valu() {
             let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
-            // Another scalar source of the vector ALU, a literal too, ends what the masks before it began.
-            let others = regs.iter().any(|r| r.reads && numbered(r));
-            if others || op.has(flag::LITERAL) {
-                list.forget(|p| p.kind == Kind::MaskRead as u8);
+            // Another scalar source of the vector ALU ends what the masks before it began.
+            if regs.iter().any(|r| r.reads && numbered(r)) {
+                let kinds = [Kind::MaskRead as u8, Kind::MaskSalu as u8, Kind::MaskValu as u8];
+                list.forget(|p| kinds.contains(&p.kind));
             }
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
             remember(list, Kind::MaskRead, number, masks);
         } else if op.is_salu() {
             self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
@@ -275,7 +275,7 @@ impl Hazards {
             return;
         }
         let distance = Rule::ValuReadSgpr.info().distance - u8::from(op.is_salu());
-        let read = |p: &Pending| regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
+        let read = |p: &Pending| regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r));
         let hit = list.all.iter().find(|p| p.kind == Kind::SgprSalu as u8 && p.age < distance && read(p));
         if let Some(p) = hit.copied() {
             broken(Rule::ValuReadSgpr, &p, distance - p.age);
@@ -286,9 +286,19 @@ impl Hazards {
         if let Some(p) = hit.copied() {
             broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuReadSgpr }, &p, 0);
             let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
-            let other =
-                regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
+            let other = regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
             forget_valu(list, Kind::SgprValu, vcc, other);
+        }
+        if op.is_salu() {
+            // Hardware waits for what the scalar ALU reads, and writes anew.
+            for r in regs.iter().filter(|r| !r.is_vgpr()) {
+                let mut gone = EMPTY;
+                crate::amdgcn::waits::add_regs(&mut gone, *r);
+                for p in list.all.iter_mut().filter(|p| p.kind == Kind::SgprValu as u8) {
+                    p.regs.iter_mut().zip(gone).for_each(|(word, gone)| *word &= !gone);
+                }
+            }
+            list.forget(|p| p.kind == Kind::SgprValu as u8 && p.regs == EMPTY);
         }
         let numbered = |r: &Regs| !r.is_vgpr() && r.reg < Reg::M0.0;
         if op.is_valu() {
@@ -322,8 +332,7 @@ impl Hazards {
         list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
         let mut set = EMPTY;
         for r in regs.iter().filter(|r| r.writes && !r.is_vgpr() && r.reg < Reg::M0.0) {
-            let r = if read == Kind::SgprRead { pairs(*r) } else { *r };
-            crate::amdgcn::waits::add_regs(&mut set, r);
+            crate::amdgcn::waits::add_regs(&mut set, *r);
         }
         let regs = both(&was_read, &set);
         if regs != EMPTY {
