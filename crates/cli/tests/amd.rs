@@ -175,6 +175,13 @@ fn code_around_waves() {
     ] {
         assert!(screen.contains(expected), "{expected} in\n{screen}");
     }
+    // `decode` says the same of every word.
+    let listing = ok(&unwedge(&["decode", "-"], text.as_bytes()), 0);
+    assert!(listing.contains("0x800120000000: f4080100  s_load_dwordx4 s[4:7], s[0:1]"), "{listing}");
+    assert!(listing.contains("0x800120000004: fa000000\n"), "{listing}");
+    let lines = lines(&ok(&unwedge(&["decode", "--json", "-"], text.as_bytes()), 0));
+    let wave = of_type(&lines, "wave")[0];
+    assert_eq!(wave["code"][2]["text"], "s_waitcnt lgkmcnt(0)");
     let code = &report["code"][0];
     assert_eq!((&code["waves"], &code["source"]), (&5.into(), &"waves".into()));
     let wait = serde_json::json!({"counter": "lgkmcnt", "until": 0, "open": [1, 1], "waves": 5});
@@ -227,32 +234,97 @@ fn shaders_of_the_work_that_hangs() {
     assert_eq!(report["code"][0]["waves"], 0);
 }
 
+/// A small dump with every section, and a small report with every file.
+fn small() -> [(&'static str, Vec<u8>); 2] {
+    let dump = AmdgpuBuilder::complete(Gfx::V11).era(Era::V6_19).text();
+    let mut report = RadvBuilder::complete(Gfx::V11).text();
+    // 64 lanes of a register say no more than one.
+    let line = |bytes: &[u8]| bytes.windows(8).filter(|w| *w == b"3f800000").count() > 1;
+    let lines = report.split_inclusive(|&c| c == b'\n').filter(|bytes| !line(bytes));
+    report = lines.flatten().copied().collect();
+    [("dump", dump), ("report", report)]
+}
+
 /// However much of a file is there, what it says is said, and what is lost is, too.
 #[test]
 fn every_cut_is_explained() {
     let db = Db::builtin();
-    for (what, text) in [
-        ("dump", AmdgpuBuilder::complete(Gfx::V11).era(Era::V6_19).text()),
-        ("report", RadvBuilder::complete(Gfx::V11).text()),
-    ] {
-        // Headings alone are no file of this kind yet.
-        let step = 1 + text.len() / 4000;
-        for end in (512..text.len()).step_by(step) {
+    for (what, text) in small() {
+        for end in 64..text.len() {
+            let cut = &text[..end];
             let mut out = Vec::new();
-            let told = show(View::Explain { json: true }, Given::File(&text[..end]), &db, &mut out);
+            let told = show(View::Explain { json: true }, Given::File(cut), &db, &mut out);
             assert_eq!(told, Ok(()), "{what} of {end} bytes");
             let report: Value = serde_json::from_slice(&out).unwrap();
             assert!(!report["findings"].as_array().unwrap().is_empty(), "{what} of {end} bytes: {report}");
+            let lost = report["diagnostics"].as_array().into_iter().flatten().any(|d| d["severity"] == "loss");
+            // Nothing says how many lines, rings or files there would have been; within any of them it is seen.
+            let whole_line = cut.ends_with(b"\n") || text[end..].starts_with(b"\n");
+            assert!(lost || whole_line, "{what} of {end} bytes: {}", String::from_utf8_lossy(cut));
+            // Up to the ring that timed out everything is due.
+            let rings = text.windows(11).position(|w| w == b"ring name: ").unwrap_or(0);
+            assert!(lost || what != "dump" || end > rings + 300, "{what} of {end} bytes");
         }
-        let mut lost = 0;
         for eighth in 1..8 {
             let output = unwedge(&["explain", "-"], &text[..text.len() * eighth / 8 - 3]);
             let status = output.status.code();
             assert!(status == Some(0) || status == Some(3), "{}", text_of(&output));
             assert_eq!(status == Some(3), !output.stderr.is_empty(), "{}", text_of(&output));
-            lost += usize::from(status == Some(3));
         }
-        assert!(lost > 2, "{what}: {lost}");
+    }
+}
+
+/// A folder of which a file is missing, empty, binary, cut or one huge line.
+#[test]
+fn broken_files_of_a_folder() {
+    let db = Db::builtin();
+    let whole = RadvBuilder::complete(Gfx::V10).members();
+    let garbage: Vec<u8> = (0..4096_u32).map(|i| (i * 167 % 251) as u8).collect();
+    for at in 0..whole.len() {
+        let (name, bytes) = &whole[at];
+        let kinds: [(&str, Option<Vec<u8>>); 5] = [
+            ("missing", None),
+            ("empty", Some(Vec::new())),
+            ("binary", Some(garbage.clone())),
+            ("cut", Some(bytes[..bytes.len() / 2].to_vec())),
+            ("a huge line", Some(bytes.repeat(20).into_iter().filter(|&c| c != b'\n').collect())),
+        ];
+        for (what, broken) in kinds {
+            let mut files = whole.clone();
+            match broken {
+                Some(bytes) => files[at].1 = bytes,
+                None => drop(files.remove(at)),
+            }
+            for view in View::ALL {
+                let mut out = Vec::new();
+                let told = show(view, Given::Folder(&files), &db, &mut out);
+                assert_eq!(told, Ok(()), "{name} {what}");
+                assert!(!out.is_empty(), "{name} {what}");
+            }
+            let mut out = Vec::new();
+            let _ = show(View::Info { json: true }, Given::Folder(&files), &db, &mut out);
+            let info: Value = serde_json::from_slice(&out).unwrap();
+            let said = info["problems"].as_array().map_or(0, Vec::len);
+            let part = info["amd"]["sections"].as_array().unwrap().iter().find(|s| s["name"] == name.as_str());
+            let others = part.and_then(|part| part["other_lines"].as_u64()).unwrap_or(0);
+            let text = name.ends_with(".log");
+            if text && matches!(what, "binary" | "a huge line") {
+                assert!(said > 0 || others > 0, "{name} {what}: {info}");
+            }
+            assert!(said > 0 || !text || what != "cut", "{name} {what}: {info}");
+        }
+    }
+}
+
+#[test]
+fn a_report_of_headings_alone() {
+    for text in [
+        "========== RADV GPU hang report ==========\n\n========== trace ==========\n",
+        "========== RADV GPU hang report ==========\n",
+    ] {
+        let output = unwedge(&["explain", "-"], text.as_bytes());
+        assert!(ok(&output, 3).contains("not in the dump"), "{}", text_of(&output));
+        assert!(text_of(&output).contains("the report ends before it says anything"), "{}", text_of(&output));
     }
 }
 

@@ -199,6 +199,8 @@ impl Budget {
 /// Diagnostics, within bounds: a text may have one for each of its lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
+    /// Lines that say nothing known.
+    pub other_lines: u64,
     kept: Vec<Diagnostic>,
     notes: usize,
     losses: usize,
@@ -221,6 +223,14 @@ impl Notes {
         self.losses += 1;
         if self.losses <= MAX_KEPT {
             self.kept.push(Diagnostic::loss(span, message()));
+        }
+    }
+
+    /// That a text ends within a line, if it does: those who write them end every line.
+    pub fn cut_line(&mut self, text: &[u8]) {
+        if !text.is_empty() && !text.ends_with(b"\n") {
+            let start = text.iter().rposition(|&c| c == b'\n').map_or(0, |at| at + 1);
+            self.loss(Span::new(start, text.len()), || "the last line has no end: the text may be cut".into());
         }
     }
 

@@ -1,9 +1,32 @@
 //! Instructions of AMD GPUs for reports: what [`Disassembler`] asks for, over the tables of `isa`.
 
 use super::Content;
+use std::borrow::Cow;
+use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
-use unwedge_postmortem::amd::Disassembler;
+use unwedge_postmortem::amd::{Disassembler, wave_code};
+
+/// What to show words of code with.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'w> {
+    pub(super) gfx: Option<Gfx>,
+    pub(super) facts: &'w Db,
+    pub(super) code: &'w Code,
+}
+
+impl Words<'_> {
+    /// Texts of the words that umr read around a wave, where umr itself has none.
+    pub(super) fn texts<'t>(self, wave: &'t Wave<'_>) -> Vec<Cow<'t, str>> {
+        let said = wave.code.iter().map(|word| Cow::Borrowed(&*word.text));
+        if wave.code.iter().any(|word| !word.text.is_empty()) {
+            return said.collect();
+        }
+        let found = wave_code(wave, self.gfx, self.facts, self.code);
+        found.into_iter().map(|text| text.map_or(Cow::Borrowed(""), Cow::Owned)).collect()
+    }
+}
 
 /// Disassembles for the GPU of a report, or one of its generation where it is not named.
 pub(super) struct Code {

@@ -58,6 +58,8 @@ struct Part<'a> {
     entries: u64,
     bytes: u64,
     contents: String,
+    /// Lines that say nothing known.
+    other_lines: u64,
 }
 
 fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
@@ -90,6 +92,7 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
             entries: 0,
             bytes: 0,
             contents: info.section.map(|section| contents(dump, section)).unwrap_or_default(),
+            other_lines: 0,
         });
         part.entries += 1;
         part.bytes += info.span.len();
@@ -170,6 +173,7 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
         entries: 1,
         bytes: member.size,
         contents: member.kind.map(|kind| member_contents(report, kind)).unwrap_or_default(),
+        other_lines: member.other_lines,
     });
     let there = |kind| report.members.iter().any(|member| member.kind == Some(kind) && member.size > 0);
     let one_text = there(MemberKind::Everything);
@@ -226,6 +230,7 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
         entries: entries as u64,
         bytes: 0,
         contents: String::new(),
+        other_lines: 0,
     };
     let mut parts = vec![
         part("waves", umr.waves.len()),
@@ -262,8 +267,14 @@ fn text(
         writeln!(out, "\n  {}", look.bold("section                     entries     bytes"))?;
     }
     for part in &summary.parts {
-        let note = if part.known { part.contents.as_str() } else { "not known to unwedge" };
-        let line = format!("{:27} {:>7} {:>9}  {note}", part.name, part.entries, part.bytes);
+        let mut notes = vec![if part.known { part.contents.as_str() } else { "not known to unwedge" }];
+        let others = format!("{} other lines", part.other_lines);
+        if part.other_lines > 0 {
+            notes.push(&others);
+        }
+        notes.retain(|note| !note.is_empty());
+        let (name, notes) = (part.name, notes.join("; "));
+        let line = format!("{name:27} {:>7} {:>9}  {notes}", part.entries, part.bytes);
         writeln!(out, "  {}", line.trim_end())?;
     }
     if !summary.absent.is_empty() {
@@ -315,6 +326,7 @@ fn json(
             .number("entries", part.entries)
             .number("bytes", part.bytes)
             .text("contents", contents)
+            .number("other_lines", Some(part.other_lines).filter(|&lines| lines > 0))
     });
     let absent = summary
         .absent

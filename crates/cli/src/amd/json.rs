@@ -1,5 +1,6 @@
 //! `decode --json` of what AMD GPUs leave: one object per entry.
 
+use super::code::{Code, Words};
 use super::packets::{self, Reader};
 use super::record::{Record, Value};
 use super::text::{stream_engine, umr_engine};
@@ -7,6 +8,7 @@ use super::{Content, Source};
 use crate::decode::{Lines, Start, end};
 use crate::json::Hex;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::amdgpu::Contents;
@@ -50,10 +52,15 @@ pub(super) fn decode(
         }
     }
     lines.push(&Header { start: Start::of(source.kind, db), rest });
+    let code = Code::of(content);
     match content {
         Content::Dump(dump) => devcoredump(dump, db, &mut lines),
-        Content::Report(report) => radv(report, db, &mut lines),
-        Content::Umr(umr) => umr_text(umr, gfx_of_umr(umr), db, &mut lines),
+        Content::Report(report) => {
+            radv(report, Words { gfx: gfx_of_radv(report, db), facts: db, code: &code }, &mut lines);
+        }
+        Content::Umr(umr) => {
+            umr_text(umr, Words { gfx: gfx_of_umr(umr), facts: db, code: &code }, &mut lines);
+        }
     }
     if lines.too_long() {
         diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
@@ -185,8 +192,7 @@ fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn radv(report: &RadvReport<'_>, facts: &Db, lines: &mut Lines<'_>) {
-    let gfx = gfx_of_radv(report, facts);
+fn radv(report: &RadvReport<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
     for member in &report.members {
         let line = Record::line("file").text("name", &*member.name).number("size", member.size);
         lines.push(&line.flag("known", member.kind.is_some()));
@@ -209,7 +215,7 @@ fn radv(report: &RadvReport<'_>, facts: &Db, lines: &mut Lines<'_>) {
             let line = Record::line("stream").number("number", number).text("name", &*stream.name);
             let line = line.text("ip", stream.ip.as_deref()).number("depth", stream.depth);
             lines.push(&line.flag("cut", stream.cut).with("contents", data(&stream.contents)));
-            let reader = Reader::new(gfx, stream_engine(stream), facts);
+            let reader = Reader::new(words.gfx, stream_engine(stream), words.facts);
             packets::json(&stream.contents, reader, &|line| line.number("stream", number), lines);
             for packet in &stream.packets {
                 let bad = packet.bad_addresses.iter().map(|bad| {
@@ -240,7 +246,7 @@ fn radv(report: &RadvReport<'_>, facts: &Db, lines: &mut Lines<'_>) {
         pipeline(state, lines);
     }
     for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
-        umr_text(umr, gfx, facts, lines);
+        umr_text(umr, words, lines);
     }
     if let Some(trap) = &report.trap {
         let line = Record::line("trap").wide("pc", trap.pc).number("trap", trap.trap_id);
@@ -334,19 +340,19 @@ fn wave_place(ty: &'static str, place: &WavePlace) -> Record<'static> {
     line.number("simd", place.simd).number("wave", place.wave)
 }
 
-fn umr_text(umr: &UmrText<'_>, gfx: Option<Gfx>, facts: &Db, lines: &mut Lines<'_>) {
+fn umr_text(umr: &UmrText<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
     for complaint in &umr.complaints {
         lines.push(&Record::line("umr-complaint").text("message", &**complaint));
     }
     if umr.no_waves {
         lines.push(&Record::line("no-waves"));
     }
-    umr.waves.iter().for_each(|found| lines.push(&wave(found)));
+    umr.waves.iter().for_each(|found| lines.push(&wave(found, words)));
     for ring in &umr.rings {
         let line = Record::line("ring").text("name", ring.name.as_deref()).wide("rptr", ring.rptr);
         let line = line.wide("wptr", ring.wptr).wide("driver_wptr", ring.driver_wptr);
         lines.push(&line.with("contents", data(&ring.contents)));
-        let reader = Reader::new(gfx, umr_engine(ring), facts);
+        let reader = Reader::new(words.gfx, umr_engine(ring), words.facts);
         packets::json(&ring.contents, reader, &|line| line.text("ring", ring.name.as_deref()), lines);
         for ib in &ring.ibs {
             let line = Record::line("ib").number("vmid", ib.vmid).wide("iova", ib.iova);
@@ -357,7 +363,7 @@ fn umr_text(umr: &UmrText<'_>, gfx: Option<Gfx>, facts: &Db, lines: &mut Lines<'
     umr.registers.iter().for_each(|shown| shown_register("umr", shown, lines));
 }
 
-fn wave<'a>(wave: &'a Wave<'_>) -> Record<'a> {
+fn wave<'a>(wave: &'a Wave<'_>, words: Words<'_>) -> Record<'a> {
     let registers = wave
         .registers
         .iter()
@@ -370,9 +376,13 @@ fn wave<'a>(wave: &'a Wave<'_>) -> Record<'a> {
         .vgprs
         .iter()
         .map(|vgpr| Record::default().number("number", vgpr.number).with("lanes", Value::Words(&vgpr.lanes)));
-    let code = wave.code.iter().map(|word| {
+    let code = wave.code.iter().zip(words.texts(wave)).map(|(word, text)| {
         let record = Record::default().wide("iova", word.address()).dword("word", word.word);
-        record.text("text", &*word.text).flag("at_pc", word.at_pc)
+        let text = match text {
+            Cow::Borrowed(text) => Value::Text(text),
+            Cow::Owned(text) => Value::Owned(text),
+        };
+        record.with("text", text).flag("at_pc", word.at_pc)
     });
     let shader = wave.shader.map(|shader| {
         let record = Record::default().number("vmid", shader.vmid).wide("iova", shader.address);

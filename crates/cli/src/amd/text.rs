@@ -1,6 +1,7 @@
 //! `decode` of what AMD GPUs leave, as text.
 
 use super::Content;
+use super::code::{Code, Words};
 use super::info::fault_line;
 use super::packets::{self, Reader};
 use crate::output::Look;
@@ -26,10 +27,13 @@ pub(super) type Out<'o> = &'o mut dyn Write;
 /// Everything of a content.
 pub(super) fn decode(content: &Content<'_>, facts: &Db, look: Look, out: Out<'_>) -> io::Result<()> {
     writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
+    let code = Code::of(content);
     match content {
         Content::Dump(dump) => devcoredump(dump, facts, look, out),
-        Content::Report(report) => radv(report, facts, look, out),
-        Content::Umr(umr) => umr_text(umr, gfx_of_umr(umr), facts, look, out),
+        Content::Report(report) => {
+            radv(report, Words { gfx: gfx_of_radv(report, facts), facts, code: &code }, look, out)
+        }
+        Content::Umr(umr) => umr_text(umr, Words { gfx: gfx_of_umr(umr), facts, code: &code }, look, out),
     }
 }
 
@@ -209,7 +213,7 @@ fn place(place: &Place<'_>) -> Option<String> {
     })
 }
 
-fn radv(report: &RadvReport<'_>, facts: &Db, look: Look, out: Out<'_>) -> io::Result<()> {
+fn radv(report: &RadvReport<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
     for (title, entries) in [("application", &report.app), ("device", &report.gpu)] {
         if !entries.is_empty() {
             heading(look, title, out)?;
@@ -239,16 +243,15 @@ fn radv(report: &RadvReport<'_>, facts: &Db, look: Look, out: Out<'_>) -> io::Re
     for event in &report.kernel {
         kernel_event(event, out)?;
     }
-    let gfx = gfx_of_radv(report, facts);
     if let Some(trace) = &report.trace {
-        streams(trace, gfx, facts, look, out)?;
+        streams(trace, words.gfx, words.facts, look, out)?;
     }
     shown_registers("registers", &report.registers, look, out)?;
     if let Some(state) = &report.pipeline {
         pipeline(state, look, out)?;
     }
     for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
-        umr_text(umr, gfx, facts, look, out)?;
+        umr_text(umr, words, look, out)?;
     }
     if let Some(trap) = &report.trap {
         trap_handler(trap, look, out)?;
@@ -415,7 +418,7 @@ pub(super) fn umr_engine(ring: &UmrRing<'_>) -> Option<Engine> {
     ring.name.as_deref().map_or(Some(Engine::Gfx), engine_of)
 }
 
-fn umr_text(umr: &UmrText<'_>, gfx: Option<Gfx>, facts: &Db, look: Look, out: Out<'_>) -> io::Result<()> {
+fn umr_text(umr: &UmrText<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
     for complaint in &umr.complaints {
         writeln!(out, "umr: {complaint}")?;
     }
@@ -423,7 +426,7 @@ fn umr_text(umr: &UmrText<'_>, gfx: Option<Gfx>, facts: &Db, look: Look, out: Ou
         writeln!(out, "umr found no waves")?;
     }
     for wave in &umr.waves {
-        wave_block(wave, look, out)?;
+        wave_block(wave, words, look, out)?;
     }
     for ring in &umr.rings {
         heading(look, format!("ring {}", ring.name.as_deref().unwrap_or("without a name")), out)?;
@@ -432,7 +435,7 @@ fn umr_text(umr: &UmrText<'_>, gfx: Option<Gfx>, facts: &Db, look: Look, out: Ou
         row("driver's wptr", ring.driver_wptr, out)?;
         let marks = [(ring.rptr, "rptr"), (ring.wptr, "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        let reader = Reader::new(gfx, umr_engine(ring), facts);
+        let reader = Reader::new(words.gfx, umr_engine(ring), words.facts);
         packets::text(&ring.contents, reader, &marks, out)?;
         for ib in &ring.ibs {
             writeln!(out, "  packets at {}@{:#x}", ib.vmid, ib.iova)?;
@@ -442,7 +445,7 @@ fn umr_text(umr: &UmrText<'_>, gfx: Option<Gfx>, facts: &Db, look: Look, out: Ou
     shown_registers("registers", &umr.registers, look, out)
 }
 
-fn wave_block(wave: &Wave<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
+fn wave_block(wave: &Wave<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
     heading(look, wave_place(&wave.place), out)?;
     if wave.tainted {
         writeln!(out, "  umr: the values may be of several moments")?;
@@ -457,9 +460,10 @@ fn wave_block(wave: &Wave<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
     if let Some(shader) = wave.shader {
         writeln!(out, "  shader at {}@{:#x}, {} bytes", shader.vmid, shader.address, shader.size)?;
     }
-    for word in &wave.code {
+    for (word, text) in wave.code.iter().zip(words.texts(wave)) {
         let marker = if word.at_pc { '>' } else { ' ' };
-        writeln!(out, "  {marker} {:#x}: {:08x}  {}", word.address(), word.word, word.text)?;
+        let line = format!("  {marker} {:#x}: {:08x}  {text}", word.address(), word.word);
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ pub(super) struct Fault<'c> {
 }
 
 impl<'c> Case<'c> {
-    fn empty(amd: Option<Amd<'c>>) -> Case<'c> {
+    pub(super) fn empty(amd: Option<Amd<'c>>) -> Case<'c> {
         Case {
             amd,
             regs: Vec::new(),

@@ -39,12 +39,24 @@ impl Decoder<'_> {
         self.disassembler?.instruction(self.gfx?, wave64, words)
     }
 
-    /// Instructions from some of these words on, such that one starts at `at`; without the rest, which is `None`.
+    /// Instructions around a place, of which one starts there: where they start, their dwords, and their text.
     fn run(self, wave64: bool, words: &[u32], at: usize) -> Vec<(usize, usize, Option<String>)> {
+        self.run_from(wave64, words, at.saturating_sub(DWORDS_BEFORE), at, DWORDS_BEFORE + AROUND + 1)
+    }
+
+    /// The same from `first` on, or a few dwords behind it, and no more than `most` of them.
+    fn run_from(
+        self,
+        wave64: bool,
+        words: &[u32],
+        first: usize,
+        at: usize,
+        most: usize,
+    ) -> Vec<(usize, usize, Option<String>)> {
         let from = |start: usize| {
             let mut out = Vec::new();
             let mut here = start;
-            while here < words.len() && out.len() <= DWORDS_BEFORE + AROUND {
+            while here < words.len() && out.len() < most {
                 let (text, size) = match self.one(wave64, words.get(here..).unwrap_or_default()) {
                     Some((text, size)) => (Some(text), size.max(1)),
                     None => (None, 1),
@@ -56,7 +68,6 @@ impl Decoder<'_> {
         };
         let starts_at =
             |run: &Vec<(usize, usize, Option<String>)>| run.iter().any(|(start, ..)| *start == at);
-        let first = at.saturating_sub(DWORDS_BEFORE);
         (first..at.min(first + LONGEST)).map(from).find(starts_at).unwrap_or_else(|| from(at))
     }
 }
@@ -91,6 +102,19 @@ pub(super) fn of_shader(
             waves: 0,
         })
         .collect()
+}
+
+/// Texts of all instructions that umr read around a wave's program counter, at the words they start with.
+pub(super) fn texts(wave: &Wave<'_>, wave64: bool, decoder: Decoder<'_>) -> Vec<Option<String>> {
+    let words: Vec<u32> = wave.code.iter().map(|word| word.word).collect();
+    let at = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc());
+    let mut out = vec![None; words.len()];
+    for (start, _, text) in decoder.run_from(wave64, &words, 0, at.unwrap_or(0), words.len()) {
+        if let Some(slot) = out.get_mut(start) {
+            *slot = text;
+        }
+    }
+    out
 }
 
 fn text_of(words: &[u32], wave64: bool, decoder: Decoder<'_>) -> String {

@@ -18,6 +18,7 @@ mod waves;
 
 pub use case::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 pub use code::Disassembler;
+pub use waves::wave_code;
 
 use crate::report::{Evidence, Finding, FindingKind, HangPoint, Report, Trust};
 use crate::weight;

@@ -6,10 +6,11 @@
 //!   was freed: both are seen.
 
 use super::case::{Case, wave_field};
-use super::code::{self, Decoder};
+use super::code::{self, Decoder, Disassembler};
 use crate::report::{CodeExcerpt, Evidence, Finding, FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::{AnnotatedWave, Instruction, Shader};
 use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_pm4::amd::Program;
 
@@ -118,12 +119,29 @@ fn mark(listing: &mut CodeExcerpt, groups: &[Group<'_>]) {
     }
 }
 
-/// Whether a wave has 64 lanes: before gfx10 all have; else as far as its state says.
 fn is_wave64(case: &Case<'_>, wave: &Standing<'_>) -> bool {
-    if case.amd.is_none_or(|amd| amd.gfx() < Gfx::Gfx10) || wave.exec.is_some_and(|exec| exec >> 32 != 0) {
+    has_64_lanes(case, wave.exec, wave.umr)
+}
+
+/// Whether a wave has 64 lanes: before gfx10 all have; else as far as its state says.
+fn has_64_lanes(case: &Case<'_>, exec: Option<u64>, umr: Option<&Wave<'_>>) -> bool {
+    if case.amd.is_none_or(|amd| amd.gfx() < Gfx::Gfx10) || exec.is_some_and(|exec| exec >> 32 != 0) {
         return true;
     }
-    wave.umr.is_some_and(|umr| wave_field(case, umr, "IB_STS2", "WAVE64") == Some(1))
+    umr.is_some_and(|umr| wave_field(case, umr, "IB_STS2", "WAVE64") == Some(1))
+}
+
+/// Texts of the words that umr read around a wave's program counter, by the word that an instruction starts with. Words
+/// that continue one, and those that are none, have no text.
+pub fn wave_code(
+    wave: &Wave<'_>,
+    gfx: Option<Gfx>,
+    db: &Db,
+    disassembler: &dyn Disassembler,
+) -> Vec<Option<String>> {
+    let case = Case::empty(gfx.map(|gfx| db.amd_gpu(gfx)));
+    let decoder = Decoder { disassembler: Some(disassembler), gfx };
+    code::texts(wave, has_64_lanes(&case, wave.exec(), Some(wave)), decoder)
 }
 
 /// Places that are told one by one.

@@ -17,6 +17,9 @@ use unwedge_base::Span;
 /// more. Below that the items would take many times the memory of their text.
 const BYTES_PER_ITEM: usize = 24;
 
+/// The first Linux that dumps rings.
+const RELEASE_OF_RINGS: (u32, u32) = (6, 10);
+
 /// See [`Devcoredump::read`].
 pub(super) fn read(text: &[u8]) -> Result<Devcoredump<'_>, NotDevcoredump> {
     let mut reader = Reader::new(text);
@@ -187,7 +190,7 @@ impl<'a> Reader<'a> {
 
     fn marker(&mut self, line: &Line<'a>) {
         self.recognized = true;
-        if self.seen & 1 << Section::Marker as u32 == 0 {
+        if !self.saw(Section::Marker) {
             self.begin_once(Section::Marker, line);
             return;
         }
@@ -310,12 +313,18 @@ impl<'a> Reader<'a> {
             }),
             Section::Ring => self.dump.rings.last_mut().and_then(|ring| {
                 ring.span = span;
+                if ring.size.is_none() {
+                    return Some(format!("ring {}: its size and contents are missing", ring.name));
+                }
                 lacks(&format!("ring {}", ring.name), ring.contents.len(), ring.size)
             }),
             Section::Ib => self.dump.ibs.last_mut().and_then(|ib| {
                 ib.span = span;
                 lacks(&format!("IB #{}", ib.number), ib.contents.len(), ib.size)
             }),
+            Section::ResetRegisters => {
+                self.dump.reset_registers.is_empty().then(|| "the registers by offset are missing".to_owned())
+            }
             _ => None,
         };
         if let Some(complaint) = complaint {
@@ -328,7 +337,7 @@ impl<'a> Reader<'a> {
         if self.open.as_ref().is_some_and(|open| open.section == Some(section)) {
             return true;
         }
-        if self.seen & 1 << section as u32 != 0 || section.repeats() {
+        if self.saw(section) || section.repeats() {
             return false;
         }
         self.notes.loss(line.span, || format!("the heading of section `{}` is missing", section.name()));
@@ -353,24 +362,77 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn saw(&self, section: Section) -> bool {
+        self.seen & 1 << section as u32 != 0
+    }
+
+    /// What a kernel would have written behind the end. Of those that dump no rings nothing tells that, once the
+    /// time is there.
+    fn lost_end(&self) -> Option<String> {
+        let head = [Section::Marker, Section::Version, Section::Kernel, Section::Module];
+        if Section::ALL.into_iter().all(|section| !self.saw(section) || head.contains(&section))
+            && self.dump.ips.is_empty()
+            && self.dump.rings.is_empty()
+            && self.dump.ibs.is_empty()
+        {
+            return Some("the dump ends within its head".to_owned());
+        }
+        // Kernels that write one of these write the rings behind it.
+        let before_rings = [
+            Section::Soc,
+            Section::Memory,
+            Section::Gds,
+            Section::HwIps,
+            Section::Discovery,
+            Section::Firmware,
+            Section::Vbios,
+            Section::IpDump,
+        ];
+        let rings_due = before_rings.into_iter().any(|section| self.saw(section))
+            || !self.dump.ips.is_empty()
+            || self.dump.kernel.as_deref().and_then(release).is_some_and(|release| release >= RELEASE_OF_RINGS);
+        let rings_begun = self.saw(Section::RingInformation) || !self.dump.rings.is_empty();
+        if rings_due && !rings_begun {
+            return Some("the dump ends before its rings".to_owned());
+        }
+        let timeout = self.dump.timeout.as_ref().filter(|_| rings_begun)?;
+        let there = self.dump.rings.iter().any(|ring| ring.name == timeout.ring);
+        (!there).then(|| format!("the ring that timed out, {}, is not among the rings", timeout.ring))
+    }
+
     fn finish(mut self) -> Result<Devcoredump<'a>, NotDevcoredump> {
         self.close();
         if !self.recognized {
             return Err(NotDevcoredump);
         }
-        if self.seen & 1 << Section::Marker as u32 == 0 {
+        if !self.saw(Section::Marker) {
             self.notes.note(Span::default(), || "the dump does not begin with its marker".into());
+        }
+        if let Some(lost) = self.lost_end() {
+            self.notes.loss(Span::new(self.text.len(), self.text.len()), || lost);
         }
         self.dump.diagnostics = self.notes.finish();
         Ok(self.dump)
     }
 }
 
-/// Whether a line without an end can be the whole line: kernels pad most values to eight digits.
+/// `6.12.4-arch1` is 6.12.
+fn release(kernel: &str) -> Option<(u32, u32)> {
+    let mut scan = Scan::new(kernel);
+    let major = scan.dec32()?;
+    Some((major, scan.lit(".")?.dec32()?))
+}
+
+/// Whether a line without an end can be the whole line: kernels pad values of registers and dwords to eight digits.
 fn is_complete(text: &str) -> bool {
+    let text = text.trim_end();
     match text.rsplit_once("0x") {
-        Some((_, digits)) if digits.bytes().all(|c| c.is_ascii_hexdigit()) => digits.len() == 8,
-        _ => !text.ends_with(|c: char| c.is_ascii_alphanumeric()),
+        Some((before, digits)) if digits.bytes().all(|c| c.is_ascii_hexdigit()) => {
+            // Addresses have more digits.
+            let wide = ["IB #", "Faulty page"].iter().any(|line| before.starts_with(line));
+            !wide && digits.len() == 8
+        }
+        _ => ["****", "!", ")", "Skipping dump"].iter().any(|end| text.ends_with(end)),
     }
 }
 

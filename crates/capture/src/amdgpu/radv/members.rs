@@ -60,6 +60,8 @@ pub struct MemberInfo<'a> {
     pub kind: Option<MemberKind>,
     /// Bytes.
     pub size: u64,
+    /// How many lines say nothing that is known here; of `dmesg.log` most are not about a hang.
+    pub other_lines: u64,
 }
 
 impl MemberKind {

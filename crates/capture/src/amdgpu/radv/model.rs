@@ -1,6 +1,6 @@
 //! A hang report as a whole.
 
-use super::members::{self, Member, MemberInfo};
+use super::members::{Member, MemberInfo};
 use super::read;
 use crate::amdgpu::Contents;
 use crate::amdgpu::umr::{ShownRegister, UmrText, Vgpr, Wave, WavePlace};
@@ -377,7 +377,24 @@ impl<'a> RadvReport<'a> {
     /// Reads a report that is one text: what `VK_EXT_device_fault` hands out, or what RADV of old wrote to standard
     /// error.
     pub fn read_text(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
-        read::read(&members::of_text(text))
+        read::read_text(text)
+    }
+
+    /// Whether there is nothing in it that explains anything.
+    pub fn says_nothing(&self) -> bool {
+        let umr = [&self.umr_waves, &self.umr_ring].into_iter().flatten();
+        self.trace.as_ref().is_none_or(|trace| trace.id.is_none() && trace.streams.is_empty())
+            && self.pipeline.as_ref().is_none_or(|state| state.shaders.is_empty() && state.ip.is_none())
+            && umr.into_iter().all(|umr| umr.waves.is_empty() && umr.rings.is_empty() && !umr.no_waves)
+            && self.registers.is_empty()
+            && self.bo_ranges.is_empty()
+            && self.bo_history.is_empty()
+            && self.bindings.is_empty()
+            && self.vm_fault.is_none()
+            && self.app.is_empty()
+            && self.gpu.is_empty()
+            && self.kernel.is_empty()
+            && self.trap.is_none()
     }
 
     /// Waves, as `umr_waves.log` has them.

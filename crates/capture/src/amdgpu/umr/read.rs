@@ -41,6 +41,7 @@ pub(in crate::amdgpu) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
         reader.line(&line);
     }
     reader.close_ring();
+    reader.notes.cut_line(text);
     reader.umr.diagnostics = reader.notes.finish();
     (reader.umr, reader.recognized)
 }

@@ -1,19 +1,21 @@
 //! The files that are lists: buffers, bindings, names with values, the kernel's log, the fault.
 
+use super::Told;
 use crate::amdgpu::radv::model::*;
 use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
 use std::borrow::Cow;
-use unwedge_base::Diagnostic;
 
 /// Bytes of text that an entry takes at least.
 const BYTES_EACH: usize = 16;
+/// What is said where a list is longer than its text can be.
+const TOO_MANY: &str = "too many entries for a text of this size: the rest was not read";
 /// Lines behind that of a fault that belong to it.
 const FAULT_LINES: usize = 12;
 
 /// Reads each line that is not empty; those that are not understood are lost.
 fn lines<'a, T>(
     text: &'a [u8],
-    diagnostics: &mut Vec<Diagnostic>,
+    told: &mut Told,
     what: &str,
     read: impl Fn(&Line<'a>) -> Option<T>,
 ) -> Vec<T> {
@@ -26,13 +28,13 @@ fn lines<'a, T>(
             None => notes.loss(line.span, || format!("not {what}")),
         }
     }
-    diagnostics.extend(notes.finish());
+    told.take(notes);
     found
 }
 
 /// `bo_ranges.log`. Without the option that keeps the list, RADV says so in its place.
-pub(super) fn bo_ranges(text: &[u8], diagnostics: &mut Vec<Diagnostic>) -> Vec<BoRange> {
-    lines(text, diagnostics, "the range of a buffer", |line| {
+pub(super) fn bo_ranges(text: &[u8], told: &mut Told) -> Vec<BoRange> {
+    lines(text, told, "the range of a buffer", |line| {
         let mut scan = Scan::new(line.text.trim());
         let (iova, end) = range(&mut scan)?;
         let handle = scan.lit(", handle=").and_then(|scan| scan.dec32());
@@ -48,8 +50,8 @@ fn range(scan: &mut Scan<'_>) -> Option<(u64, u64)> {
 }
 
 /// `bo_history.log`
-pub(super) fn bo_history(text: &[u8], diagnostics: &mut Vec<Diagnostic>) -> Vec<BoEvent> {
-    lines(text, diagnostics, "an event of a buffer", |line| {
+pub(super) fn bo_history(text: &[u8], told: &mut Told) -> Vec<BoEvent> {
+    lines(text, told, "an event of a buffer", |line| {
         let mut scan = Scan::new(line.text.trim());
         let timestamp = scan.lit("timestamp=")?.dec()?;
         let (iova, end) = range(scan.lit(", ")?)?;
@@ -72,8 +74,8 @@ pub(super) fn bo_history(text: &[u8], diagnostics: &mut Vec<Diagnostic>) -> Vec<
 }
 
 /// `addr_binding_report.log`
-pub(super) fn bindings<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Vec<Binding<'a>> {
-    lines(text, diagnostics, "a binding of an address", binding)
+pub(super) fn bindings<'a>(text: &'a [u8], told: &mut Told) -> Vec<Binding<'a>> {
+    lines(text, told, "a binding of an address", binding)
 }
 
 fn binding<'a>(line: &Line<'a>) -> Option<Binding<'a>> {
@@ -91,7 +93,7 @@ fn binding<'a>(line: &Line<'a>) -> Option<Binding<'a>> {
 }
 
 /// `vm_fault.log`; `None` when it tells of no fault.
-pub(super) fn vm_fault<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Option<VmFault<'a>> {
+pub(super) fn vm_fault<'a>(text: &'a [u8], told: &mut Told) -> Option<VmFault<'a>> {
     let mut fault: Option<VmFault<'a>> = None;
     let mut notes = Notes::default();
     for line in Lines::new(text) {
@@ -102,10 +104,13 @@ pub(super) fn vm_fault<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) ->
                 fault.address = Scan::new(address.trim()).hex();
             }
         }
-        let Some(fault) = &mut fault else { continue };
         if shown.is_empty() {
             continue;
         }
+        let Some(fault) = &mut fault else {
+            notes.other_lines += 1;
+            continue;
+        };
         let before = fault.span.end;
         fault.span.end = line.span.end;
         if let Some((name, value)) = shown.split_once("PROTECTION_FAULT_STATUS:") {
@@ -130,6 +135,7 @@ pub(super) fn vm_fault<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) ->
             .any(|known| shown.starts_with(known))
         {
             fault.span.end = before;
+            notes.other_lines += 1;
         }
     }
     if let Some(fault) = &fault
@@ -137,35 +143,42 @@ pub(super) fn vm_fault<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) ->
     {
         notes.loss(fault.span, || "the fault lacks its address or its status".into());
     }
-    diagnostics.extend(notes.finish());
+    told.take(notes);
     fault
 }
 
-/// `app_info.log` and `gpu_info.log`: `name: value` and `name = value`. Lines of another form are left out.
-pub(super) fn entries(text: &[u8]) -> Vec<Entry<'_>> {
+/// `app_info.log` and `gpu_info.log`: `name: value` and `name = value`. Lines of another form are counted.
+pub(super) fn entries<'a>(text: &'a [u8], told: &mut Told) -> Vec<Entry<'a>> {
     let mut budget = Budget::new(text.len(), BYTES_EACH);
+    let mut notes = Notes::default();
     let mut found = Vec::new();
     for line in Lines::new(text) {
         let shown = line.text.trim();
         let Some((name, value)) = shown.split_once(" = ").or_else(|| shown.split_once(": ")) else {
+            // Headings, and names without a value.
+            notes.other_lines += u64::from(!shown.is_empty() && !shown.ends_with(':'));
             continue;
         };
         if budget.take().is_none() {
+            notes.loss(line.span, || TOO_MANY.into());
             break;
         }
         found.push(Entry { name: line.keep(name.trim_end()), value: line.keep(value.trim_start()) });
     }
+    told.take(notes);
     found
 }
 
-/// What amdgpu says in the kernel's log.
-pub(super) fn kernel_events(text: &[u8]) -> Vec<KernelEvent<'_>> {
+/// What amdgpu says in the kernel's log; most of its lines are somebody else's.
+pub(super) fn kernel_events<'a>(text: &'a [u8], told: &mut Told) -> Vec<KernelEvent<'a>> {
     let mut budget = Budget::new(text.len(), BYTES_EACH);
+    let mut notes = Notes::default();
     let mut events = Vec::new();
     let mut lines_of_fault = 0;
     for line in Lines::new(text) {
         if let Some(event) = timeout(&line).or_else(|| fault(&line)) {
             if budget.take().is_none() {
+                notes.loss(line.span, || TOO_MANY.into());
                 break;
             }
             lines_of_fault = if matches!(event, KernelEvent::Fault { .. }) { FAULT_LINES } else { 0 };
@@ -177,8 +190,11 @@ pub(super) fn kernel_events(text: &[u8]) -> Vec<KernelEvent<'_>> {
             if let Some(KernelEvent::Fault { address, status, process, .. }) = events.last_mut() {
                 fault_detail(&line, address, status, process);
             }
+        } else {
+            notes.other_lines += u64::from(!line.text.trim().is_empty());
         }
     }
+    told.take(notes);
     events
 }
 

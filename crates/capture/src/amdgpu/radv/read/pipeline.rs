@@ -7,12 +7,12 @@
 //!   repetitions, its offsets and addresses are too low. A wave stands at the address that is said, which is then of an
 //!   instruction in front of the one it is listed below. Here instructions have the place that their dwords give them.
 
-use super::shown;
+use super::{Told, shown};
 use crate::amdgpu::radv::model::*;
 use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
 use crate::amdgpu::umr::{Vgpr, WavePlace};
 use std::borrow::Cow;
-use unwedge_base::{Diagnostic, Span};
+use unwedge_base::Span;
 
 /// Bytes of text that an instruction, a wave or a descriptor takes at least.
 const BYTES_EACH: usize = 32;
@@ -26,7 +26,7 @@ const MAX_LOOKED_AT: usize = 64;
 const MAX_NAME: usize = 80;
 
 /// The state, and whether anything of it was found.
-pub(super) fn read<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> (PipelineState<'a>, bool) {
+pub(super) fn read<'a>(text: &'a [u8], told: &mut Told) -> (PipelineState<'a>, bool) {
     let mut reader = Reader {
         state: PipelineState::default(),
         part: Part::Nothing,
@@ -34,12 +34,15 @@ pub(super) fn read<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> (Pi
         budget: Budget::new(text.len(), BYTES_EACH),
         notes: Notes::default(),
         recognized: false,
+        vertex_buffers: None,
+        end: Span::new(text.len(), text.len()),
     };
     for line in Lines::without_colours(text) {
         reader.line(&line);
     }
     reader.close_listing();
-    diagnostics.extend(reader.notes.finish());
+    reader.complete();
+    told.take(reader.notes);
     (reader.state, reader.recognized)
 }
 
@@ -67,6 +70,10 @@ struct Reader<'a> {
     budget: Budget,
     notes: Notes,
     recognized: bool,
+    /// How many vertex buffers there are to be.
+    vertex_buffers: Option<u32>,
+    /// Where the text ends.
+    end: Span,
 }
 
 impl<'a> Reader<'a> {
@@ -80,7 +87,8 @@ impl<'a> Reader<'a> {
             return;
         }
         match self.part {
-            Part::Nothing | Part::Ir => {}
+            Part::Nothing => self.notes.other_lines += 1,
+            Part::Ir => {}
             Part::Code => {
                 if let Some(shader) = self.state.shaders.last_mut() {
                     shader.span.end = line.span.end;
@@ -119,8 +127,10 @@ impl<'a> Reader<'a> {
             let x = scan.dec32()?;
             let y = scan.lit(" y=")?.dec32()?;
             self.state.indirect_dispatch = Some([x, y, scan.lit(" z=")?.dec32()?]);
-        } else if text.starts_with("Num vertex ") {
+        } else if let Some(number) = text.strip_prefix("Num vertex ") {
             self.begin(Part::VertexBuffers);
+            let number = number.split_once(": ").and_then(|(_, number)| Scan::new(number).dec32());
+            self.vertex_buffers = number.or(self.vertex_buffers);
         } else if text == "Descriptors:" {
             self.begin(Part::Descriptors);
         } else if text.starts_with("SE") && text.contains(" PC=") {
@@ -192,6 +202,22 @@ impl<'a> Reader<'a> {
                 shader.waves = listing.waves;
             }
             None => self.state.shaders.push(listing),
+        }
+    }
+
+    /// Says what the end of the text lost.
+    fn complete(&mut self) {
+        if let Some(shader) = self.state.shaders.iter().find(|shader| shader.code.is_empty()) {
+            self.notes.loss(shader.span, || format!("`{}`: its disassembly is missing", shader.name));
+        }
+        let listed: usize = self.state.shaders.iter().map(|shader| shader.waves.len()).sum();
+        let listed = listed + self.state.strangers.len();
+        if let Some(active) = self.state.active_waves.filter(|&active| listed < active as usize) {
+            self.notes.loss(self.end, || format!("{listed} of {active} active waves are there"));
+        }
+        if let Some(buffers) = self.vertex_buffers.filter(|&n| self.state.vertex_buffers.len() < n as usize) {
+            let there = self.state.vertex_buffers.len();
+            self.notes.loss(self.end, || format!("{there} of {buffers} vertex buffers are there"));
         }
     }
 
@@ -364,7 +390,7 @@ fn annotated_wave(text: &str) -> Option<AnnotatedWave> {
 }
 
 /// `trap_handler.log`; `None` when it is none.
-pub(super) fn trap<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Option<TrapReport<'a>> {
+pub(super) fn trap<'a>(text: &'a [u8], told: &mut Told) -> Option<TrapReport<'a>> {
     let mut trap = TrapReport::default();
     let mut budget = Budget::new(text.len(), BYTES_EACH);
     let mut notes = Notes::default();
@@ -395,8 +421,10 @@ pub(super) fn trap<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Opt
             if trap_values(place, values, &mut trap, &mut budget).is_none() {
                 notes.loss(line.span, || "a line of registers was not understood".into());
             }
-        } else {
-            shown::add(&line, &mut trap.registers, &mut budget);
+        } else if shown::add(&line, &mut trap.registers, &mut budget).is_none() {
+            // Headings of tables end in a colon, and lanes have one of their own.
+            let heading = shown.is_empty() || shown.ends_with(':') || shown.starts_with("t00");
+            notes.other_lines += u64::from(!heading);
         }
     }
     trap.shader.iter_mut().for_each(straighten);
@@ -407,7 +435,7 @@ pub(super) fn trap<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Opt
     if trap.pc.is_none() {
         notes.loss(Span::new(text.len(), text.len()), || "the PC of the exception is missing".into());
     }
-    diagnostics.extend(notes.finish());
+    told.take(notes);
     Some(trap)
 }
 

@@ -1,14 +1,14 @@
 //! Registers with their fields, as Mesa prints them: `NAME <- 0x00003028`, and `FIELD = value` below.
 
+use super::Told;
 use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
 use crate::amdgpu::umr::{ShownField, ShownRegister};
-use unwedge_base::Diagnostic;
 
 /// Bytes of text that a register or a field takes at least.
 pub(super) const BYTES_EACH: usize = 24;
 
 /// All registers of a text.
-pub(super) fn read<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Vec<ShownRegister<'a>> {
+pub(super) fn read<'a>(text: &'a [u8], told: &mut Told) -> Vec<ShownRegister<'a>> {
     let mut registers = Vec::new();
     let mut budget = Budget::new(text.len(), BYTES_EACH);
     let mut notes = Notes::default();
@@ -19,7 +19,7 @@ pub(super) fn read<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Vec
             notes.loss(line.span, || "not a register or a field of one".into());
         }
     }
-    diagnostics.extend(notes.finish());
+    told.take(notes);
     registers
 }
 

@@ -3,9 +3,10 @@
 //! A line of a dword begins with its eight digits, indented by four blanks for each stream that it is nested in;
 //! everything else is indented by nine more. Mesa before 21 has no dwords, and its packets begin their line.
 
+use super::Told;
 use crate::amdgpu::radv::model::*;
 use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
-use unwedge_base::Diagnostic;
+use unwedge_base::Span;
 
 /// Bytes of text that a packet or a stream takes at least.
 const BYTES_EACH: usize = 32;
@@ -13,7 +14,7 @@ const BYTES_EACH: usize = 32;
 const MAX_DEPTH: usize = 16;
 
 /// The trace, and whether anything of one was found.
-pub(super) fn read<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> (Trace<'a>, bool) {
+pub(super) fn read<'a>(text: &'a [u8], told: &mut Told) -> (Trace<'a>, bool) {
     let mut reader = Reader {
         trace: Trace::default(),
         open: Vec::new(),
@@ -23,7 +24,7 @@ pub(super) fn read<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> (Tr
     for line in Lines::without_colours(text) {
         reader.line(&line);
     }
-    let trace = reader.finish(diagnostics);
+    let trace = reader.finish(text, told);
     let found = trace.id.is_some() || !trace.streams.is_empty();
     (trace, found)
 }
@@ -53,7 +54,10 @@ impl<'a> Reader<'a> {
         if text.starts_with("------") && text.ends_with("------") {
             return self.rule(line, text.trim_matches('-').trim());
         }
-        let Some(open) = self.open.last_mut() else { return };
+        let Some(open) = self.open.last_mut() else {
+            self.notes.other_lines += u64::from(!text.is_empty());
+            return;
+        };
         let Some(stream) = self.trace.streams.get_mut(open.index) else { return };
         stream.span.end = line.span.end;
         let (dword, rest) = split_dword(&line.text);
@@ -120,11 +124,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self, diagnostics: &mut Vec<Diagnostic>) -> Trace<'a> {
+    fn finish(mut self, text: &[u8], told: &mut Told) -> Trace<'a> {
         for stream in self.trace.streams.iter().filter(|stream| stream.cut) {
             self.notes.loss(stream.span, || format!("the end of the stream `{}` is missing", stream.name));
         }
-        diagnostics.extend(self.notes.finish());
+        if self.trace.id.is_some() && self.trace.streams.is_empty() {
+            self.notes.loss(Span::new(text.len(), text.len()), || "the command streams are missing".into());
+        }
+        told.take(self.notes);
         self.trace
     }
 }
