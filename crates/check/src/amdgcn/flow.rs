@@ -35,6 +35,10 @@ struct State {
 /// States of one place that are kept apart, at most.
 const APART: usize = 6;
 
+fn is_spare(f: &Finding) -> bool {
+    matches!(f.rule, Rule::SpareWait | Rule::SpareNop)
+}
+
 /// Takes a state into those of a place; whether that changed anything.
 fn take(have: &mut Vec<State>, mut new: State, condense: bool) -> bool {
     if have.len() >= APART && have.iter().all(|s| s.exec != new.exec) {
@@ -133,11 +137,9 @@ impl Flow<'_> {
             }
             // A wait is spare if it is on all paths.
             if states.len() > 1 {
-                let of = |at: u32| move |f: &&Finding| f.rule == Rule::SpareWait && f.at == at;
+                let of = |at: u32| move |f: &&Finding| is_spare(f) && f.at == at;
                 let told = findings[from..].to_vec();
-                findings.retain(|f| {
-                    f.rule != Rule::SpareWait || told.iter().filter(of(f.at)).count() % states.len() == 0
-                });
+                findings.retain(|f| !is_spare(f) || told.iter().filter(of(f.at)).count() % states.len() == 0);
             }
         }
         for finding in &mut findings[begin..] {
@@ -169,6 +171,16 @@ impl Flow<'_> {
             let number = (block.first + at) as u32;
             let regs = self.program.regs(op);
             let said = self.waits.said(op);
+            if op.what == What::Nop {
+                // Before a message it has a meaning of its own.
+                let next = self.program.ops.get(number as usize + 1);
+                let needed = state.hazards.all.iter().any(Hazards::counts_states)
+                    || next.is_some_and(|next| next.what == What::SendMsg)
+                    || self.options.exports;
+                if let Some(findings) = findings.as_deref_mut().filter(|_| !needed) {
+                    findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
+                }
+            }
             if let Some(said) = &said {
                 if let Some(findings) = findings.as_deref_mut() {
                     self.spare(op, said, state, findings);
