@@ -224,7 +224,8 @@ impl Flow<'_> {
                 self.told(op, number, regs, state, findings);
             }
             self.waits.begin(&mut state.waits, number, op, regs);
-            for r in regs.iter().filter(|r| r.writes) {
+            let preset = self.options.preset.is_some();
+            for r in regs.iter().filter(|r| preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
             }
             state.exec = state.exec.after(op, regs);
@@ -253,7 +254,8 @@ impl Flow<'_> {
 
     /// What an instruction breaks that needs no second one to be pending.
     fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
-        for r in regs.iter().filter(|r| r.reads) {
+        let preset = self.options.preset.is_some();
+        for r in regs.iter().filter(|r| preset && r.reads) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
             let known = both(&read, &state.written[usize::from(r.is_vgpr())]);

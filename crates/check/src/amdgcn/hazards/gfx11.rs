@@ -258,10 +258,10 @@ impl Hazards {
             if regs.iter().any(|r| r.reads && numbered(r)) {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
+            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskValu);
             remember(list, Kind::MaskRead, number, masks);
         } else if op.is_salu() {
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
+            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskSalu);
         }
     }
 
@@ -308,7 +308,7 @@ impl Hazards {
                 crate::amdgcn::waits::add_regs(&mut set, pairs(*r));
             }
             remember(list, Kind::SgprRead, number, set);
-            self.written(list, number, regs, Kind::SgprRead, Kind::SgprValu);
+            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprValu);
         } else {
             if op.class == Class::Salu {
                 list.all
@@ -319,16 +319,18 @@ impl Hazards {
                     p.kind == Kind::SgprSalu as u8 && p.age >= Rule::ValuReadSgpr.info().distance
                 });
             }
-            self.written(list, number, regs, Kind::SgprRead, Kind::SgprSalu);
+            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprSalu);
         }
     }
 
     /// What was read and is now written.
-    fn written(&self, list: &mut List, number: u32, regs: &[Regs], read: Kind, then: Kind) {
-        // A second result: there is one in a vector register.
-        let carry = u8::from(
-            then != Kind::MaskSalu && then != Kind::SgprSalu && regs.iter().any(|r| r.writes && r.is_vgpr()),
-        );
+    fn written(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], read: Kind, then: Kind) {
+        if !list.all.iter().any(|p| p.kind == read as u8) {
+            return;
+        }
+        // A second result: there is one in a vector register. Nor does Mesa look at what reads a lane.
+        let second = regs.iter().any(|r| r.writes && r.is_vgpr()) || op.has(flag::READLANE | flag::READFIRST);
+        let carry = u8::from(then == Kind::SgprValu && second);
         let mut was_read = EMPTY;
         list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
         let mut set = EMPTY;
