@@ -7,7 +7,7 @@ use data::{Counts, assemble, gpu, packed, shown};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use unwedge_check::amdgcn::facts::COUNTERS;
-use unwedge_check::amdgcn::{Options, Report, Rule, check};
+use unwedge_check::amdgcn::{Finding, Options, Report, Rule, check};
 use unwedge_isa::amdgcn::{Gpu, codec};
 
 /// Blocks with their lines of code; `None`: something in them is no instruction.
@@ -216,15 +216,13 @@ fn compare(
                 }
             };
             tally.all += 1;
-            let of = |rule: Rule| rules(rule) && rule.info().source.split(' ').any(|s| s == "M");
-            let mine: BTreeSet<Place> = report
-                .faults()
-                .zip_places(&found, &report)
-                .filter(|(f, _)| of(f.rule))
-                .map(|(_, p)| p)
-                .collect();
+            let of = |f: &Finding| {
+                rules(f.rule) && f.open.unwrap_or(f.rule).info().source.split(' ').any(|s| s == "M")
+            };
+            let mine: BTreeSet<Place> =
+                report.faults().zip_places(&found, &report).filter(|(f, _)| of(f)).map(|(_, p)| p).collect();
             let left: Vec<_> =
-                after.faults().zip_places(&found_after, &after).filter(|(f, _)| of(f.rule)).collect();
+                after.faults().zip_places(&found_after, &after).filter(|(f, _)| of(f)).collect();
             let (missed, extra): (Vec<_>, Vec<_>) =
                 (places.difference(&mine).collect(), mine.difference(&places).collect());
             tally.same += usize::from(missed.is_empty() && extra.is_empty());
@@ -252,12 +250,8 @@ fn compare(
                 tell("missed".to_owned(), *place, &input);
             }
             for place in extra {
-                let f = report
-                    .faults()
-                    .zip_places(&found, &report)
-                    .find(|(f, p)| p == place && of(f.rule))
-                    .unwrap()
-                    .0;
+                let f =
+                    report.faults().zip_places(&found, &report).find(|(f, p)| p == place && of(f)).unwrap().0;
                 tell(
                     format!("extra {} {:?}", f.rule.info().name, f.open.map(|r| r.info().name)),
                     *place,
@@ -282,7 +276,7 @@ fn compare(
 }
 
 /// Faults with the places of all findings of their report.
-trait ZipPlaces<'a>: Sized + Iterator<Item = &'a unwedge_check::amdgcn::Finding> {
+trait ZipPlaces<'a>: Sized + Iterator<Item = &'a Finding> {
     fn zip_places(
         self,
         places: &'a [Place],
@@ -295,7 +289,7 @@ trait ZipPlaces<'a>: Sized + Iterator<Item = &'a unwedge_check::amdgcn::Finding>
     }
 }
 
-impl<'a, I: Iterator<Item = &'a unwedge_check::amdgcn::Finding>> ZipPlaces<'a> for I {}
+impl<'a, I: Iterator<Item = &'a Finding>> ZipPlaces<'a> for I {}
 
 #[test]
 fn waits_that_are_inserted() {

@@ -29,6 +29,10 @@ impl Exec {
     /// What is known behind an instruction.
     pub fn after(self, op: &Op, regs: &[Regs]) -> Exec {
         if op.has(flag::WRITES_EXEC) {
+            // A comparison enables no lane that was not.
+            if op.is_valu() && matches!(self, Exec::Zero(_)) {
+                return self;
+            }
             return match (op.exec, self) {
                 (ExecOp::Without(ExecOp::ONES) | ExecOp::With(ExecOp::ONES), Exec::Zero(_)) => Exec::Ones,
                 (ExecOp::Without(source) | ExecOp::With(source), Exec::Zero(_)) => Exec::Is(source),

@@ -35,6 +35,10 @@ struct State {
 /// States of one place that are kept apart, at most.
 const APART: usize = 6;
 
+fn is_spare(f: &Finding) -> bool {
+    matches!(f.rule, Rule::SpareWait | Rule::SpareNop)
+}
+
 /// Takes a state into those of a place; whether that changed anything.
 fn take(have: &mut Vec<State>, mut new: State, condense: bool) -> bool {
     if have.len() >= APART && have.iter().all(|s| s.exec != new.exec) {
@@ -133,11 +137,9 @@ impl Flow<'_> {
             }
             // A wait is spare if it is on all paths.
             if states.len() > 1 {
-                let of = |at: u32| move |f: &&Finding| f.rule == Rule::SpareWait && f.at == at;
+                let of = |at: u32| move |f: &&Finding| is_spare(f) && f.at == at;
                 let told = findings[from..].to_vec();
-                findings.retain(|f| {
-                    f.rule != Rule::SpareWait || told.iter().filter(of(f.at)).count() % states.len() == 0
-                });
+                findings.retain(|f| !is_spare(f) || told.iter().filter(of(f.at)).count() % states.len() == 0);
             }
         }
         for finding in &mut findings[begin..] {
@@ -169,6 +171,16 @@ impl Flow<'_> {
             let number = (block.first + at) as u32;
             let regs = self.program.regs(op);
             let said = self.waits.said(op);
+            if op.what == What::Nop {
+                // Before a message it has a meaning of its own.
+                let next = self.program.ops.get(number as usize + 1);
+                let needed = state.hazards.all.iter().any(Hazards::counts_states)
+                    || next.is_some_and(|next| next.what == What::SendMsg)
+                    || self.options.exports;
+                if let Some(findings) = findings.as_deref_mut().filter(|_| !needed) {
+                    findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
+                }
+            }
             if let Some(said) = &said {
                 if let Some(findings) = findings.as_deref_mut() {
                     self.spare(op, said, state, findings);
@@ -212,7 +224,8 @@ impl Flow<'_> {
                 self.told(op, number, regs, state, findings);
             }
             self.waits.begin(&mut state.waits, number, op, regs);
-            for r in regs.iter().filter(|r| r.writes) {
+            let preset = self.options.preset.is_some();
+            for r in regs.iter().filter(|r| preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
             }
             state.exec = state.exec.after(op, regs);
@@ -241,7 +254,8 @@ impl Flow<'_> {
 
     /// What an instruction breaks that needs no second one to be pending.
     fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
-        for r in regs.iter().filter(|r| r.reads) {
+        let preset = self.options.preset.is_some();
+        for r in regs.iter().filter(|r| preset && r.reads) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
             let known = both(&read, &state.written[usize::from(r.is_vgpr())]);

@@ -131,6 +131,9 @@ impl Kind {
         if number == Kind::GroupStore as u8 && p.extra != 2 {
             return Rule::SmemClauseInv;
         }
+        if number == Kind::ExecRead as u8 && p.extra == 1 {
+            return Rule::ExecBranchWar;
+        }
         if VMEM.contains(&number) {
             return Rule::LdsDirectVmem;
         }
@@ -200,6 +203,21 @@ impl Hazards {
             Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => self.gfx11(list, number, op, regs, said, broken),
         }
         self.stored(list, number, op, broken);
+    }
+
+    /// Whether something pending is counted in wait states, or ended by any instruction.
+    pub fn counts_states(p: &Pending) -> bool {
+        p.kind <= Kind::StoreData as u8
+            || [
+                Kind::GroupReads,
+                Kind::GroupWrites,
+                Kind::GroupStore,
+                Kind::BigNsa,
+                Kind::Writelane,
+                Kind::FloatAtomic,
+            ]
+            .iter()
+            .any(|kind| *kind as u8 == p.kind)
     }
 
     /// Scalar memory that was written must be written back before the end.

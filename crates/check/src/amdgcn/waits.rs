@@ -8,14 +8,16 @@
 
 use super::facts::{COUNTERS, COUNTS, Counter, Counts, Event, SLOTS};
 use super::op::{Class, Op, Regs, What, flag};
+use super::program::covers;
 use super::state::{EMPTY, List, Pending, Set, add};
 use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
-/// Bits of [`Pending::extra`]: registers are read late, not written; `exec` is; it is a store of scalar memory.
+/// Bits of [`Pending::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory.
 pub(super) const LOCK: u8 = 1;
 pub(super) const EXEC: u8 = 2;
 pub(super) const SMEM_STORE: u8 = 4;
+pub(super) const M0: u8 = 8;
 
 /// No wait.
 pub(super) const NO: u8 = u8::MAX;
@@ -107,7 +109,9 @@ impl Waits {
         for p in &list.all {
             let counts = &COUNTS[usize::from(p.kind)];
             let lock = p.extra & LOCK != 0;
+            let writes_m0 = || regs.iter().any(|r| r.writes && covers(*r, Reg::M0));
             let uses = p.extra & EXEC != 0 && op.has(flag::WRITES_EXEC)
+                || p.extra & M0 != 0 && writes_m0()
                 || p.regs != EMPTY
                     && regs.iter().any(|r| {
                         r.is_vgpr() == p.vector
@@ -167,6 +171,9 @@ impl Waits {
                             add_regs(&mut new.regs, *r);
                         }
                     }
+                }
+                if event == Event::GdsLock {
+                    new.extra |= M0;
                 }
                 if op.class == Class::Smem && op.has(flag::STORE | flag::ATOMIC) {
                     new.extra |= SMEM_STORE;

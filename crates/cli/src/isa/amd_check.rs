@@ -64,7 +64,10 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
         let report = check(&code.bytes, &gpu, &options);
         found |= report.findings.iter().any(|f| f.level == Level::Error);
         if !report.complete {
-            crate::failure::complain!("{}: too many ways through the code: not all were followed to their end", input.name);
+            crate::failure::complain!(
+                "{}: too many ways through the code: not all were followed to their end",
+                input.name
+            );
             outcome = Outcome::Lost;
         }
         reports.push(report);
@@ -75,7 +78,11 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
         json(&codes, &reports, &gpu, &shown, &mut out)
     } else {
         codes.iter().zip(&reports).try_for_each(|(code, report)| {
-            report.findings.iter().filter(shown).try_for_each(|f| write_finding(code, f, &gpu, args.context, &mut out))
+            report
+                .findings
+                .iter()
+                .filter(shown)
+                .try_for_each(|f| write_finding(code, f, &gpu, args.context, &mut out))
         })
     };
     out.finish()?;
@@ -83,11 +90,7 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// The code sections of an object, with the functions that are asked for.
-fn sections(
-    object: &code_object::CodeObject<'_>,
-    args: &AmdCheck,
-    name: &str,
-) -> Result<Vec<Code>, Failure> {
+fn sections(object: &code_object::CodeObject<'_>, args: &AmdCheck, name: &str) -> Result<Vec<Code>, Failure> {
     let mut codes: Vec<(usize, Code)> = Vec::new();
     for function in object.functions() {
         if args.function.as_deref().is_some_and(|wanted| wanted != function.name) {
@@ -199,9 +202,22 @@ fn missing(f: &Finding) -> Option<String> {
     }
 }
 
-fn write_finding(code: &Code, f: &Finding, gpu: &Gpu, context: usize, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_finding(
+    code: &Code,
+    f: &Finding,
+    gpu: &Gpu,
+    context: usize,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     let info = f.open.unwrap_or(f.rule).info();
-    writeln!(out, "{}: {}: {}: {}", place(code, f.at), level(f.level), f.rule.info().name, f.rule.info().then)?;
+    writeln!(
+        out,
+        "{}: {}: {}: {}",
+        place(code, f.at),
+        level(f.level),
+        f.rule.info().name,
+        f.rule.info().then
+    )?;
     if let Some(open) = f.open {
         writeln!(out, "  open: {}: {}", open.info().name, open.info().then)?;
     }
@@ -214,8 +230,7 @@ fn write_finding(code: &Code, f: &Finding, gpu: &Gpu, context: usize, out: &mut 
     if !info.cure.is_empty() {
         writeln!(out, "  cure: {}", info.cure)?;
     }
-    let gens: Vec<&str> =
-        Gen::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.name()).collect();
+    let gens: Vec<&str> = Gen::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.name()).collect();
     writeln!(out, "  source: {} (gfx {})", info.source, gens.join(", "))?;
     if !info.dispute.is_empty() {
         writeln!(out, "  sources differ: {}", info.dispute)?;

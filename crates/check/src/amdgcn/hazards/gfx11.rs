@@ -234,7 +234,8 @@ impl Hazards {
         if !op.is_valu() && !op.is_salu() {
             return;
         }
-        for (kind, _) in [(Kind::MaskSalu, 0), (Kind::MaskValu, 1)] {
+        reads_others(list, Kind::MaskValu, op, regs);
+        for kind in [Kind::MaskSalu, Kind::MaskValu] {
             let hit = list.all.iter().find(|p| {
                 p.kind == kind as u8 && regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r))
             });
@@ -255,13 +256,12 @@ impl Hazards {
             let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
             // Another scalar source of the vector ALU ends what the masks before it began.
             if regs.iter().any(|r| r.reads && numbered(r)) {
-                let kinds = [Kind::MaskRead as u8, Kind::MaskSalu as u8, Kind::MaskValu as u8];
-                list.forget(|p| kinds.contains(&p.kind));
+                list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
+            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskValu);
             remember(list, Kind::MaskRead, number, masks);
         } else if op.is_salu() {
-            self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
+            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskSalu);
         }
     }
 
@@ -281,6 +281,7 @@ impl Hazards {
             broken(Rule::ValuReadSgpr, &p, distance - p.age);
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
+        reads_others(list, Kind::SgprValu, op, regs);
         // What the scalar ALU reads of the vector ALU is waited for by hardware.
         let hit = list.all.iter().find(|p| op.is_valu() && p.kind == Kind::SgprValu as u8 && read(p));
         if let Some(p) = hit.copied() {
@@ -307,7 +308,7 @@ impl Hazards {
                 crate::amdgcn::waits::add_regs(&mut set, pairs(*r));
             }
             remember(list, Kind::SgprRead, number, set);
-            self.written(list, number, regs, Kind::SgprRead, Kind::SgprValu);
+            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprValu);
         } else {
             if op.class == Class::Salu {
                 list.all
@@ -318,16 +319,18 @@ impl Hazards {
                     p.kind == Kind::SgprSalu as u8 && p.age >= Rule::ValuReadSgpr.info().distance
                 });
             }
-            self.written(list, number, regs, Kind::SgprRead, Kind::SgprSalu);
+            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprSalu);
         }
     }
 
     /// What was read and is now written.
-    fn written(&self, list: &mut List, number: u32, regs: &[Regs], read: Kind, then: Kind) {
-        // A second result: there is one in a vector register.
-        let carry = u8::from(
-            then != Kind::MaskSalu && then != Kind::SgprSalu && regs.iter().any(|r| r.writes && r.is_vgpr()),
-        );
+    fn written(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], read: Kind, then: Kind) {
+        if !list.all.iter().any(|p| p.kind == read as u8) {
+            return;
+        }
+        // A second result: there is one in a vector register. Nor does Mesa look at what reads a lane.
+        let second = regs.iter().any(|r| r.writes && r.is_vgpr()) || op.has(flag::READLANE | flag::READFIRST);
+        let carry = u8::from(then == Kind::SgprValu && second);
         let mut was_read = EMPTY;
         list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
         let mut set = EMPTY;
@@ -363,6 +366,16 @@ fn pairs(regs: Regs) -> Regs {
     let first = regs.reg & !1;
     let end = (regs.reg + u16::from(regs.dwords)).next_multiple_of(2);
     Regs { reg: first, dwords: (end - first) as u8, ..regs }
+}
+
+/// A scalar register other than vcc that the vector ALU reads and has no result pending in: results in all but vcc are there.
+fn reads_others(list: &mut List, kind: Kind, op: &Op, regs: &[Regs]) {
+    let pending = |r: &Regs| list.all.iter().any(|p| p.kind == kind as u8 && touches(&p.regs, *r));
+    let others =
+        regs.iter().any(|r| r.reads && !r.is_vgpr() && r.reg < Reg::M0.0 && !is_vcc(r) && !pending(r));
+    if op.is_valu() && others {
+        forget_valu(list, kind, false, true);
+    }
 }
 
 /// Forgets results of the vector ALU in vcc, or in other scalar registers.
