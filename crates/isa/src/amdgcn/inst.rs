@@ -94,11 +94,6 @@ impl Mods {
         *word = *word & !mask | (value as u64) << bit & mask;
     }
 
-    /// All values, packed.
-    pub(super) const fn words(&self) -> [u64; 4] {
-        self.0
-    }
-
     /// Whether a modifier's value is not zero.
     pub const fn has(&self, id: Mod) -> bool {
         self.get(id) != 0

@@ -1,10 +1,10 @@
 //! Code as text that assembles to the same words: an instruction a line, labels where branches go, `.long` where there is
 //! no instruction.
 
-use super::faithful::Faithful;
 use super::inst::{Inst, Operand};
 use super::model::Class;
-use super::{Gpu, codec, text};
+use super::text::{LOWER, Line, UPPER};
+use super::{Gpu, codec, tables, text};
 use std::fmt::Write;
 
 /// How a listing looks.
@@ -56,66 +56,76 @@ pub fn write_to(
 ) -> Counts {
     let (chunks, tail) = code.as_chunks::<4>();
     let mut ahead = [0u32; AHEAD];
-    let mut faithful = Faithful::new(gpu, chunks.len());
-    let mut recent = Recent::new(chunks.len());
+    let mut recent = Recent::new(chunks.len(), gpu);
     let mut held = Held::new(chunks.len(), options);
     let mut counts = Counts::default();
     // Whatever instruction: it is read into.
     let Some(mut inst) = Inst::new(0) else { return counts };
+    let mut said = String::new();
     let mut at = 0;
     while let Some(rest) = chunks.get(at..).filter(|rest| !rest.is_empty()) {
-        for (place, bytes) in ahead.iter_mut().zip(rest) {
-            *place = u32::from_le_bytes(*bytes);
-        }
-        let words = &ahead[..rest.len().min(AHEAD)];
-        let here = options.address.wrapping_add(4 * at as u64);
-        mark(here, &mut held.text);
-        held.begin(at);
-        let start = held.text.len();
-        held.text.push('\t');
-        if let Some((dwords, line)) = recent.find(words) {
-            held.text.push_str(line);
-            counts.instructions += 1;
-            at += end(&mut held, &words[..dwords], here, start, options);
-            held.give(at, out);
-            continue;
-        }
-        let dwords = codec::decode_into(words, gpu, &mut inst);
-        let own = dwords.and_then(|dwords| words.get(..usize::from(dwords)));
-        let size = match own {
-            Some(own) if says_all(&mut faithful, &inst, own, gpu, &mut held.text) => {
-                counts.instructions += 1;
-                match target(&inst, at, own.len()) {
-                    Some(target) => held.branch(start, target),
-                    // The text of a branch depends on where it is.
-                    None if inst.written().any(|(slot, _)| slot.class == Class::Label) => {}
-                    None => recent.put(own, held.text.get(start + 1..).unwrap_or_default()),
-                }
-                own.len()
+        let words = match rest.first_chunk::<AHEAD>() {
+            Some(all) => {
+                ahead = all.map(u32::from_le_bytes);
+                &ahead[..]
             }
-            _ => {
-                counts.unknown += 1;
-                held.text.push_str(".long ");
-                hexadecimal(words[0], &mut held.text);
-                1
+            None => {
+                for (place, bytes) in ahead.iter_mut().zip(rest) {
+                    *place = u32::from_le_bytes(*bytes);
+                }
+                &ahead[..rest.len()]
             }
         };
-        at += end(&mut held, &words[..size], here, start, options);
+        let here = options.address.wrapping_add(4 * at as u64);
+        mark(here, &mut said);
+        if !said.is_empty() {
+            held.text.push_str(&said);
+            said.clear();
+        }
+        held.begin(at);
+        let start = held.text.len();
+        let place = recent.place(words);
+        let size = if let Some(line) = recent.find(place, words) {
+            held.text.start_of(&line.text, line.length.into());
+            counts.instructions += 1;
+            line.dwords.into()
+        } else if let Some(own) = codec::decode_into(words, gpu, &mut inst).and_then(|n| words.get(..n.into())) {
+            held.text.push(b'\t');
+            text::write_line(&inst, gpu, &mut held.text);
+            counts.instructions += 1;
+            match target(&inst, at, own.len()) {
+                Some(target) => held.branch(start, target),
+                // The text of a branch depends on where it is.
+                None if inst.written().any(|(slot, _)| slot.class == Class::Label) => {}
+                None => recent.put(place, own, held.text.since(start)),
+            }
+            own.len()
+        } else {
+            counts.unknown += 1;
+            held.text.push_str("\t.long 0x");
+            held.text.digits(words[0].into(), 8, LOWER);
+            1
+        };
+        if options.words {
+            comment(&words[..size], here, start, &mut held.text);
+        }
+        held.text.push(b'\n');
+        at += size;
         held.give(at, out);
     }
     held.begin(at);
     if !tail.is_empty() {
         counts.unknown += 1;
         for (i, byte) in tail.iter().enumerate() {
-            held.text.push_str(if i == 0 { "\t.byte " } else { ", " });
-            // Writing to a string does not fail.
-            let _ = write!(held.text, "0x{byte:02x}");
+            held.text.push_str(if i == 0 { "\t.byte 0x" } else { ", 0x" });
+            held.text.digits((*byte).into(), 2, LOWER);
         }
-        held.text.push('\n');
+        held.text.push(b'\n');
     }
     held.flush(usize::MAX, out);
     counts
 }
+
 /// The dword to which a branch goes that is at a dword and so many long.
 pub fn target(inst: &Inst, at: usize, dwords: usize) -> Option<usize> {
     inst.written().find_map(|(slot, operand)| match (slot.class, operand) {
@@ -126,80 +136,67 @@ pub fn target(inst: &Inst, at: usize, dwords: usize) -> Option<usize> {
     })
 }
 
-/// Appends the text of an instruction, if it assembles to the words it was read from.
-fn says_all(faithful: &mut Faithful<'_>, inst: &Inst, words: &[u32], gpu: &Gpu, out: &mut String) -> bool {
-    let start = out.len();
-    text::write(inst, gpu, out);
-    let same = faithful.says_all(inst, words, out.get(start..).unwrap_or_default());
-    if !same {
-        out.truncate(start);
-    }
-    same
-}
-
-/// Ends a line; returns of how many dwords it is.
-fn end(held: &mut Held<'_>, words: &[u32], here: u64, start: usize, options: &Options<'_>) -> usize {
-    if options.words {
-        comment(words, here, start, &mut held.text);
-    }
-    held.text.push('\n');
-    words.len()
-}
-
 /// Instructions that have been written lately, with their text: code repeats itself.
-struct Recent(Vec<Line>);
+struct Recent {
+    lines: Vec<Remembered>,
+    /// By the highest bits of a dword: whether an instruction that begins so has a second.
+    long: Box<[bool; 512]>,
+}
 
 /// One of them: no longer than these.
 #[derive(Clone, Copy)]
-struct Line {
+struct Remembered {
     words: [u32; 3],
     dwords: u8,
     length: u8,
-    text: [u8; 46],
+    text: [u8; 50],
 }
 
 impl Recent {
-    /// The most that are remembered.
-    const MOST: usize = 2048;
+    /// The most that are remembered: a megabyte.
+    const MOST: usize = 1 << 14;
 
     /// For so many dwords of code.
-    fn new(dwords: usize) -> Recent {
-        let none = Line { words: [0; 3], dwords: 0, length: 0, text: [0; 46] };
-        Recent(vec![none; (dwords / 4).next_power_of_two().min(Recent::MOST)])
+    fn new(dwords: usize, gpu: &Gpu) -> Recent {
+        let none = Remembered { words: [0; 3], dwords: 0, length: 0, text: [0; 50] };
+        let lines = vec![none; (dwords / 2).next_power_of_two().min(Recent::MOST)];
+        let mut long = Box::new([false; 512]);
+        for (top, long) in (0..).zip(long.iter_mut()) {
+            *long = tables::begins_long(top << 23, gpu);
+        }
+        Recent { lines, long }
     }
 
-    /// Where an instruction has its place; `second`: 0 of those of one dword.
-    fn place(&self, first: u32, second: u32) -> usize {
-        let both = u64::from(second) << 32 | u64::from(first);
-        (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.0.len() - 1)
-    }
-
-    /// The instruction that words begin with: its dwords, and its text.
-    fn find(&self, words: &[u32]) -> Option<(usize, &str)> {
-        let [first, rest @ ..] = words else { return None };
-        let is = |place: usize| {
-            self.0.get(place).filter(|line| {
-                // No call for so few.
-                let same = |at: usize| at >= line.dwords.into() || words.get(at) == line.words.get(at);
-                line.dwords != 0 && same(0) && same(1) && same(2)
-            })
+    /// Where an instruction has its place: told by the dwords that it has, as far as its first shows how many.
+    fn place(&self, words: &[u32]) -> usize {
+        let [first, rest @ ..] = words else { return 0 };
+        let long = self.long[(first >> 23) as usize];
+        // Sources that say what a second dword is.
+        let more = |code: u32| matches!(code & 0xff, 0xe9 | 0xea | 0xf9 | 0xfa | 0xff);
+        let second = match rest.first() {
+            Some(second) if long || more(*first) || more(*first >> 8) => *second,
+            _ => 0,
         };
-        let second = || is(self.place(*first, *rest.first()?));
-        let line = is(self.place(*first, 0)).or_else(second)?;
-        let text = line.text.get(..usize::from(line.length))?;
-        Some((line.dwords.into(), std::str::from_utf8(text).ok()?))
+        let both = u64::from(second) << 32 | u64::from(*first);
+        (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.lines.len() - 1)
     }
 
-    fn put(&mut self, own: &[u32], text: &str) {
-        let [first, rest @ ..] = own else { return };
-        let place = self.place(*first, rest.first().copied().unwrap_or(0));
-        let Some(line) = self.0.get_mut(place) else { return };
+    /// The instruction that words begin with, if it is the one at a place.
+    fn find(&self, place: usize, words: &[u32]) -> Option<&Remembered> {
+        let line = self.lines.get(place)?;
+        // No call for so few.
+        let same = |at: usize| at >= line.dwords.into() || words.get(at) == line.words.get(at);
+        (line.dwords != 0 && same(0) && same(1) && same(2)).then_some(line)
+    }
+
+    fn put(&mut self, place: usize, own: &[u32], text: &[u8]) {
+        let Some(line) = self.lines.get_mut(place) else { return };
         let (Some(words), Some(bytes)) = (line.words.get_mut(..own.len()), line.text.get_mut(..text.len()))
         else {
             return;
         };
         words.copy_from_slice(own);
-        bytes.copy_from_slice(text.as_bytes());
+        bytes.copy_from_slice(text);
         (line.dwords, line.length) = (own.len() as u8, text.len() as u8);
     }
 }
@@ -236,7 +233,7 @@ struct Branch {
 /// Lines that are kept until it is known which of them need a label.
 struct Held<'o> {
     options: &'o Options<'o>,
-    text: String,
+    text: Line,
     /// Dwords at which lines begin, and where in the text.
     lines: Vec<(usize, usize)>,
     branches: Vec<Branch>,
@@ -252,7 +249,7 @@ impl<'o> Held<'o> {
     fn new(dwords: usize, options: &'o Options<'o>) -> Held<'o> {
         Held {
             options,
-            text: String::new(),
+            text: Line::new(),
             lines: Vec::new(),
             branches: Vec::new(),
             starts: Set::new(dwords),
@@ -270,7 +267,7 @@ impl<'o> Held<'o> {
     /// The text that ends here is a branch.
     fn branch(&mut self, line: usize, target: usize) {
         let end = self.text.len();
-        let operand = self.text.get(line..).and_then(|text| text.rfind(' ')).map_or(end, |at| line + at + 1);
+        let operand = self.text.since(line).iter().rposition(|b| *b == b' ').map_or(end, |at| line + at + 1);
         self.wanted.insert(target);
         self.branches.push(Branch { line, operand, end, target });
     }
@@ -296,7 +293,7 @@ impl<'o> Held<'o> {
                 resolved += 1;
                 self.resolve(branch, &mut done, &mut name, out);
             }
-            out(self.text.get(done..text).unwrap_or_default());
+            out(self.text.text(done, text));
             done = text;
             name.clear();
             label(self.options, at, &mut name);
@@ -307,8 +304,8 @@ impl<'o> Held<'o> {
             resolved += 1;
             self.resolve(branch, &mut done, &mut name, out);
         }
-        out(self.text.get(done..end).unwrap_or_default());
-        self.text.drain(..end);
+        out(self.text.text(done, end));
+        self.text.forget(end);
         self.lines.drain(..count);
         self.branches.drain(..resolved);
         self.lines.iter_mut().for_each(|(_, text)| *text -= end);
@@ -324,7 +321,7 @@ impl<'o> Held<'o> {
         if !self.starts.has(branch.target) {
             return;
         }
-        out(self.text.get(*done..branch.operand).unwrap_or_default());
+        out(self.text.text(*done, branch.operand));
         name.clear();
         label(self.options, branch.target, name);
         *done = branch.end;
@@ -344,17 +341,14 @@ fn label(options: &Options<'_>, at: usize, out: &mut String) {
     let _ = write!(out, "L{}{at:x}", options.labels);
 }
 
-fn hexadecimal(word: u32, out: &mut String) {
-    let _ = write!(out, "0x{word:08x}");
-}
-
-fn comment(words: &[u32], here: u64, start: usize, out: &mut String) {
-    let length = out.len() - start;
-    for _ in length..COMMENT_COLUMN {
-        out.push(' ');
-    }
-    let _ = write!(out, " // {here:012X}:");
+fn comment(words: &[u32], here: u64, start: usize, out: &mut Line) {
+    out.spaces(COMMENT_COLUMN.saturating_sub(out.len() - start));
+    out.push_str(" // ");
+    let count = (64 - here.leading_zeros()).div_ceil(4).max(12);
+    out.digits(here, count as usize, UPPER);
+    out.push(b':');
     for word in words {
-        let _ = write!(out, " {word:08X}");
+        out.push(b' ');
+        out.digits((*word).into(), 8, UPPER);
     }
 }

@@ -8,7 +8,6 @@
 pub mod codec;
 pub mod descriptor;
 mod effects;
-mod faithful;
 mod gpu;
 mod inst;
 pub mod listing;

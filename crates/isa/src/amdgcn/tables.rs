@@ -49,16 +49,27 @@ pub fn layout(encoding: Encoding, gpu: &Gpu) -> Option<&'static Layout> {
     compiled::LAYOUTS.get(usize::from(*at))
 }
 
-/// Layouts that two dwords may begin, in the order they are tried.
-pub fn layouts_of(first: u32, second: u32, gpu: &Gpu) -> impl Iterator<Item = &'static Layout> {
-    let list = compiled::TRIES
+/// Numbers of the layouts that a dword may begin.
+fn tries(first: u32, gpu: &Gpu) -> &'static [LayoutIndex] {
+    compiled::TRIES
         .get(gpu.generation() as usize)
         .and_then(|tries| tries.get(first as usize >> 23))
         .and_then(|list| compiled::TRY_LISTS.get(usize::from(*list)))
         .copied()
-        .unwrap_or_default();
+        .unwrap_or_default()
+}
+
+/// Whether whatever a dword begins has more than that, as far as its nine highest bits show.
+pub(super) fn begins_long(first: u32, gpu: &Gpu) -> bool {
+    let mut layouts = tries(first, gpu).iter().filter_map(|at| compiled::LAYOUTS.get(usize::from(*at)));
+    layouts.all(|layout| layout.dwords > 1)
+}
+
+/// Layouts that two dwords may begin, in the order they are tried.
+pub fn layouts_of(first: u32, second: u32, gpu: &Gpu) -> impl Iterator<Item = &'static Layout> {
     let both = u64::from(second) << 32 | u64::from(first);
-    list.iter()
+    tries(first, gpu)
+        .iter()
         .filter_map(|at| compiled::LAYOUTS.get(usize::from(*at)))
         .filter(move |layout| both & layout.mask == layout.value)
 }

@@ -207,6 +207,9 @@ fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
     aligned && regs::code_of(Reg(reg.0 + u16::from(dwords) - 1), gpu.generation()).is_some()
 }
 
+/// Modifiers of which some bit is always set. The fields of others are those of no operand.
+const SET: u64 = 1 << Mod::Ones as u8 | 1 << Mod::Dpp8 as u8;
+
 fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
     let own = words.get(..usize::from(layout.dwords))?;
     let mut places = [0; 4];
@@ -240,9 +243,11 @@ fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu, inst: &mut Inst) -> Opti
             return None;
         }
     }
+    // Most say nothing: then all of their bits are 0.
+    let silent = variant.mod_set & SET == 0 && reader.all_seen();
     let mut spread = 0u32;
     let mut field = Field::None;
-    for slot in variant.mods {
+    for slot in variant.mods.iter().filter(|_| !silent) {
         let mut value = reader.take(slot.field);
         if slot.field == Field::FiCode {
             value = value.checked_sub(1).filter(|fi| *fi < 2)?;

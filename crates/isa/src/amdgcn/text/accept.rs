@@ -191,12 +191,6 @@ fn inline_bits<T: PartialEq>(all: &[T], bits: T, gpu: &Gpu) -> Option<u8> {
     (at < 8 || gpu.generation() >= Gen::Gfx8).then_some(240 + at as u8)
 }
 
-/// Whether a dword is an inline constant of floating point in a source of some type.
-pub(in crate::amdgcn) fn is_inline_float(value: u32) -> bool {
-    SINGLES.contains(&value)
-        || u16::try_from(value).is_ok_and(|value| HALVES.contains(&value) || BFLOATS.contains(&value))
-}
-
 /// A double as a half, and whether nothing but precision is lost.
 fn to_half(value: f64) -> Option<u16> {
     let bits = value.to_bits();

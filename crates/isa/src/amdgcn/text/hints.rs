@@ -2,7 +2,7 @@
 //!
 //! Facts: AMD's ISA manuals, and the names LLVM 19 prints per generation.
 
-use super::write::{decimal, hex};
+use super::line::Line;
 use crate::amdgcn::Gpu;
 use crate::amdgcn::model::{Gen, Trait, Traits};
 
@@ -202,7 +202,7 @@ fn unified(gpu: &Gpu) -> Option<&'static [&'static str]> {
 }
 
 /// Appends a buffer format, unless it is the one that is not written.
-pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut String) {
+pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut Line) {
     if format == DEFAULT {
         return;
     }
@@ -213,26 +213,26 @@ pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut String) {
             Some(name) => {
                 out.push_str("[BUF_FMT_");
                 out.push_str(name);
-                out.push(']');
+                out.push(b']');
             }
-            None => decimal(code as i64, out),
+            None => out.decimal(code as i64),
         }
         return;
     }
     let (data, number) = (code & 15, code >> 4);
-    out.push('[');
+    out.push(b'[');
     if data != 1 {
         out.push_str("BUF_DATA_FORMAT_");
         out.push_str(DATA[data]);
     }
     if data != 1 && number != 0 {
-        out.push(',');
+        out.push(b',');
     }
     if number != 0 {
         out.push_str("BUF_NUM_FORMAT_");
         out.push_str(number_format(number, gpu));
     }
-    out.push(']');
+    out.push(b']');
 }
 
 /// A format by the names in its brackets; `None`: the GPU has none of these names.
@@ -298,7 +298,7 @@ const ATOMIC: [(&str, i32); 7] = [
 const BYPASS: i32 = 3;
 
 /// Appends a temporal hint and a scope, unless they say nothing.
-pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut String) {
+pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut Line) {
     if th != 0 {
         out.push_str(" th:");
         if traits.has(Trait::Atomic) {
@@ -307,13 +307,13 @@ pub(super) fn write_hint(th: i32, scope: i32, traits: Traits, out: &mut String) 
                 (1..=3, _) => out.push_str(["", "RETURN", "NT", "NT_RETURN"][th as usize]),
                 (4, 2..) => out.push_str("CASCADE_RT"),
                 (6, 2..) => out.push_str("CASCADE_NT"),
-                _ => hex(th as u64, out),
+                _ => out.hex(th as u64),
             }
         } else {
             let store = traits.has(Trait::Store);
             let name = if store { STORE.get(th as usize) } else { LOAD.get(th as usize) };
             match name {
-                None => hex(th as u64, out),
+                None => out.hex(th as u64),
                 Some(name) => {
                     out.push_str(if store { "TH_STORE_" } else { "TH_LOAD_" });
                     out.push_str(if th == BYPASS && scope == SYSTEM { "BYPASS" } else { name });

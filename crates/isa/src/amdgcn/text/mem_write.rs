@@ -1,13 +1,14 @@
 //! Memory instructions to text.
 
-use super::write::{decimal, hex, inline, register};
+use super::line::Line;
+use super::write::{inline, register};
 use super::{hints, swizzle};
 use crate::amdgcn::inst::{Half, Inst, Operand};
 use crate::amdgcn::model::{Class, Format, Gen, Mod, Slot, Trait};
 use crate::amdgcn::{Gpu, Reg, mem};
 
 /// Appends operands and modifiers.
-pub(super) fn write(inst: &Inst, gpu: &Gpu, out: &mut String) {
+pub(super) fn write(inst: &Inst, gpu: &Gpu, out: &mut Line) {
     let mut separator = " ";
     for (slot, value) in inst.written() {
         if value == Operand::None {
@@ -20,26 +21,26 @@ pub(super) fn write(inst: &Inst, gpu: &Gpu, out: &mut String) {
     modifiers(inst, gpu, out);
 }
 
-fn signed_hex(value: i32, out: &mut String) {
+fn signed_hex(value: i32, out: &mut Line) {
     if value < 0 {
-        out.push('-');
+        out.push(b'-');
     }
-    hex(value.unsigned_abs().into(), out);
+    out.hex(value.unsigned_abs().into());
 }
 
-fn operand(inst: &Inst, slot: &Slot, value: Operand, gpu: &Gpu, out: &mut String) {
+fn operand(inst: &Inst, slot: &Slot, value: Operand, gpu: &Gpu, out: &mut Line) {
     match value {
         Operand::None => {}
         Operand::Off => out.push_str("off"),
         Operand::Reg { reg, dwords, half } => register(reg, dwords, half, out),
         Operand::Inline(code) => inline(code, out),
-        Operand::Literal(value) => hex(value.into(), out),
+        Operand::Literal(value) => out.hex(value.into()),
         Operand::Imm(value) => match slot.class {
-            Class::Imm5 | Class::Imm7 if (-16..=64).contains(&value) => decimal(value.into(), out),
+            Class::Imm5 | Class::Imm7 if (-16..=64).contains(&value) => out.decimal(value.into()),
             _ => signed_hex(value, out),
         },
         Operand::List(count) => {
-            out.push('[');
+            out.push(b'[');
             let parts = mem::image_parts(inst, gpu).map_or([1; mem::LIST], |(parts, _)| parts);
             let starts = inst.list.iter().zip(parts).take(usize::from(count));
             for (at, (start, dwords)) in starts.enumerate() {
@@ -48,15 +49,21 @@ fn operand(inst: &Inst, slot: &Slot, value: Operand, gpu: &Gpu, out: &mut String
                 }
                 register(Reg::vgpr(*start), dwords.max(1), Half::Whole, out);
             }
-            out.push(']');
+            out.push(b']');
         }
     }
 }
 
-fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut String) {
+/// Modifiers that may be written if they are 0.
+const ZERO: u64 = super::set_of(&[Mod::Offset, Mod::Format, Mod::Th, Mod::Dim]);
+
+fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut Line) {
     let traits = inst.row().traits;
     for slot in inst.variant().mods {
         let value = inst.mods.get(slot.id);
+        if value == 0 && ZERO >> slot.id as u8 & 1 == 0 {
+            continue;
+        }
         match slot.id {
             Mod::Offset if inst.row().format == Format::Smem => smem_offset(inst, gpu, out),
             Mod::Offset if traits.has(Trait::Swizzle) => swizzle::write(value, out),
@@ -69,17 +76,17 @@ fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut String) {
             }
             _ if value == 0 => {}
             Mod::Offset | Mod::Offset0 | Mod::Offset1 => {
-                out.push(' ');
+                out.push(b' ');
                 out.push_str(slot.id.name());
-                out.push(':');
-                decimal(value.into(), out);
+                out.push(b':');
+                out.decimal(value.into());
             }
             Mod::Dmask => {
                 out.push_str(" dmask:");
-                hex(value as u64, out);
+                out.hex(value as u64);
             }
             id => {
-                out.push(' ');
+                out.push(b' ');
                 out.push_str(id.name());
             }
         }
@@ -87,7 +94,7 @@ fn modifiers(inst: &Inst, gpu: &Gpu, out: &mut String) {
 }
 
 /// The offset beside a register: where it may be missing it is written if it is said, from gfx12 on always.
-fn smem_offset(inst: &Inst, gpu: &Gpu, out: &mut String) {
+fn smem_offset(inst: &Inst, gpu: &Gpu, out: &mut Line) {
     let register = inst
         .written()
         .any(|(slot, operand)| slot.class == Class::SmemOffset && matches!(operand, Operand::Reg { .. }));

@@ -5,6 +5,7 @@
 
 mod accept;
 mod hints;
+mod line;
 mod mem;
 mod mem_write;
 mod modifiers;
@@ -17,9 +18,10 @@ mod special;
 mod swizzle;
 mod write;
 
-pub(super) use accept::is_inline_float;
 pub use parse::{ParseError, Rule, parse_line};
+pub(super) use line::{Line, LOWER, UPPER};
 pub use write::write;
+pub(super) use write::write_line;
 
 use super::Gpu;
 use super::inst::{Inst, Operand};
@@ -56,6 +58,7 @@ impl Symbols for () {
 
 /// Whether text can say an instruction: every value has a name, and no rule is broken.
 pub(crate) fn can_say(inst: &Inst, gpu: &Gpu) -> bool {
+    let kinds = rules::kinds(inst);
     let signs = inst.mods.get(Mod::Neg) | inst.mods.get(Mod::Abs);
     let named = |(slot, operand): (&Slot, Operand)| match operand {
         Operand::Imm(value) => special::has_name(slot, value, gpu),
@@ -63,7 +66,19 @@ pub(crate) fn can_say(inst: &Inst, gpu: &Gpu) -> bool {
         Operand::Literal(_) if slot.ty == Type::F64 => signs.unbounded_shr(slot.source.into()) & 1 == 0,
         _ => true,
     };
-    modifiers::all_have_names(inst, gpu) && inst.written().all(named) && rules::check(inst, gpu).is_ok()
+    modifiers::all_have_names(inst, gpu)
+        && (!kinds.values && kinds.literals == 0 || inst.written().all(named))
+        && rules::check_kinds(inst, &kinds, gpu).is_ok()
+}
+
+/// Bit `n`: modifier number `n` is among them.
+const fn set_of(mods: &[Mod]) -> u64 {
+    let (mut set, mut at) = (0, 0);
+    while at < mods.len() {
+        set |= 1 << mods[at] as u8;
+        at += 1;
+    }
+    set
 }
 
 /// What an expression at the start of a text is worth, whether it is an address, and how many bytes it and the spaces after

@@ -5,7 +5,7 @@
 use super::Symbols;
 use super::parse::{ParseError, Rule};
 use super::scan::Scan;
-use super::write::{decimal, hex};
+use super::line::Line;
 use crate::amdgcn::inst::{Inst, Mods};
 use crate::amdgcn::model::{Form, Format, Mod, Slot, Variant};
 use crate::amdgcn::{Gen, Gpu};
@@ -56,7 +56,9 @@ fn has_lanes(value: i32, generation: Gen) -> bool {
 
 /// Whether text has a name for the value of every modifier.
 pub(super) fn all_have_names(inst: &Inst, gpu: &Gpu) -> bool {
-    inst.variant().mods.iter().all(|slot| {
+    const NAMED: u64 =
+        super::set_of(&[Mod::DppCtrl, Mod::DstSel, Mod::Src0Sel, Mod::Src1Sel, Mod::DstUnused]);
+    inst.variant().mod_set & NAMED == 0 || inst.variant().mods.iter().all(|slot| {
         let value = inst.mods.get(slot.id);
         match slot.id {
             Mod::DppCtrl => has_lanes(value, gpu.generation()),
@@ -313,39 +315,39 @@ pub(super) fn parse(
 }
 
 /// Appends ` name:[0,1,…]` of the lowest bits of a value.
-fn bits(name: &str, value: i32, count: u32, out: &mut String) {
-    out.push(' ');
+fn bits(name: &str, value: i32, count: u32, out: &mut Line) {
+    out.push(b' ');
     out.push_str(name);
     out.push_str(":[");
     for at in 0..count {
         if at > 0 {
-            out.push(',');
+            out.push(b',');
         }
-        out.push(if value >> at & 1 != 0 { '1' } else { '0' });
+        out.push(if value >> at & 1 != 0 { b'1' } else { b'0' });
     }
-    out.push(']');
+    out.push(b']');
 }
 
 /// Appends ` name:number`.
-pub(super) fn named(name: &str, value: i32, out: &mut String) {
-    out.push(' ');
+pub(super) fn named(name: &str, value: i32, out: &mut Line) {
+    out.push(b' ');
     out.push_str(name);
-    out.push(':');
-    decimal(value.into(), out);
+    out.push(b':');
+    out.decimal(value.into());
 }
 
 /// Appends `dpp_ctrl`.
-fn dpp_ctrl(value: i32, out: &mut String) {
-    out.push(' ');
+fn dpp_ctrl(value: i32, out: &mut Line) {
+    out.push(b' ');
     if value < 0x100 {
         out.push_str("quad_perm:[");
         for at in 0..4 {
             if at > 0 {
-                out.push(',');
+                out.push(b',');
             }
-            decimal((value >> (2 * at) & 3).into(), out);
+            out.decimal((value >> (2 * at) & 3).into());
         }
-        out.push(']');
+        out.push(b']');
         return;
     }
     match value {
@@ -358,8 +360,8 @@ fn dpp_ctrl(value: i32, out: &mut String) {
             match kind {
                 Some(lanes) => {
                     out.push_str(lanes.name);
-                    out.push(':');
-                    decimal((value - lanes.base).into(), out);
+                    out.push(b':');
+                    out.decimal((value - lanes.base).into());
                 }
                 None => out.push_str("/* invalid dpp_ctrl value */"),
             }
@@ -367,9 +369,31 @@ fn dpp_ctrl(value: i32, out: &mut String) {
     }
 }
 
+/// Modifiers that may be written if they are 0.
+const WRITTEN: u64 = super::set_of(&[
+    Mod::DppCtrl,
+    Mod::RowMask,
+    Mod::BankMask,
+    Mod::Dpp8,
+    Mod::DstSel,
+    Mod::Src0Sel,
+    Mod::Src1Sel,
+    Mod::DstUnused,
+    Mod::WaitExp,
+    Mod::WaitVdst,
+    Mod::WaitVaVdst,
+    Mod::WaitVmVsrc,
+    Mod::OpSelHi,
+    Mod::NegLo,
+    Mod::NegHi,
+]);
+
 /// Appends the modifiers of an instruction that say something.
-pub(super) fn write(inst: &Inst, out: &mut String) {
+pub(super) fn write(inst: &Inst, out: &mut Line) {
     let variant = inst.variant();
+    if variant.mod_set & WRITTEN == 0 && inst.mods == Mods::default() {
+        return;
+    }
     for slot in variant.mods {
         let value = inst.mods.get(slot.id);
         if slot.shift != 0 {
@@ -379,26 +403,26 @@ pub(super) fn write(inst: &Inst, out: &mut String) {
             Mod::Neg | Mod::Abs | Mod::Sext | Mod::En | Mod::Ones => {}
             Mod::DppCtrl => dpp_ctrl(value, out),
             Mod::RowMask | Mod::BankMask => {
-                out.push(' ');
+                out.push(b' ');
                 out.push_str(slot.id.name());
-                out.push(':');
-                hex(value as u64, out);
+                out.push(b':');
+                out.hex(value as u64);
             }
             Mod::Dpp8 => {
                 out.push_str(" dpp8:[");
                 for at in 0..8 {
                     if at > 0 {
-                        out.push(',');
+                        out.push(b',');
                     }
-                    decimal((value >> (3 * at) & 7).into(), out);
+                    out.decimal((value >> (3 * at) & 7).into());
                 }
-                out.push(']');
+                out.push(b']');
             }
             Mod::DstSel | Mod::Src0Sel | Mod::Src1Sel | Mod::DstUnused => {
                 let names = if slot.id == Mod::DstUnused { UNUSED } else { SELECTIONS };
-                out.push(' ');
+                out.push(b' ');
                 out.push_str(slot.id.name());
-                out.push(':');
+                out.push(b':');
                 out.push_str(names.get(value as usize).copied().unwrap_or("?"));
             }
             Mod::WaitExp | Mod::WaitVdst | Mod::WaitVaVdst | Mod::WaitVmVsrc => {
@@ -427,7 +451,7 @@ pub(super) fn write(inst: &Inst, out: &mut String) {
                 _ => " div:2",
             }),
             Mod::Clamp | Mod::High | Mod::Done | Mod::Vm | Mod::Compr | Mod::RowEn => {
-                out.push(' ');
+                out.push(b' ');
                 out.push_str(slot.id.name());
             }
             Mod::ByteSel | Mod::IndexKey | Mod::BoundCtrl | Mod::Fi => named(slot.id.name(), value, out),

@@ -5,7 +5,7 @@
 use super::modifiers::one_of;
 use super::parse::{ParseError, Rule};
 use super::scan::{Scan, Value};
-use super::write::{decimal, hex};
+use super::line::Line;
 use super::{Symbol, Symbols};
 use crate::amdgcn::model::{Class, Slot};
 use crate::amdgcn::{Gen, Gpu};
@@ -178,20 +178,20 @@ pub(super) fn hwreg(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Re
 }
 
 /// Appends a hardware register.
-pub(super) fn write_hwreg(value: i32, gpu: &Gpu, out: &mut String) {
+pub(super) fn write_hwreg(value: i32, gpu: &Gpu, out: &mut Line) {
     let (id, offset, width) = (value & 63, value >> 6 & 31, (value >> 11 & 31) + 1);
     out.push_str("hwreg(");
     match name_of(HWREGS, id, gpu) {
         Some(name) => out.push_str(name),
-        None => decimal(id.into(), out),
+        None => out.decimal(id.into()),
     }
     if offset != 0 || width != 32 {
         for part in [offset, width] {
             out.push_str(", ");
-            decimal(part.into(), out);
+            out.decimal(part.into());
         }
     }
-    out.push(')');
+    out.push(b')');
 }
 
 /// What a message says: which, which operation, which stream.
@@ -282,7 +282,7 @@ pub(super) fn sendmsg(
 }
 
 /// Appends a message.
-pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut String) {
+pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut Line) {
     let message = Message::new(value, gpu);
     // Bits that are no part of a message make it a number.
     let whole = message.value(gpu) == value;
@@ -295,21 +295,21 @@ pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut String) {
                 out.push_str(operation);
                 if message.is_geometry(gpu) && message.operation != 0 {
                     out.push_str(", ");
-                    decimal(message.stream.into(), out);
+                    out.decimal(message.stream.into());
                 }
             }
-            out.push(')');
+            out.push(b')');
         }
         None if whole => {
             out.push_str("sendmsg(");
-            decimal(message.id.into(), out);
+            out.decimal(message.id.into());
             for part in [message.operation, message.stream] {
                 out.push_str(", ");
-                decimal(part.into(), out);
+                out.decimal(part.into());
             }
-            out.push(')');
+            out.push(b')');
         }
-        None => decimal(value.into(), out),
+        None => out.decimal(value.into()),
     }
 }
 
@@ -413,7 +413,7 @@ pub(super) fn waitcnt(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> 
 }
 
 /// Appends fields that are not the greatest; all, if all are.
-fn write_fields(all: &[Counter], word: i32, out: &mut String) {
+fn write_fields(all: &[Counter], word: i32, out: &mut Line) {
     let greatest = |parts: &[(u8, u8)]| gather(parts, word) == most(parts);
     let every = all.iter().all(|(_, parts)| greatest(parts));
     let mut separator = "";
@@ -421,24 +421,24 @@ fn write_fields(all: &[Counter], word: i32, out: &mut String) {
         out.push_str(separator);
         separator = " ";
         out.push_str(name);
-        out.push('(');
-        decimal(gather(parts, word).into(), out);
-        out.push(')');
+        out.push(b'(');
+        out.decimal(gather(parts, word).into());
+        out.push(b')');
     }
 }
 
 /// Appends fields; bits that are in none make it a number.
-fn write_fields_or_number(all: &[Counter], value: i32, out: &mut String) {
+fn write_fields_or_number(all: &[Counter], value: i32, out: &mut Line) {
     let known = all.iter().fold(0, |word, (_, parts)| word | scatter(parts, most(parts)));
     if value & 0xffff & !known != 0 {
-        hex(u64::from(value as u16), out);
+        out.hex(u64::from(value as u16));
     } else {
         write_fields(all, value, out);
     }
 }
 
 /// Appends what a wait waits for.
-pub(super) fn write_waitcnt(value: i32, gpu: &Gpu, out: &mut String) {
+pub(super) fn write_waitcnt(value: i32, gpu: &Gpu, out: &mut Line) {
     write_fields_or_number(counters(gpu), value, out);
 }
 
@@ -464,7 +464,7 @@ pub(super) fn depctr(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> R
 }
 
 /// Appends dependencies; bits that are none make it a number.
-pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut String) {
+pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut Line) {
     write_fields_or_number(dependencies(gpu), value, out);
 }
 
@@ -513,7 +513,7 @@ pub(super) fn delay_alu(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i3
 }
 
 /// Appends a delay.
-pub(super) fn write_delay_alu(value: i32, out: &mut String) {
+pub(super) fn write_delay_alu(value: i32, out: &mut Line) {
     let mut separator = "";
     let parts = [
         ("instid0", DELAYS, value & 15),
@@ -521,19 +521,19 @@ pub(super) fn write_delay_alu(value: i32, out: &mut String) {
         ("instid1", DELAYS, value >> 7 & 15),
     ];
     if value & 0xf800 != 0 || parts.iter().any(|(_, names, part)| *part as usize >= names.len()) {
-        hex(u64::from(value as u16), out);
+        out.hex(u64::from(value as u16));
         return;
     }
     for (name, names, part) in parts.into_iter().filter(|(.., part)| *part != 0) {
         out.push_str(separator);
         separator = " | ";
         out.push_str(name);
-        out.push('(');
+        out.push(b'(');
         out.push_str(names.get(part as usize).copied().unwrap_or_default());
-        out.push(')');
+        out.push(b')');
     }
     if separator.is_empty() {
-        out.push('0');
+        out.push(b'0');
     }
 }
 
@@ -569,9 +569,9 @@ pub(super) fn gpr_idx(scan: &mut Scan<'_>, slot: &Slot, symbols: &dyn Symbols) -
 }
 
 /// Appends which operands are indexed.
-pub(super) fn write_gpr_idx(value: i32, out: &mut String) {
+pub(super) fn write_gpr_idx(value: i32, out: &mut Line) {
     if value & !15 != 0 {
-        hex(value as u64 & 0xffff, out);
+        out.hex(value as u64 & 0xffff);
         return;
     }
     out.push_str("gpr_idx(");
@@ -583,7 +583,7 @@ pub(super) fn write_gpr_idx(value: i32, out: &mut String) {
             out.push_str(name);
         }
     }
-    out.push(')');
+    out.push(b')');
 }
 
 /// Versions and bits of `s_version`.
@@ -612,23 +612,23 @@ pub(super) fn version(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32,
 }
 
 /// Appends a version.
-pub(super) fn write_version(value: i32, out: &mut String) {
+pub(super) fn write_version(value: i32, out: &mut Line) {
     let bits = || VERSION_BITS.iter().filter(|(_, bit)| value & bit != 0);
     if value & 0x1f00 != 0 {
-        hex(value as u64 & 0xffff, out);
+        out.hex(value as u64 & 0xffff);
         return;
     }
     // All but the last bit close a parenthesis.
-    (1..bits().count()).for_each(|_| out.push('('));
+    (1..bits().count()).for_each(|_| out.push(b'('));
     match VERSIONS.iter().find(|(_, version)| *version == value & 0xff) {
         Some((name, _)) => out.push_str(name),
-        None => decimal((value & 0xff).into(), out),
+        None => out.decimal((value & 0xff).into()),
     }
     for (at, (name, _)) in bits().enumerate() {
         if at > 0 {
-            out.push(')');
+            out.push(b')');
         }
-        out.push('|');
+        out.push(b'|');
         out.push_str(name);
     }
 }

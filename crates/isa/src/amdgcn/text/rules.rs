@@ -14,11 +14,53 @@ type Broken = (u8, Rule);
 /// `dst_sel:DWORD`.
 const DWORD: i32 = 6;
 
+/// What is among the operands of an instruction, as far as it is asked here: most rules are about what is rare.
+#[derive(Default)]
+pub(super) struct Kinds {
+    /// How many literals.
+    pub(super) literals: u8,
+    /// How many scalar registers.
+    scalars: u8,
+    /// Values of fields.
+    pub(super) values: bool,
+    /// `src_vccz` or `src_execz`.
+    zero_flags: bool,
+    /// `src_lds_direct`.
+    lds_direct: bool,
+}
+
+/// The kinds of an instruction's operands.
+pub(super) fn kinds(inst: &Inst) -> Kinds {
+    let mut kinds = Kinds::default();
+    for operand in inst.operands.iter().take(inst.variant().written.into()) {
+        match *operand {
+            Operand::Reg { reg, .. } if !reg.is_vgpr() => {
+                kinds.scalars += 1;
+                kinds.zero_flags |= matches!(reg, Reg::VCCZ | Reg::EXECZ);
+                kinds.lds_direct |= reg == Reg::LDS_DIRECT;
+            }
+            Operand::Literal(_) => kinds.literals += 1,
+            Operand::Imm(_) => kinds.values = true,
+            _ => {}
+        }
+    }
+    kinds
+}
+
 /// Checks an instruction.
 pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
-    literals(inst)?;
+    check_kinds(inst, &kinds(inst), gpu)
+}
+
+/// Checks an instruction of whose operands the kinds are known.
+pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), Broken> {
+    if kinds.literals > 1 {
+        literals(inst)?;
+    }
     old_halves(inst, gpu)?;
-    zero_flags(inst, gpu)?;
+    if kinds.zero_flags {
+        zero_flags(inst, gpu)?;
+    }
     let row = inst.row();
     // gfx8: what is added to the destination is added to all of it.
     let part = inst.form() == Form::Sdwa && inst.mods.get(Mod::DstSel) != DWORD;
@@ -34,9 +76,13 @@ pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
         _ => return Ok(()),
     }
-    constant_bus(inst, gpu)?;
-    lds_direct(inst, gpu)?;
-
+    // One is never too many.
+    if usize::from(kinds.scalars + kinds.literals) + inst.implicit().len() > 1 {
+        constant_bus(inst, gpu)?;
+    }
+    if kinds.lds_direct {
+        lds_direct(inst, gpu)?;
+    }
     if row.format == Format::Vopd {
         dual(inst, gpu)?;
     }
@@ -97,14 +143,6 @@ fn limit(inst: &Inst, gpu: &Gpu) -> usize {
 }
 
 fn constant_bus(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
-    // One is never too many.
-    let scalar = |operand: &Operand| match operand {
-        Operand::Reg { reg, .. } => !reg.is_vgpr(),
-        operand => matches!(operand, Operand::Literal(_)),
-    };
-    if inst.operands.iter().filter(|operand| scalar(operand)).count() + inst.implicit().len() < 2 {
-        return Ok(());
-    }
     let limit = limit(inst, gpu);
     let dual = inst.row().format == Format::Vopd;
     let mut read = [(Reg::NULL, 0u8); OPERANDS + 1];

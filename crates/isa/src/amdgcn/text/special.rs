@@ -6,7 +6,7 @@
 use super::operand::{Kind, Written};
 use super::parse::{ParseError, Rule};
 use super::scan::Scan;
-use super::write::{decimal, hex};
+use super::line::Line;
 use super::{Symbols, named};
 use crate::amdgcn::model::{Class, Slot, Type};
 use crate::amdgcn::{Gen, Gpu};
@@ -159,11 +159,11 @@ pub(super) fn has_name(slot: &Slot, value: i32, gpu: &Gpu) -> bool {
 }
 
 /// Appends the value of a field as an operand.
-pub(super) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut String) {
+pub(super) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut Line) {
     match slot.class {
         Class::Imm16 if slot.ty == Type::B16 => number(value, out),
-        Class::Imm16 => hex(u64::from(value as u16), out),
-        Class::Label => decimal((value as u16).into(), out),
+        Class::Imm16 => out.hex(u64::from(value as u16)),
+        Class::Label => out.decimal((value as u16).into()),
         Class::Hwreg => named::write_hwreg(value, gpu, out),
         Class::SendMsg | Class::SendMsgRtn => named::write_sendmsg(value, gpu, out),
         Class::Waitcnt => named::write_waitcnt(value, gpu, out),
@@ -173,27 +173,27 @@ pub(super) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut String) {
         Class::Version => named::write_version(value, out),
         Class::Attr => {
             out.push_str("attr");
-            decimal((value >> 2).into(), out);
-            out.push('.');
-            out.push(char::from(CHANNELS[value as usize & 3]));
+            out.decimal((value >> 2).into());
+            out.push(b'.');
+            out.push(CHANNELS[value as usize & 3]);
         }
         Class::InterpSlot => match SLOTS.get(value as usize) {
             Some(name) => out.push_str(name),
             None => {
                 out.push_str("invalid_param_");
-                decimal(value.into(), out);
+                out.decimal(value.into());
             }
         },
         Class::ExpTarget => write_target(value, gpu, out),
-        _ => decimal(value.into(), out),
+        _ => out.decimal(value.into()),
     }
 }
 
 /// A number of 16 bits: in decimal if it could be an inline constant.
-fn number(value: i32, out: &mut String) {
+fn number(value: i32, out: &mut Line) {
     match value as u16 {
-        small @ 0..=64 => decimal(small.into(), out),
-        other => hex(other.into(), out),
+        small @ 0..=64 => out.decimal(small.into()),
+        other => out.hex(other.into()),
     }
 }
 
@@ -205,17 +205,17 @@ fn target_of(value: i32, gpu: &Gpu) -> Option<&'static (&'static str, i32, i32, 
     })
 }
 
-fn write_target(value: i32, gpu: &Gpu, out: &mut String) {
+fn write_target(value: i32, gpu: &Gpu, out: &mut Line) {
     match target_of(value, gpu) {
         Some((name, first, count, ..)) => {
             out.push_str(name);
             if *count > 0 {
-                decimal((value - first).into(), out);
+                out.decimal((value - first).into());
             }
         }
         None => {
             out.push_str("invalid_target_");
-            decimal(value.into(), out);
+            out.decimal(value.into());
         }
     }
 }

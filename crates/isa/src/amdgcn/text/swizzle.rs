@@ -5,7 +5,7 @@
 use super::Symbols;
 use super::parse::{ParseError, Rule};
 use super::scan::Scan;
-use super::write::decimal;
+use super::line::Line;
 
 /// Each of four lanes takes one of these four.
 const QUAD_PERM: i32 = 0x8000;
@@ -82,7 +82,7 @@ pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, P
 }
 
 /// Appends a pattern, unless it is 0.
-pub(super) fn write(pattern: i32, out: &mut String) {
+pub(super) fn write(pattern: i32, out: &mut Line) {
     if pattern == 0 {
         return;
     }
@@ -92,17 +92,17 @@ pub(super) fn write(pattern: i32, out: &mut String) {
         out.push_str("swizzle(");
         out.push_str(name);
         for value in values {
-            out.push(',');
-            decimal(i64::from(*value), out);
+            out.push(b',');
+            out.decimal(i64::from(*value));
         }
-        out.push(')');
+        out.push(b')');
     };
     let size = LANE - and + 1;
     if pattern & 0xff00 == QUAD_PERM {
         let lane = |n: i32| pattern >> (2 * n) & 3;
         call("QUAD_PERM", &[lane(0), lane(1), lane(2), lane(3)]);
     } else if pattern & QUAD_PERM != 0 {
-        decimal(i64::from(pattern), out);
+        out.decimal(i64::from(pattern));
     } else if and == LANE && or == 0 && xor.count_ones() == 1 {
         call("SWAP", &[xor]);
     } else if and == LANE && or == 0 && xor > 0 && xor & (xor + 1) == 0 {
@@ -111,16 +111,16 @@ pub(super) fn write(pattern: i32, out: &mut String) {
         call("BROADCAST", &[size, or]);
     } else if and & or != 0 || or & xor != 0 || xor & !and != 0 {
         // Another pattern has the same letters.
-        decimal(i64::from(pattern), out);
+        out.decimal(i64::from(pattern));
     } else {
         out.push_str("swizzle(BITMASK_PERM,\"");
         for bit in (0..5).rev() {
             let of = |lane: i32| ((lane & and | or) ^ xor) >> bit & 1;
             out.push(match (of(0), of(LANE)) {
-                (0, 0) => '0',
-                (0, _) => 'p',
-                (_, 0) => 'i',
-                _ => '1',
+                (0, 0) => b'0',
+                (0, _) => b'p',
+                (_, 0) => b'i',
+                _ => b'1',
             });
         }
         out.push_str("\")");

@@ -1,97 +1,87 @@
-//! From instruction to text. Appends to one string; allocates nothing else.
+//! From instruction to text. Appends to one line; allocates nothing else.
 
+use super::line::Line;
 use super::{mem_write, modifiers, special};
 use crate::amdgcn::inst::{Half, Inst, Mods, Operand};
 use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type};
 use crate::amdgcn::{Gen, Gpu, Reg};
 
-/// Digits of the numbers below 1000, three each.
-static DIGITS: [[u8; 3]; 1000] = {
-    let mut digits = [[0; 3]; 1000];
-    let mut n = 0;
-    while n < 1000 {
-        digits[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
-        n += 1;
-    }
-    digits
-};
-
-/// The numbers below 1000 as text.
-static NUMBERS: [&str; 1000] = {
-    let mut numbers = [""; 1000];
-    let mut n = 0;
-    while n < 1000 {
-        let (_, digits) = DIGITS[n].split_at(if n < 10 {
-            2
-        } else if n < 100 {
-            1
-        } else {
-            0
-        });
-        numbers[n] = match std::str::from_utf8(digits) {
-            Ok(number) => number,
-            Err(_) => panic!("digits are text"),
+/// Names of registers, of those that have few letters: the letters, and how many they are.
+static NAMES: [[u8; 8]; 512] = {
+    let mut names = [[0; 8]; 512];
+    let mut reg = 0;
+    while reg < names.len() {
+        let number = Reg(reg as u16);
+        let prefix: &[u8] = match () {
+            () if number.is_vgpr() => b"v",
+            () if number.is_sgpr() => b"s",
+            () if number.is_ttmp() => b"ttmp",
+            () => b"",
         };
-        n += 1;
-    }
-    numbers
-};
-
-/// Appends a number in decimal.
-pub(super) fn decimal(value: i64, out: &mut String) {
-    if let Some(number) = usize::try_from(value).ok().and_then(|value| NUMBERS.get(value)) {
-        return out.push_str(number);
-    }
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
+        if !prefix.is_empty() {
+            let mut at = 0;
+            while at < prefix.len() {
+                names[reg][at] = prefix[at];
+                at += 1;
+            }
+            let (index, mut step) = (number.index(), 100);
+            while step > 0 {
+                if index >= step || step == 1 {
+                    names[reg][at] = b'0' + (index / step % 10) as u8;
+                    at += 1;
+                }
+                step /= 10;
+            }
+            names[reg][7] = at as u8;
         }
+        reg += 1;
     }
-    if value < 0 {
-        out.push('-');
-    }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
-}
-
-/// Appends a number in hexadecimal with `0x`.
-pub(super) fn hex(value: u64, out: &mut String) {
-    let nibbles = (64 - (value | 1).leading_zeros()).div_ceil(4) as usize;
-    let mut text = *b"0x0000000000000000";
-    for (n, digit) in text[2..2 + nibbles].iter_mut().rev().enumerate() {
-        *digit = b"0123456789abcdef"[(value >> (4 * n)) as usize & 15];
-    }
-    out.push_str(std::str::from_utf8(&text[..2 + nibbles]).unwrap_or_default());
-}
+    names
+};
 
 /// Appends a register, or several from it on.
-pub(super) fn register(reg: Reg, dwords: u8, half: Half, out: &mut String) {
-    let prefix = if reg.is_vgpr() {
-        "v"
+#[inline]
+pub(super) fn register(reg: Reg, dwords: u8, half: Half, out: &mut Line) {
+    match NAMES.get(usize::from(reg.0)) {
+        Some(name) if name[7] != 0 && dwords < 2 => out.start_of(name, name[7].into()),
+        _ => return registers(reg, dwords, half, out),
+    }
+    match half {
+        Half::Whole => {}
+        Half::Low => out.push_str(".l"),
+        Half::High => out.push_str(".h"),
+    }
+}
+
+/// Appends several registers, or one with a name of its own.
+fn registers(reg: Reg, dwords: u8, half: Half, out: &mut Line) {
+    if reg.is_vgpr() {
+        out.push(b'v');
     } else if reg.is_sgpr() {
-        "s"
+        out.push(b's');
     } else if reg.is_ttmp() {
-        "ttmp"
+        out.push_str("ttmp");
     } else {
-        let name = reg.special_name().unwrap_or("?");
-        out.push_str(if dwords > 1 { name.strip_suffix("_lo").unwrap_or(name) } else { name });
-        return;
-    };
-    out.push_str(prefix);
+        return match reg {
+            Reg::VCC if dwords > 1 => out.push_str("vcc"),
+            Reg::EXEC if dwords > 1 => out.push_str("exec"),
+            Reg::VCC => out.push_str("vcc_lo"),
+            Reg::M0 => out.push_str("m0"),
+            _ => {
+                let name = reg.special_name().unwrap_or("?");
+                out.push_str(if dwords > 1 { name.strip_suffix("_lo").unwrap_or(name) } else { name });
+            }
+        };
+    }
     let index = i64::from(reg.index());
     if dwords > 1 {
-        out.push('[');
-        decimal(index, out);
-        out.push(':');
-        decimal(index + i64::from(dwords) - 1, out);
-        out.push(']');
+        out.push(b'[');
+        out.decimal(index);
+        out.push(b':');
+        out.decimal(index + i64::from(dwords) - 1);
+        out.push(b']');
     } else {
-        decimal(index, out);
+        out.decimal(index);
     }
     match half {
         Half::Whole => {}
@@ -101,7 +91,7 @@ pub(super) fn register(reg: Reg, dwords: u8, half: Half, out: &mut String) {
 }
 
 /// Appends an inline constant as a slot shows it.
-fn constant(slot: &Slot, code: u8, out: &mut String) {
+fn constant(slot: &Slot, code: u8, out: &mut Line) {
     match (slot.ty, code) {
         (Type::F64 | Type::B64 | Type::I64 | Type::U64, 248) => out.push_str("0.15915494309189532"),
         _ => inline(code, out),
@@ -109,10 +99,10 @@ fn constant(slot: &Slot, code: u8, out: &mut String) {
 }
 
 /// Appends an inline constant.
-pub(super) fn inline(code: u8, out: &mut String) {
+pub(super) fn inline(code: u8, out: &mut Line) {
     match code {
-        128..=192 => decimal(i64::from(code) - 128, out),
-        193..=208 => decimal(192 - i64::from(code), out),
+        128..=192 => out.decimal(i64::from(code) - 128),
+        193..=208 => out.decimal(192 - i64::from(code)),
         _ => out.push_str(match code {
             240 => "0.5",
             241 => "-0.5",
@@ -127,15 +117,15 @@ pub(super) fn inline(code: u8, out: &mut String) {
     }
 }
 
-fn operand(slot: &Slot, operand: Operand, gpu: &Gpu, out: &mut String) {
+fn operand(slot: &Slot, operand: Operand, gpu: &Gpu, out: &mut Line) {
     match operand {
         Operand::None => {}
         Operand::Reg { reg, dwords, half } => register(reg, dwords, half, out),
         Operand::Inline(code) => constant(slot, code, out),
         Operand::Literal(value) if slot.ty.bits() == 16 && slot.class != Class::Ssrc32 => {
-            hex((value & 0xffff).into(), out)
+            out.hex((value & 0xffff).into())
         }
-        Operand::Literal(value) => hex(value.into(), out),
+        Operand::Literal(value) => out.hex(value.into()),
         Operand::Off => out.push_str("off"),
         Operand::Imm(value) => special::write(slot, value, gpu, out),
         Operand::List(_) => {}
@@ -192,14 +182,29 @@ fn is_short(inst: &Inst) -> bool {
 
 /// Appends the text of an instruction.
 pub fn write(inst: &Inst, gpu: &Gpu, out: &mut String) {
+    let mut line = Line::new();
+    write_line(inst, gpu, &mut line);
+    out.push_str(line.text(0, line.len()));
+}
+
+/// As [`write()`], to a line.
+pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut Line) {
     let variant = inst.variant();
     out.push_str(variant.name);
     if inst.row().format.is_memory() {
         mem_write::write(inst, gpu, out);
         return;
     }
-    out.push_str(suffix(inst, gpu));
-    let mut separator = " ";
+    match suffix(inst, gpu) {
+        "" => {}
+        "_e32" => out.push_str("_e32"),
+        "_e64" => out.push_str("_e64"),
+        other => out.push_str(other),
+    }
+    let mods = &inst.mods;
+    let (negs, abss, sexts) = (mods.get(Mod::Neg), mods.get(Mod::Abs), mods.get(Mod::Sext));
+    let signs = negs | abss | sexts;
+    let mut comma = false;
     for (at, (slot, value)) in (0..).zip(inst.written()) {
         if slot.class == Class::Imm16Optional && value == Operand::Imm(0) {
             continue;
@@ -208,30 +213,37 @@ pub fn write(inst: &Inst, gpu: &Gpu, out: &mut String) {
             Some((_, name, first)) if first == at => {
                 out.push_str(" :: ");
                 out.push_str(name);
-                out.push(' ');
+                out.push(b' ');
             }
-            _ => out.push_str(separator),
+            _ if comma => out.push_str(", "),
+            _ => out.push(b' '),
         }
-        separator = if slot.class == Class::ExpTarget { " " } else { ", " };
-        let source = |id: Mod| slot.source < 3 && inst.mods.get(id) >> slot.source & 1 != 0;
-        let (neg, abs, sext) = (source(Mod::Neg), source(Mod::Abs), source(Mod::Sext));
+        comma = slot.class != Class::ExpTarget;
+        if signs == 0 {
+            operand(slot, value, gpu, out);
+            continue;
+        }
+        let source = |bits: i32| slot.source < 3 && bits >> slot.source & 1 != 0;
+        let (neg, abs, sext) = (source(negs), source(abss), source(sexts));
         if sext {
             out.push_str("sext(");
         }
         // A minus before a number would be the number's.
         let constant = neg && !abs && matches!(value, Operand::Inline(_) | Operand::Literal(_));
-        if neg {
-            out.push_str(if constant { "neg(" } else { "-" });
+        if constant {
+            out.push_str("neg(");
+        } else if neg {
+            out.push(b'-');
         }
         if abs {
-            out.push('|');
+            out.push(b'|');
         }
         operand(slot, value, gpu, out);
         if abs {
-            out.push('|');
+            out.push(b'|');
         }
         if constant || sext {
-            out.push(')');
+            out.push(b')');
         }
     }
     modifiers::write(inst, out);

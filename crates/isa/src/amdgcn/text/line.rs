@@ -1,0 +1,153 @@
+//! Text being made: bytes with room behind them, so that a short piece is one copy of fixed size.
+
+/// Text that grows at its end. All of it is ASCII.
+pub(in crate::amdgcn) struct Line {
+    /// The text and the room behind it.
+    bytes: Vec<u8>,
+    /// Where the text ends.
+    end: usize,
+}
+
+/// At least so much room is made at once.
+const ROOM: usize = 1024;
+
+/// Numbers below 1000 in decimal: the digits, and how many they are.
+static NUMBERS: [[u8; 4]; 1000] = {
+    let mut numbers = [[0; 4]; 1000];
+    let mut n = 0;
+    while n < numbers.len() {
+        let digits = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
+        numbers[n] = match n {
+            0..10 => [digits[2], 0, 0, 1],
+            10..100 => [digits[1], digits[2], 0, 2],
+            _ => [digits[0], digits[1], digits[2], 3],
+        };
+        n += 1;
+    }
+    numbers
+};
+
+impl Line {
+    pub(in crate::amdgcn) const fn new() -> Line {
+        Line { bytes: Vec::new(), end: 0 }
+    }
+
+    /// How many bytes the text has.
+    pub(in crate::amdgcn) fn len(&self) -> usize {
+        self.end
+    }
+
+    /// The text from one place to another.
+    pub(in crate::amdgcn) fn text(&self, from: usize, to: usize) -> &str {
+        self.bytes.get(from..to.min(self.end)).and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default()
+    }
+
+    /// The bytes from a place on.
+    pub(in crate::amdgcn) fn since(&self, from: usize) -> &[u8] {
+        self.bytes.get(from..self.end).unwrap_or_default()
+    }
+
+    /// Takes the text before a place away.
+    pub(in crate::amdgcn) fn forget(&mut self, before: usize) {
+        self.bytes.copy_within(before.min(self.end)..self.end, 0);
+        self.end -= before.min(self.end);
+    }
+
+    pub(in crate::amdgcn) fn clear(&mut self) {
+        self.end = 0;
+    }
+
+    /// Appends the beginning of a piece: so many of its bytes, at most all.
+    #[inline(always)]
+    pub(in crate::amdgcn) fn start_of<const N: usize>(&mut self, piece: &[u8; N], length: usize) {
+        if self.bytes.len() < self.end + N {
+            self.grow(N);
+        }
+        if let Some(place) = self.bytes.get_mut(self.end..).and_then(|rest| rest.first_chunk_mut()) {
+            *place = *piece;
+            self.end += length.min(N);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, least: usize) {
+        self.bytes.resize(self.bytes.len() * 2 + least + ROOM, 0);
+    }
+
+    /// Appends a character.
+    #[inline(always)]
+    pub(in crate::amdgcn) fn push(&mut self, byte: u8) {
+        self.start_of(&[byte], 1);
+    }
+
+    /// Appends a text.
+    #[inline(always)]
+    pub(in crate::amdgcn) fn push_str(&mut self, text: &str) {
+        if self.bytes.len() < self.end + text.len() {
+            self.grow(text.len());
+        }
+        if let Some(place) = self.bytes.get_mut(self.end..self.end + text.len()) {
+            place.copy_from_slice(text.as_bytes());
+            self.end += text.len();
+        }
+    }
+
+    /// Appends so many spaces.
+    pub(in crate::amdgcn) fn spaces(&mut self, count: usize) {
+        for _ in 0..count {
+            self.push(b' ');
+        }
+    }
+
+    /// Appends a number in decimal.
+    #[inline]
+    pub(in crate::amdgcn) fn decimal(&mut self, value: i64) {
+        match usize::try_from(value).ok().and_then(|value| NUMBERS.get(value)) {
+            Some(number) => self.start_of(number, number[3].into()),
+            None => self.long_decimal(value),
+        }
+    }
+
+    fn long_decimal(&mut self, value: i64) {
+        let mut digits = [0u8; 20];
+        let mut at = digits.len();
+        let mut rest = value.unsigned_abs();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        if value < 0 {
+            self.push(b'-');
+        }
+        for digit in &digits[at..] {
+            self.push(*digit);
+        }
+    }
+
+    /// Appends the lowest digits of a number in hexadecimal, in the digits that are given.
+    #[inline]
+    pub(in crate::amdgcn) fn digits(&mut self, value: u64, count: usize, all: &[u8; 16]) {
+        let mut text = [0; 16];
+        for (n, digit) in text.iter_mut().take(count).enumerate() {
+            *digit = all[(value >> (4 * (count - 1 - n))) as usize & 15];
+        }
+        self.start_of(&text, count);
+    }
+
+    /// Appends a number in hexadecimal with `0x`.
+    pub(in crate::amdgcn) fn hex(&mut self, value: u64) {
+        let count = (64 - (value | 1).leading_zeros()).div_ceil(4) as usize;
+        self.push_str("0x");
+        self.digits(value, count, LOWER);
+    }
+}
+
+/// Digits of numbers.
+pub(in crate::amdgcn) const LOWER: &[u8; 16] = b"0123456789abcdef";
+/// Digits of addresses and words in comments.
+pub(in crate::amdgcn) const UPPER: &[u8; 16] = b"0123456789ABCDEF";
