@@ -286,7 +286,7 @@ fn broken_files_of_a_folder() {
             ("missing", None),
             ("empty", Some(Vec::new())),
             ("binary", Some(garbage.clone())),
-            ("cut", Some(bytes[..bytes.len() / 2].to_vec())),
+            ("cut", Some(bytes[..bytes.len() / 2 - 1].to_vec())),
             ("a huge line", Some(bytes.repeat(20).into_iter().filter(|&c| c != b'\n').collect())),
         ];
         for (what, broken) in kinds {

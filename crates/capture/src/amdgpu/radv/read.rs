@@ -104,7 +104,7 @@ fn one<'a>(
         }
         MemberKind::UmrWaves | MemberKind::UmrRing => {
             // Without umr, or where it may not read the GPU, the file is empty or holds its complaint.
-            let umr = UmrText::read(text).unwrap_or_default();
+            let umr = UmrText::read_any(text);
             told.diagnostics.extend(umr.diagnostics.iter().cloned());
             told.other_lines += umr.other_lines;
             let found = !umr.waves.is_empty() || !umr.rings.is_empty();
