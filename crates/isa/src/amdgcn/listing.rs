@@ -65,6 +65,18 @@ pub fn write(
                 }
                 size
             }
+            // A literal where an inline constant would do (relocations leave 0 there) has no text of its own.
+            Some(Decoded { inst, dwords }) if usize::from(dwords) <= rest.len() => {
+                counts.instructions += 1;
+                out.push_str(".long ");
+                for (i, &word) in rest[..usize::from(dwords)].iter().enumerate() {
+                    out.push_str(if i == 0 { "" } else { ", " });
+                    hexadecimal(word, out);
+                }
+                out.push_str(" // ");
+                text::write(&inst, gpu, out);
+                usize::from(dwords)
+            }
             _ => {
                 counts.unknown += 1;
                 out.push_str(".long ");
