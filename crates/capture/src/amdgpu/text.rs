@@ -230,7 +230,9 @@ impl Notes {
     pub fn cut_line(&mut self, text: &[u8]) {
         if !text.is_empty() && !text.ends_with(b"\n") {
             let start = text.iter().rposition(|&c| c == b'\n').map_or(0, |at| at + 1);
-            self.loss(Span::new(start, text.len()), || "the last line has no end: the text may be cut".into());
+            self.loss(Span::new(start, text.len()), || {
+                "the last line has no end: the text may be cut".into()
+            });
         }
     }
 

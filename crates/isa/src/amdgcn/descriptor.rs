@@ -210,6 +210,9 @@ pub enum DescriptorError {
     /// Too large or negative.
     #[error("{0} is out of range, it may be 0 to {1}")]
     Range(i64, u32),
+    /// Otherwise than the GPU's features say.
+    #[error("the target's xnack makes this {0}; name it with --features +xnack or -xnack")]
+    Xnack(i64),
     /// A directive every kernel needs was left out.
     #[error(".amdhsa_{0} is missing")]
     Missing(&'static str),
@@ -250,6 +253,10 @@ impl Builder {
             }
             if slot.is_some() {
                 return Err(DescriptorError::Twice);
+            }
+            let said_by_target = i64::from(self.target.xnack);
+            if directive.sets == Sets::ReserveXnackMask && value >> 1 == 0 && value != said_by_target {
+                return Err(DescriptorError::Xnack(said_by_target));
             }
             let fits = u32::try_from(value).ok().filter(|&v| v <= directive.max);
             *slot = Some(fits.ok_or(DescriptorError::Range(value, directive.max))?);

@@ -390,7 +390,12 @@ impl<'a> Reader<'a> {
         ];
         let rings_due = before_rings.into_iter().any(|section| self.saw(section))
             || !self.dump.ips.is_empty()
-            || self.dump.kernel.as_deref().and_then(release).is_some_and(|release| release >= RELEASE_OF_RINGS);
+            || self
+                .dump
+                .kernel
+                .as_deref()
+                .and_then(release)
+                .is_some_and(|release| release >= RELEASE_OF_RINGS);
         let rings_begun = self.saw(Section::RingInformation) || !self.dump.rings.is_empty();
         if rings_due && !rings_begun {
             return Some("the dump ends before its rings".to_owned());

@@ -37,7 +37,8 @@ pub(super) fn read<'a>(members: &[Member<'a>]) -> Result<RadvReport<'a>, NotRadv
 /// is lost.
 pub(super) fn read_text<'a>(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
     let members = members::of_text(text);
-    let headed = members.iter().any(|member| MemberKind::from_name(member.name) != Some(MemberKind::Everything));
+    let headed =
+        members.iter().any(|member| MemberKind::from_name(member.name) != Some(MemberKind::Everything));
     let (mut report, recognized) = all(&members);
     if !recognized && !headed && !members::sniff(text) {
         return Err(NotRadvReport);
@@ -76,12 +77,7 @@ fn all<'a>(members: &[Member<'a>]) -> (RadvReport<'a>, bool) {
 }
 
 /// Reads a file into the report. Whether it says that this is a report.
-fn one<'a>(
-    kind: MemberKind,
-    text: &'a [u8],
-    report: &mut RadvReport<'a>,
-    told: &mut Told,
-) -> bool {
+fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: &mut Told) -> bool {
     let umr = matches!(kind, MemberKind::UmrWaves | MemberKind::UmrRing);
     if !umr && kind != MemberKind::Spirv {
         let mut notes = Notes::default();
@@ -104,7 +100,7 @@ fn one<'a>(
         }
         MemberKind::UmrWaves | MemberKind::UmrRing => {
             // Without umr, or where it may not read the GPU, the file is empty or holds its complaint.
-            let umr = UmrText::read(text).unwrap_or_default();
+            let umr = UmrText::read_any(text);
             told.diagnostics.extend(umr.diagnostics.iter().cloned());
             told.other_lines += umr.other_lines;
             let found = !umr.waves.is_empty() || !umr.rings.is_empty();

@@ -255,4 +255,9 @@ impl<'a> UmrText<'a> {
         let (umr, recognized) = read(text);
         if recognized { Ok(umr) } else { Err(NotUmrText) }
     }
+
+    /// The same of a text that is umr's by its name.
+    pub(in crate::amdgpu) fn read_any(text: &'a [u8]) -> UmrText<'a> {
+        read(text).0
+    }
 }

@@ -8,6 +8,7 @@ use crate::amdgpu::register::plain_name;
 use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
 use crate::amdgpu::{Contents, Register};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use unwedge_base::Span;
 
 /// Bytes of text that waves and streams take at least.
@@ -299,6 +300,19 @@ impl<'a> Reader<'a> {
     fn close_ring(&mut self) {
         if let Some(OpenRing { mut ring, dwords }) = self.ring.take() {
             ring.contents = Contents::from_pairs(dwords);
+            // A stream that another one interrupts goes on behind it.
+            let mut sizes: BTreeMap<(u32, u64), (usize, Option<u32>)> = BTreeMap::new();
+            for ib in &ring.ibs {
+                let (have, size) = sizes.entry((ib.vmid, ib.iova)).or_default();
+                *have += ib.contents.len();
+                *size = size.or(ib.size);
+            }
+            for ((vmid, iova), (have, size)) in sizes {
+                if let Some(size) = size.filter(|&size| have < size as usize) {
+                    let message = || format!("IB at {vmid}@{iova:#x}: {have} of {size} dwords are there");
+                    self.notes.loss(ring.span, message);
+                }
+            }
             self.umr.rings.push(ring);
         }
         self.stream = None;
