@@ -131,4 +131,5 @@ fn taken_out() {
     }
     counts.show("taken out");
     println!("{needed} taken out, {seen} seen, {there} at their place");
+    assert!(there * 100 >= needed * 98);
 }
