@@ -81,8 +81,8 @@ fn said(line: &str, gpu: &Gpu) -> Option<[u32; 8]> {
 }
 
 /// Waits before each instruction, by the instructions' numbers over all blocks.
-fn waits(blocks: &Blocks, gpu: &Gpu) -> (Vec<(Place, [u32; 8], String)>, Vec<usize>) {
-    let (mut all, mut ends) = (Vec::new(), Vec::new());
+fn waits(blocks: &Blocks, gpu: &Gpu) -> Vec<(Place, [u32; 8], String)> {
+    let mut all = Vec::new();
     for (b, block) in blocks.iter().enumerate() {
         let mut pending = [u32::MAX; 8];
         for (l, line) in block.iter().enumerate() {
@@ -100,15 +100,14 @@ fn waits(blocks: &Blocks, gpu: &Gpu) -> (Vec<(Place, [u32; 8], String)>, Vec<usi
             }
         }
         all.push(((b, block.len()), pending, "end".to_owned()));
-        ends.push(all.len());
     }
-    (all, ends)
+    all
 }
 
 /// Places of the input where the output waits for more.
 fn more_waits(input: &Blocks, output: &Blocks, gpu: &Gpu) -> Option<BTreeSet<Place>> {
-    let (before, _) = waits(input, gpu);
-    let (after, _) = waits(output, gpu);
+    let before = waits(input, gpu);
+    let after = waits(output, gpu);
     if before.len() != after.len() {
         return None;
     }
@@ -174,12 +173,11 @@ struct Tally {
     clean: usize,
 }
 
+/// Places of the input where the output has more.
+type More = dyn Fn(&Blocks, &Blocks, &Gpu) -> Option<BTreeSet<Place>>;
+
 /// Compares all cases of a pass.
-fn compare(
-    pass: &str,
-    rules: &dyn Fn(Rule) -> bool,
-    more: &dyn Fn(&Blocks, &Blocks, &Gpu) -> Option<BTreeSet<Place>>,
-) -> Tally {
+fn compare(pass: &str, rules: &dyn Fn(Rule) -> bool, more: &More) -> Tally {
     let mut counts = Counts::default();
     let mut tally = Tally { in_runs: 0, same: 0, all: 0, clean: 0 };
     let mut examples = std::collections::BTreeMap::new();

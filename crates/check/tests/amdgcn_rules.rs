@@ -60,7 +60,7 @@ fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
             let (found, starts) = shows(&bad, &gpu, &options, rule);
             // Words inside a literal are no line.
             if !found.contains(&starts[at.min(starts.len() - 1)])
-                && !(rule == "into_middle" && !found.is_empty())
+                && (rule != "into_middle" || found.is_empty())
             {
                 wrong.push(format!("{rule} on {}: not at line {at} but at {found:?}", gpu.name()));
             }
@@ -95,7 +95,7 @@ fn any_bytes() {
         let mut words: Vec<u32> = Vec::new();
         while words.len() < 4000 {
             let word = match next() % 6 {
-                0 => 0xbf82_0000 | next() % 4000,
+                0 => 0xbf82_0000 | (next() % 4000),
                 1 => 0xbf84_0000 | (next() % 4000).wrapping_sub(2000) & 0xffff,
                 2 => 0xbf8c_0000 | next() & 0xffff,
                 _ => next(),

@@ -276,11 +276,11 @@ impl Flow<'_> {
                 findings.push(Finding { first, ..self.finding(Rule::NoLane, op.at, None, 0) });
             }
         }
-        if self.partial {
-            if let Some(first) = partial::first_write(self.program, number as usize, self.gpu.generation()) {
-                let first = self.program.ops.get(first).map(|first| first.at * 4);
-                findings.push(Finding { first, ..self.finding(Rule::ValuPartialForwarding, op.at, None, 0) });
-            }
+        if self.partial
+            && let Some(first) = partial::first_write(self.program, number as usize, self.gpu.generation())
+        {
+            let first = self.program.ops.get(first).map(|first| first.at * 4);
+            findings.push(Finding { first, ..self.finding(Rule::ValuPartialForwarding, op.at, None, 0) });
         }
         let dealloc = op.what == What::SendMsg && op.imm & 15 == 3 && self.gpu.generation() >= Gen::Gfx11;
         if dealloc {

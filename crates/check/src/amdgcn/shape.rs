@@ -79,10 +79,11 @@ fn endless(program: &Program, tell: Tell<'_>) {
         // One finding where such code is entered.
         let entered = block.before.is_empty()
             || block.before.iter().any(|b| !stuck(*b as usize) || *b as usize >= number);
-        if stuck(number) && entered {
-            if let Some(op) = program.ops.get(block.first) {
-                tell(Rule::NoEnd, op.at, None);
-            }
+        if stuck(number)
+            && entered
+            && let Some(op) = program.ops.get(block.first)
+        {
+            tell(Rule::NoEnd, op.at, None);
         }
     }
 }

@@ -124,11 +124,11 @@ impl Hazards {
         }
         let is = |p: &Pending| p.kind == Kind::ExecRead as u8;
         if op.is_valu() {
-            if op.has(flag::WRITES_EXEC) {
-                if let Some(p) = list.all.iter().find(|p| is(p)).copied() {
-                    broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::ExecBranchWar }, &p, 0);
-                    list.forget(is);
-                }
+            if op.has(flag::WRITES_EXEC)
+                && let Some(p) = list.all.iter().find(|p| is(p)).copied()
+            {
+                broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::ExecBranchWar }, &p, 0);
+                list.forget(is);
             }
             if regs.iter().any(|r| r.writes && !r.is_vgpr()) {
                 list.forget(is);
@@ -194,10 +194,10 @@ impl Hazards {
         }
         let distance = Rule::FpAtomicDenorm.info().distance;
         let is = |p: &Pending| p.kind == Kind::FloatAtomic as u8;
-        if op.what == What::DenormMode {
-            if let Some(p) = list.all.iter().find(|p| is(p)) {
-                broken(Rule::FpAtomicDenorm, p, distance - p.age);
-            }
+        if op.what == What::DenormMode
+            && let Some(p) = list.all.iter().find(|p| is(p))
+        {
+            broken(Rule::FpAtomicDenorm, p, distance - p.age);
         }
         if op.is_valu() || said.is_some() {
             list.forget(is);

@@ -64,10 +64,10 @@ impl Hazards {
             return;
         }
         let is = |p: &Pending| p.kind == Kind::Cmpx as u8;
-        if op.has(flag::PERMLANE) {
-            if let Some(p) = list.all.iter().find(|p| is(p)) {
-                broken(Rule::VcmpxPermlane11, p, 0);
-            }
+        if op.has(flag::PERMLANE)
+            && let Some(p) = list.all.iter().find(|p| is(p))
+        {
+            broken(Rule::VcmpxPermlane11, p, 0);
         }
         if op.is_valu() {
             list.forget(is);
@@ -95,10 +95,10 @@ impl Hazards {
         if op.is_valu() {
             list.forget(is);
         }
-        if op.has(flag::WMMA) {
-            if let Some(new) = pending_of(Kind::Wmma, number, true, regs, |r| r.writes) {
-                list.push(new);
-            }
+        if op.has(flag::WMMA)
+            && let Some(new) = pending_of(Kind::Wmma, number, true, regs, |r| r.writes)
+        {
+            list.push(new);
         }
     }
 
@@ -218,10 +218,10 @@ impl Hazards {
             p.extra = p.extra.saturating_add(u8::from(op.has(flag::TRANS)));
         }
         list.forget(|p| is(p) && (p.age >= TRANS_VALU || p.extra >= TRANS_TRANS));
-        if op.has(flag::TRANS) {
-            if let Some(new) = pending_of(Kind::Trans, number, true, regs, |r| r.writes) {
-                list.push(new);
-            }
+        if op.has(flag::TRANS)
+            && let Some(new) = pending_of(Kind::Trans, number, true, regs, |r| r.writes)
+        {
+            list.push(new);
         }
     }
 
