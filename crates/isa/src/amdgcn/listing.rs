@@ -32,6 +32,8 @@ const COMMENT_COLUMN: usize = 60;
 
 /// How far a branch goes at most, in dwords, and as many as an instruction has.
 const REACH: usize = (1 << 15) + AHEAD;
+/// As many bytes of text as a dword has, about.
+const BYTES: usize = 32;
 /// No instruction has more dwords.
 const AHEAD: usize = 8;
 
@@ -89,7 +91,9 @@ pub fn write_to(
             held.text.start_of(&line.text, line.length.into());
             counts.instructions += 1;
             line.dwords.into()
-        } else if let Some(own) = codec::decode_into(words, gpu, &mut inst).and_then(|n| words.get(..n.into())) {
+        } else if let Some(own) =
+            codec::decode_into(words, gpu, &mut inst).and_then(|n| words.get(..n.into()))
+        {
             held.text.push(b'\t');
             text::write_line(&inst, gpu, &mut held.text);
             counts.instructions += 1;
@@ -97,7 +101,12 @@ pub fn write_to(
                 Some(target) => held.branch(start, target),
                 // The text of a branch depends on where it is.
                 None if inst.written().any(|(slot, _)| slot.class == Class::Label) => {}
-                None => recent.put(place, own, held.text.since(start)),
+                None => {
+                    let length = held.text.len() - start;
+                    if let (Some(words), Some(text)) = (words.first_chunk(), held.text.room(start)) {
+                        recent.put(place, words, own.len(), text, length);
+                    }
+                }
             }
             own.len()
         } else {
@@ -138,10 +147,15 @@ pub fn target(inst: &Inst, at: usize, dwords: usize) -> Option<usize> {
 
 /// Instructions that have been written lately, with their text: code repeats itself.
 struct Recent {
+    /// What shows that an instruction is not there without looking at it: the lines are more than fits into fast caches.
+    marks: Vec<u32>,
     lines: Vec<Remembered>,
     /// By the highest bits of a dword: whether an instruction that begins so has a second.
     long: Box<[bool; 512]>,
 }
+
+/// The longest text that is remembered.
+const TEXT: usize = 50;
 
 /// One of them: no longer than these.
 #[derive(Clone, Copy)]
@@ -149,27 +163,28 @@ struct Remembered {
     words: [u32; 3],
     dwords: u8,
     length: u8,
-    text: [u8; 50],
+    text: [u8; TEXT],
 }
 
 impl Recent {
-    /// The most that are remembered: a megabyte.
-    const MOST: usize = 1 << 14;
+    /// The most that are remembered: half a megabyte.
+    const MOST: usize = 1 << 13;
 
     /// For so many dwords of code.
     fn new(dwords: usize, gpu: &Gpu) -> Recent {
-        let none = Remembered { words: [0; 3], dwords: 0, length: 0, text: [0; 50] };
-        let lines = vec![none; (dwords / 2).next_power_of_two().min(Recent::MOST)];
+        let none = Remembered { words: [0; 3], dwords: 0, length: 0, text: [0; TEXT] };
+        let count = (dwords / 2).next_power_of_two().min(Recent::MOST);
+        let (marks, lines) = (vec![0; count], vec![none; count]);
         let mut long = Box::new([false; 512]);
         for (top, long) in (0..).zip(long.iter_mut()) {
             *long = tables::begins_long(top << 23, gpu);
         }
-        Recent { lines, long }
+        Recent { marks, lines, long }
     }
 
-    /// Where an instruction has its place: told by the dwords that it has, as far as its first shows how many.
-    fn place(&self, words: &[u32]) -> usize {
-        let [first, rest @ ..] = words else { return 0 };
+    /// Where an instruction has its place, and its mark: told by the dwords that it has, as far as its first shows how many.
+    fn place(&self, words: &[u32]) -> (usize, u32) {
+        let [first, rest @ ..] = words else { return (0, 0) };
         let long = self.long[(first >> 23) as usize];
         // Sources that say what a second dword is.
         let more = |code: u32| matches!(code & 0xff, 0xe9 | 0xea | 0xf9 | 0xfa | 0xff);
@@ -178,26 +193,37 @@ impl Recent {
             _ => 0,
         };
         let both = u64::from(second) << 32 | u64::from(*first);
-        (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.lines.len() - 1)
+        let hash = both.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((hash >> 51) as usize & (self.lines.len() - 1), (hash >> 20) as u32 | 1)
     }
 
     /// The instruction that words begin with, if it is the one at a place.
-    fn find(&self, place: usize, words: &[u32]) -> Option<&Remembered> {
+    fn find(&self, (place, mark): (usize, u32), words: &[u32]) -> Option<&Remembered> {
+        if *self.marks.get(place)? != mark {
+            return None;
+        }
         let line = self.lines.get(place)?;
         // No call for so few.
         let same = |at: usize| at >= line.dwords.into() || words.get(at) == line.words.get(at);
-        (line.dwords != 0 && same(0) && same(1) && same(2)).then_some(line)
+        (same(0) && same(1) && same(2)).then_some(line)
     }
 
-    fn put(&mut self, place: usize, own: &[u32], text: &[u8]) {
-        let Some(line) = self.lines.get_mut(place) else { return };
-        let (Some(words), Some(bytes)) = (line.words.get_mut(..own.len()), line.text.get_mut(..text.len()))
-        else {
+    /// Remembers an instruction of so many of these words, and so much of this text, if there is room for it.
+    fn put(
+        &mut self,
+        (place, mark): (usize, u32),
+        words: &[u32; 3],
+        dwords: usize,
+        text: &[u8; TEXT],
+        length: usize,
+    ) {
+        if dwords > words.len() || length > text.len() {
             return;
-        };
-        words.copy_from_slice(own);
-        bytes.copy_from_slice(text);
-        (line.dwords, line.length) = (own.len() as u8, text.len() as u8);
+        }
+        if let (Some(line), Some(place)) = (self.lines.get_mut(place), self.marks.get_mut(place)) {
+            *line = Remembered { words: *words, dwords: dwords as u8, length: length as u8, text: *text };
+            *place = mark;
+        }
     }
 }
 
@@ -249,8 +275,8 @@ impl<'o> Held<'o> {
     fn new(dwords: usize, options: &'o Options<'o>) -> Held<'o> {
         Held {
             options,
-            text: Line::new(),
-            lines: Vec::new(),
+            text: Line::with_room(dwords.min(3 * REACH) * BYTES),
+            lines: Vec::with_capacity(dwords.min(3 * REACH)),
             branches: Vec::new(),
             starts: Set::new(dwords),
             wanted: Set::new(dwords),

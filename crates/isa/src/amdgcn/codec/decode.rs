@@ -211,9 +211,8 @@ fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
 const SET: u64 = 1 << Mod::Ones as u8 | 1 << Mod::Dpp8 as u8;
 
 fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
-    let own = words.get(..usize::from(layout.dwords))?;
-    let mut places = [0; 4];
-    places.get_mut(..own.len())?.copy_from_slice(own);
+    let word = |at: u8| if at < layout.dwords { words.get(usize::from(at)).copied() } else { Some(0) };
+    let places = [word(0)?, word(1)?, word(2)?, word(3)?];
     let literal = words.get(usize::from(layout.dwords)).copied();
     let seen = [layout.mask as u32, (layout.mask >> 32) as u32, 0, 0];
     let mut reader = Reader { words: places, seen, literal, used_literal: false, layout, gpu };

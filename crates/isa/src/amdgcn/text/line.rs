@@ -32,6 +32,11 @@ impl Line {
         Line { bytes: Vec::new(), end: 0 }
     }
 
+    /// With room for so many bytes.
+    pub(in crate::amdgcn) fn with_room(bytes: usize) -> Line {
+        Line { bytes: vec![0; bytes], end: 0 }
+    }
+
     /// How many bytes the text has.
     pub(in crate::amdgcn) fn len(&self) -> usize {
         self.end
@@ -40,6 +45,11 @@ impl Line {
     /// The text from one place to another.
     pub(in crate::amdgcn) fn text(&self, from: usize, to: usize) -> &str {
         self.bytes.get(from..to.min(self.end)).and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default()
+    }
+
+    /// As many bytes from a place on, of the text and what is behind it.
+    pub(in crate::amdgcn) fn room<const N: usize>(&self, from: usize) -> Option<&[u8; N]> {
+        self.bytes.get(from..)?.first_chunk()
     }
 
     /// The bytes from a place on.
@@ -51,10 +61,6 @@ impl Line {
     pub(in crate::amdgcn) fn forget(&mut self, before: usize) {
         self.bytes.copy_within(before.min(self.end)..self.end, 0);
         self.end -= before.min(self.end);
-    }
-
-    pub(in crate::amdgcn) fn clear(&mut self) {
-        self.end = 0;
     }
 
     /// Appends the beginning of a piece: so many of its bytes, at most all.
@@ -91,6 +97,20 @@ impl Line {
             place.copy_from_slice(text.as_bytes());
             self.end += text.len();
         }
+    }
+
+    /// Appends a text of which nothing is known but that it is short: without a call, by its halves, which overlap.
+    #[inline]
+    pub(in crate::amdgcn) fn push_name(&mut self, text: &str) {
+        let from = text.as_bytes();
+        if self.bytes.len() < self.end + from.len() {
+            self.grow(from.len());
+        }
+        let Some(place) = self.bytes.get_mut(self.end..self.end + from.len()) else { return };
+        if !(from.len() <= 32 && halves::<16>(place, from) || from.len() <= 16 && halves::<8>(place, from)) {
+            place.copy_from_slice(from);
+        }
+        self.end += from.len();
     }
 
     /// Appends so many spaces.
@@ -145,6 +165,19 @@ impl Line {
         self.push_str("0x");
         self.digits(value, count, LOWER);
     }
+}
+
+/// Copies the first and the last bytes, if there are so many.
+#[inline(always)]
+fn halves<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) else { return false };
+    if let Some(place) = to.first_chunk_mut::<N>() {
+        *place = *first;
+    }
+    if let Some(place) = to.last_chunk_mut::<N>() {
+        *place = *last;
+    }
+    true
 }
 
 /// Digits of numbers.

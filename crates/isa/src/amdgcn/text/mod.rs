@@ -18,8 +18,8 @@ mod special;
 mod swizzle;
 mod write;
 
+pub(super) use line::{LOWER, Line, UPPER};
 pub use parse::{ParseError, Rule, parse_line};
-pub(super) use line::{Line, LOWER, UPPER};
 pub use write::write;
 pub(super) use write::write_line;
 

@@ -3,9 +3,9 @@
 //! Those of memory instructions are read and written with their operands.
 
 use super::Symbols;
+use super::line::Line;
 use super::parse::{ParseError, Rule};
 use super::scan::Scan;
-use super::line::Line;
 use crate::amdgcn::inst::{Inst, Mods};
 use crate::amdgcn::model::{Form, Format, Mod, Slot, Variant};
 use crate::amdgcn::{Gen, Gpu};
@@ -58,15 +58,16 @@ fn has_lanes(value: i32, generation: Gen) -> bool {
 pub(super) fn all_have_names(inst: &Inst, gpu: &Gpu) -> bool {
     const NAMED: u64 =
         super::set_of(&[Mod::DppCtrl, Mod::DstSel, Mod::Src0Sel, Mod::Src1Sel, Mod::DstUnused]);
-    inst.variant().mod_set & NAMED == 0 || inst.variant().mods.iter().all(|slot| {
-        let value = inst.mods.get(slot.id);
-        match slot.id {
-            Mod::DppCtrl => has_lanes(value, gpu.generation()),
-            Mod::DstSel | Mod::Src0Sel | Mod::Src1Sel => (value as usize) < SELECTIONS.len(),
-            Mod::DstUnused => (value as usize) < UNUSED.len(),
-            _ => true,
-        }
-    })
+    inst.variant().mod_set & NAMED == 0
+        || inst.variant().mods.iter().all(|slot| {
+            let value = inst.mods.get(slot.id);
+            match slot.id {
+                Mod::DppCtrl => has_lanes(value, gpu.generation()),
+                Mod::DstSel | Mod::Src0Sel | Mod::Src1Sel => (value as usize) < SELECTIONS.len(),
+                Mod::DstUnused => (value as usize) < UNUSED.len(),
+                _ => true,
+            }
+        })
 }
 
 /// Selections of SDWA, by value.

@@ -2,10 +2,10 @@
 //!
 //! Facts: the names and fields LLVM 19 has per generation, tried for every value.
 
+use super::line::Line;
 use super::modifiers::one_of;
 use super::parse::{ParseError, Rule};
 use super::scan::{Scan, Value};
-use super::line::Line;
 use super::{Symbol, Symbols};
 use crate::amdgcn::model::{Class, Slot};
 use crate::amdgcn::{Gen, Gpu};

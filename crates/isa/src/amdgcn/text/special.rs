@@ -3,10 +3,10 @@
 //! Messages, hardware registers and counters are in [`super::named`]. Facts: what LLVM 19 accepts and prints, tried for
 //! every value on every generation.
 
+use super::line::Line;
 use super::operand::{Kind, Written};
 use super::parse::{ParseError, Rule};
 use super::scan::Scan;
-use super::line::Line;
 use super::{Symbols, named};
 use crate::amdgcn::model::{Class, Slot, Type};
 use crate::amdgcn::{Gen, Gpu};

@@ -3,9 +3,9 @@
 //! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns.
 
 use super::Symbols;
+use super::line::Line;
 use super::parse::{ParseError, Rule};
 use super::scan::Scan;
-use super::line::Line;
 
 /// Each of four lanes takes one of these four.
 const QUAD_PERM: i32 = 0x8000;

@@ -190,7 +190,7 @@ pub fn write(inst: &Inst, gpu: &Gpu, out: &mut String) {
 /// As [`write()`], to a line.
 pub(in crate::amdgcn) fn write_line(inst: &Inst, gpu: &Gpu, out: &mut Line) {
     let variant = inst.variant();
-    out.push_str(variant.name);
+    out.push_name(variant.name);
     if inst.row().format.is_memory() {
         mem_write::write(inst, gpu, out);
         return;
