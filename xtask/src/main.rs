@@ -15,7 +15,8 @@ usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-genxml DIR
        cargo xtask bench-dump FILE [--binary PATH]
        cargo xtask ir3-code GPU COUNT [--like FILE]
-       cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu] [FILE…]";
+       cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu|amdisa]
+                     [--like TEXT] [FILE…]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use unwedge_capture::code_object::{
-    CodeObject, Loader, NotCodeObject, Relocation, Section, SectionKind, Symbol, SymbolKind, flags_of, read,
-    write,
+    CodeObject, Loader, NotCodeObject, Relocation, RelocationKind, Section, SectionKind, Symbol, SymbolKind,
+    flags_of, read, write,
 };
 
 fn section(name: &'static str, kind: SectionKind, bytes: Vec<u8>) -> Section<'static> {
@@ -35,7 +35,13 @@ fn kernel() -> CodeObject<'static> {
             symbol("main", SymbolKind::Function, 0, 0, 32),
             symbol("main.kd", SymbolKind::Object, 1, 0, 64),
         ],
-        relocations: vec![Relocation { section: 1, offset: 16, symbol: 2, addend: 16 }],
+        relocations: vec![Relocation {
+            kind: RelocationKind::REL64,
+            section: 1,
+            offset: 16,
+            symbol: 2,
+            addend: 16,
+        }],
         diagnostics: Vec::new(),
     }
 }
@@ -59,6 +65,10 @@ fn written_and_read() {
         shown,
         [("main", true, 0, 32), ("", false, 32, 16), ("helper", false, 48, 16), ("", false, 64, 16)]
     );
+    let [relocation] = &again.relocations[..] else { panic!("{:?}", again.relocations) };
+    assert_eq!(relocation.kind.name(), Some("R_AMDGPU_REL64"));
+    assert_eq!((&*again.sections[relocation.section].name, relocation.offset), (".rodata", 16));
+    assert_eq!((&*again.symbols[relocation.symbol].name, relocation.addend), ("main", 16));
     assert_eq!(again.descriptor_of("main"), Some(&[7; 64][..]));
     assert_eq!(again.descriptor_of("helper"), None);
 }

@@ -89,7 +89,7 @@ pub fn open_all(file: &Path, limit: u64) -> Result<Any, Failure> {
             Ok(Any::Adreno(Opened::Dump(input)))
         }
         kind if amd::reads(kind) => Ok(Any::Amd(amd::Source::of(input, kind))),
-        kind => Err(Failure::wrong_kind(&input, kind)),
+        kind => Err(Failure::no_dump(&input, kind)),
     }
 }
 

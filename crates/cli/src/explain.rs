@@ -13,7 +13,9 @@ use serde::Serialize;
 use unwedge_base::{Severity, Span};
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::{Advice, Evidence, Finding, FindingKind, HangPoint, Report, Trust};
+use unwedge_postmortem::{
+    Advice, CodeExcerpt, CodeLine, Evidence, Finding, FindingKind, HangPoint, Report, Trust,
+};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct Style {
 /// Columns of the screen, and lines that findings may take of it.
 const WIDTH: usize = 118;
 const FINDING_LINES: usize = 32;
+/// Instructions of code that are shown.
+const CODE_LINES: usize = 9;
 /// Lines of the heading: a command line can be long.
 const HEAD_LINES: usize = 2;
 /// Findings beside the first that are shown in full.
@@ -56,7 +60,7 @@ impl Style {
 /// When it is a file of another kind.
 pub fn report(input: &Input, db: &Db) -> Result<Report, Failure> {
     let kind = Kind::sniff(&input.bytes);
-    let wrong = || Failure::wrong_kind(input, kind);
+    let wrong = || Failure::no_dump(input, kind);
     match kind {
         Kind::MsmDevcore | Kind::Text => {
             let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
@@ -104,7 +108,8 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
     if findings.iter().all(|f| f.kind != FindingKind::HangPoint) {
         writeln!(out, "{}  the dump does not say where the GPU hung", style.paint("1;31", "HUNG"))?;
     }
-    let mut left = FINDING_LINES;
+    let code = code(report, *style);
+    let mut left = FINDING_LINES.saturating_sub(code.len());
     let mut hidden = 0;
     for (i, finding) in findings.iter().enumerate() {
         let hung = finding.kind == FindingKind::HangPoint;
@@ -120,6 +125,9 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
     }
     if hidden > 0 {
         writeln!(out, "{INDENT}… and {hidden} more: --json shows all")?;
+    }
+    for line in code {
+        writeln!(out, "{line}")?;
     }
     if !absent.is_empty() {
         let list = absent.iter().map(|f| clean(&f.title)).collect::<Vec<_>>().join("; ");
@@ -193,6 +201,42 @@ fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String
     lines
 }
 
+/// The code that most waves stand in, instructions with the number of waves in front.
+fn code(report: &Report, style: Style) -> Vec<String> {
+    let Some(excerpt) = report.code.first() else { return Vec::new() };
+    let waves = match excerpt.waves {
+        0 => String::new(),
+        1 => ", 1 wave".to_owned(),
+        n => format!(", {n} waves"),
+    };
+    let more = match report.code.len() - 1 {
+        0 => String::new(),
+        1 => "; 1 more place: --json shows it".to_owned(),
+        n => format!("; {n} more places: --json shows them"),
+    };
+    let title = format!("{}{waves} ({}{more})", clean(&excerpt.place), clean(&excerpt.source));
+    let label = style.paint("1;34", "CODE");
+    let mut lines = Vec::new();
+    for (i, line) in wrap(&title, WIDTH - INDENT.len(), 2).into_iter().enumerate() {
+        lines.push(if i == 0 { format!("{label}  {line}") } else { format!("{INDENT}{line}") });
+    }
+    for line in excerpt.lines.iter().take(CODE_LINES) {
+        let here = line.iova.is_some() && line.iova == excerpt.iova;
+        let count = if line.waves > 0 { line.waves.to_string() } else { String::new() };
+        let place = match (line.offset, line.iova) {
+            (Some(offset), _) => format!("+{offset:#06x}"),
+            (None, Some(iova)) => format!("{iova:#x}"),
+            (None, None) => String::new(),
+        };
+        let mark = if here { '>' } else { ' ' };
+        let words: String = line.words.iter().map(|word| format!(" {word:08x}")).collect();
+        let text = format!("{count:>5} {mark} {place} {words:<18}  {}", clean(&line.text));
+        let text: String = text.chars().take(WIDTH - INDENT.len()).collect();
+        lines.push(format!("{INDENT}{}", if here { style.paint("1", &text) } else { text }));
+    }
+    lines
+}
+
 /// Text of a dump is not trusted with the terminal: control characters become `?`.
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>().trim().to_owned()
@@ -240,6 +284,7 @@ pub fn json(report: &Report, sqe: Option<&Microcode>, out: &mut dyn Write) -> io
         database: &report.database,
         hang: report.hang.as_ref().map(Hang::of),
         findings: report.findings.iter().map(JsonFinding::of).collect(),
+        code: report.code.iter().map(JsonCode::of).collect(),
         advice: report.advice.iter().map(|Advice { action, reason }| JsonAdvice { action, reason }).collect(),
         diagnostics: report
             .diagnostics
@@ -271,6 +316,8 @@ struct Document<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sqe: Option<&'r Microcode>,
     findings: Vec<JsonFinding<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    code: Vec<JsonCode<'r>>,
     advice: Vec<JsonAdvice<'r>>,
     diagnostics: Vec<JsonDiagnostic<'r>>,
 }
@@ -324,6 +371,38 @@ struct JsonEvidence<'r> {
 }
 
 #[derive(Serialize)]
+struct JsonCode<'r> {
+    place: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    waves: usize,
+    source: &'r str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<JsonWait<'r>>,
+    lines: Vec<JsonLine<'r>>,
+}
+
+#[derive(Serialize)]
+struct JsonWait<'r> {
+    counter: &'r str,
+    until: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<[u64; 2]>,
+    waves: usize,
+}
+
+#[derive(Serialize)]
+struct JsonLine<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    words: Vec<String>,
+    text: &'r str,
+    waves: usize,
+}
+
+#[derive(Serialize)]
 struct JsonAdvice<'r> {
     action: &'r str,
     reason: &'r str,
@@ -364,6 +443,32 @@ impl<'r> Hang<'r> {
             address: point.iova.map(address),
             draw: point.draw,
             trust: point.trust.word(),
+        }
+    }
+}
+
+impl<'r> JsonCode<'r> {
+    fn of(excerpt: &'r CodeExcerpt) -> JsonCode<'r> {
+        let line = |line: &'r CodeLine| JsonLine {
+            address: line.iova.map(address),
+            offset: line.offset,
+            words: line.words.iter().map(|word| format!("{word:#010x}")).collect(),
+            text: &line.text,
+            waves: line.waves,
+        };
+        let waits = excerpt.waits.iter().map(|wait| JsonWait {
+            counter: &wait.counter,
+            until: wait.until,
+            open: wait.open.map(|(low, high)| [low, high]),
+            waves: wait.waves,
+        });
+        JsonCode {
+            place: &excerpt.place,
+            address: excerpt.iova.map(address),
+            waves: excerpt.waves,
+            source: &excerpt.source,
+            waits: waits.collect(),
+            lines: excerpt.lines.iter().map(line).collect(),
         }
     }
 }

@@ -21,6 +21,11 @@ pub const USAGE: u8 = 2;
 const UNUSABLE: u8 = 1;
 const LOST: u8 = 3;
 const FOUND: u8 = 4;
+/// What commands take that read dumps of all drivers.
+const DUMPS: &str = "a devcoredump (msm, xe, amdgpu), an error state of i915, a hang report of RADV (a folder, or one text), \
+                     text of umr, and some commands a capture (rd)";
+/// What commands take that read what Adreno GPUs leave.
+pub const MSM: &str = "a msm devcoredump, and some commands a capture (rd), too";
 /// Diagnostics printed one by one; the rest is counted.
 const SHOWN: usize = 10;
 
@@ -76,6 +81,8 @@ pub enum Failure {
         name: String,
         /// `a gzip of some other text`.
         what: String,
+        /// What the command takes.
+        takes: &'static str,
     },
     /// The arguments make no sense together.
     Usage(String),
@@ -101,13 +108,22 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A file that is not a msm devcoredump.
+    /// A file that is no dump, for commands that take dumps of all drivers.
+    pub fn no_dump(input: &Input, kind: Kind) -> Failure {
+        Failure::other_kind(input, kind, DUMPS)
+    }
+
+    /// A file that is not a msm devcoredump, nor a capture.
     pub fn wrong_kind(input: &Input, kind: Kind) -> Failure {
+        Failure::other_kind(input, kind, MSM)
+    }
+
+    fn other_kind(input: &Input, kind: Kind, takes: &'static str) -> Failure {
         let what = match (input.compression.is_empty(), kind) {
             (true, _) => kind.describe().to_owned(),
             (false, _) => format!("a {}{}", input.wrapping(), kind.describe()),
         };
-        Failure::WrongKind { name: input.name.clone(), what }
+        Failure::WrongKind { name: input.name.clone(), what, takes }
     }
 
     /// Its exit status.
@@ -123,10 +139,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Input(e) => e.fmt(f),
-            Failure::WrongKind { name, what } => write!(
+            Failure::WrongKind { name, what, takes } => write!(
                 f,
-                "{name}: not a msm devcoredump: looks like {what}; `unwedge info` says more about a file, and the \
-                 kernel's dump is /sys/class/devcoredump/devcd*/data"
+                "{name}: looks like {what}; this takes {takes}. The kernel's dump is \
+                 /sys/class/devcoredump/devcd*/data"
             ),
             Failure::Usage(message)
             | Failure::Database(message)

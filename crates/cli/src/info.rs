@@ -88,7 +88,7 @@ pub fn show(
     };
     let kind = if dump.is_some() { Kind::MsmDevcore } else { kind };
     if matches!(kind, Kind::Empty | Kind::Text | Kind::Binary) {
-        return Err(Failure::wrong_kind(input, kind));
+        return Err(Failure::no_dump(input, kind));
     }
     let mut diagnostics = input.diagnostics.clone();
     let capture = (kind == Kind::RdCapture).then(|| {

@@ -2,6 +2,7 @@
 //! inputs.
 
 pub mod amd;
+pub mod amdisa;
 pub mod captures;
 pub mod contexts;
 

@@ -4,13 +4,15 @@ mod program;
 
 use program::{text, unwedge};
 use serde_json::Value;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 use unwedge_cli::view::amd::{Given, View, show};
 use unwedge_hw::Db;
-use unwedge_testkit::amdgpu::{AmdgpuBuilder, Era, Gfx, RadvBuilder, WaveForm, WaveSpec, texts, waves_text};
+use unwedge_testkit::amdgpu::{
+    AmdgpuBuilder, Era, Gfx, RadvBuilder, WaveForm, WaveSpec, registers_text, texts, waves_text,
+};
+use unwedge_testkit::count::Counter;
 use unwedge_testkit::mutate::mutate;
 
 /// A folder that goes away with the test.
@@ -144,6 +146,120 @@ fn what_hung_is_explained() {
     assert!(ok(&unwedge(&["explain", "-"], waves.as_bytes()), 0).contains("s_waitcnt lgkmcnt(0)"));
 }
 
+/// A text in the middle of which waves stand.
+fn shown(text: &[u8]) -> (String, Value) {
+    let screen = ok(&unwedge(&["explain", "-"], text), 0);
+    let json = ok(&unwedge(&["explain", "--json", "-"], text), 0);
+    (screen, serde_json::from_str(&json).unwrap())
+}
+
+#[test]
+fn code_around_waves() {
+    // umr without LLVM: words alone. The GPU is named by its registers.
+    let code =
+        [(0xf408_0100, ""), (0xfa00_0000, ""), (0xbf8c_c07f, ""), (0xbf82_fffc, ""), (0xbf81_0000, "")];
+    let mut waves: Vec<WaveSpec> =
+        (0..5).map(|slot| WaveSpec::at([0, 0, 1, 0, slot], 0x8001_2000_0000, 8, &code)).collect();
+    waves.push(WaveSpec::at([1, 0, 1, 0, 0], 0x8001_2000_0000, 12, &code));
+    let text = waves_text(Gfx::V10, &waves, WaveForm::Bits)
+        + &registers_text("navi21.gfx1030", &[("mmGRBM_STATUS", 0xa000_3028, &[])]);
+    let (screen, report) = shown(text.as_bytes());
+    for expected in [
+        "5 waves stand at the shader at 0x800120000000+0x8: s_waitcnt lgkmcnt(0)",
+        "it waits for LDS, scalar memory or messages (lgkmcnt is 1, to be 0)",
+        "CODE  the shader at 0x800120000000+0x8, 5 waves",
+        "+0x0000  f4080100 fa000000  s_load_dwordx4 s[4:7], s[0:1]",
+        "5 > +0x0008  bf8cc07f",
+        "1   +0x000c  bf82fffc",
+        "s_endpgm",
+    ] {
+        assert!(screen.contains(expected), "{expected} in\n{screen}");
+    }
+    let code = &report["code"][0];
+    assert_eq!((&code["waves"], &code["source"]), (&5.into(), &"waves".into()));
+    let wait = serde_json::json!({"counter": "lgkmcnt", "until": 0, "open": [1, 1], "waves": 5});
+    assert_eq!(code["waits"][0], wait);
+    let at: Vec<_> =
+        code["lines"].as_array().unwrap().iter().map(|line| (&line["offset"], &line["waves"])).collect();
+    let expected = [(0, 0), (8, 5), (12, 1), (16, 0)].map(|(a, b)| (Value::from(a), Value::from(b)));
+    assert_eq!(at, expected.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>());
+}
+
+#[test]
+fn shaders_of_the_work_that_hangs() {
+    // SET_SH_REG COMPUTE_PGM_LO, a dispatch; the shader stands in another buffer of the job.
+    let (ib, shader) = (0x8001_0010_0000_u64, 0x8001_0020_0000_u64);
+    let stream = [
+        0xc002_7600,
+        0x20c,
+        (shader >> 8) as u32,
+        (shader >> 40) as u32,
+        0xc003_1500,
+        1,
+        1,
+        1,
+        1,
+        0xc000_1000,
+        0,
+    ];
+    let mut builder = AmdgpuBuilder::new(Gfx::V10)
+        .era(Era::V6_19)
+        .timeout("gfx_0.0.0")
+        .register("CP_IB1_BASE_LO", ib as u32)
+        .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
+        .register("CP_IB1_BUFSZ", 1)
+        .ring("gfx_0.0.0", 4, 6, &[0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32])
+        .ib(ib, &stream)
+        .ib(shader, &[0xbe80_0380, 0x7e00_0280, 0xbf81_0000]);
+    for _ in 0..8 {
+        builder = builder.register("CP_ME_HEADER_DUMP", stream[4]);
+    }
+    let (screen, report) = shown(&builder.text());
+    for expected in [
+        "dispatch 0 runs CS at 0x800100200000",
+        "CODE  the CS at 0x800100200000 (IB #1)",
+        "> 0x800100200000  be800380",
+        "s_mov_b32 s0, 0",
+        "v_mov_b32_e32 v0, 0",
+    ] {
+        assert!(screen.contains(expected), "{expected} in\n{screen}");
+    }
+    assert_eq!(report["code"][0]["waves"], 0);
+}
+
+/// However much of a file is there, what it says is said, and what is lost is, too.
+#[test]
+fn every_cut_is_explained() {
+    let db = Db::builtin();
+    for (what, text) in [
+        ("dump", AmdgpuBuilder::complete(Gfx::V11).era(Era::V6_19).text()),
+        ("report", RadvBuilder::complete(Gfx::V11).text()),
+    ] {
+        // Headings alone are no file of this kind yet.
+        let step = 1 + text.len() / 4000;
+        for end in (512..text.len()).step_by(step) {
+            let mut out = Vec::new();
+            let told = show(View::Explain { json: true }, Given::File(&text[..end]), &db, &mut out);
+            assert_eq!(told, Ok(()), "{what} of {end} bytes");
+            let report: Value = serde_json::from_slice(&out).unwrap();
+            assert!(!report["findings"].as_array().unwrap().is_empty(), "{what} of {end} bytes: {report}");
+        }
+        let mut lost = 0;
+        for eighth in 1..8 {
+            let output = unwedge(&["explain", "-"], &text[..text.len() * eighth / 8 - 3]);
+            let status = output.status.code();
+            assert!(status == Some(0) || status == Some(3), "{}", text_of(&output));
+            assert_eq!(status == Some(3), !output.stderr.is_empty(), "{}", text_of(&output));
+            lost += usize::from(status == Some(3));
+        }
+        assert!(lost > 2, "{what}: {lost}");
+    }
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
 #[test]
 fn text_of_umr() {
     let waves = waves_text(Gfx::V10, &WaveSpec::some(Gfx::V10), WaveForm::Columns);
@@ -179,20 +295,6 @@ fn a_cut_dump_is_shown_as_far_as_it_goes() {
     assert!(text(&output.stderr).contains("standard input: bytes "));
 }
 
-/// Counts bytes.
-struct Counter(u64);
-
-impl Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn broken_texts_print_in_proportion() {
     let (texts, db) = (texts(), Db::builtin());
@@ -200,13 +302,13 @@ fn broken_texts_print_in_proportion() {
         let (_, text) = &texts[seed as usize % texts.len()];
         let broken = mutate(text, seed);
         for view in View::ALL {
-            let mut counter = Counter(0);
+            let counter = Counter::default();
             // What cannot be used is said to be so.
-            let _ = show(view, Given::File(&broken), &db, &mut counter);
+            let _ = show(view, Given::File(&broken), &db, &mut counter.clone());
             assert!(
-                counter.0 <= view.limit(broken.len() as u64),
+                counter.bytes() <= view.limit(broken.len() as u64),
                 "{view:?}, seed {seed}: {} bytes",
-                counter.0
+                counter.bytes()
             );
         }
     }

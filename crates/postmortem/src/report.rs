@@ -114,6 +114,51 @@ pub struct HangPoint {
     pub trust: Trust,
 }
 
+/// Code around a place where waves stand, or where work that hangs starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeExcerpt {
+    /// `Pixel Shader+0x8`, `the shader at 0x800120000000+0x8`.
+    pub place: String,
+    /// Address that waves stand at, or that the code starts at.
+    pub iova: Option<u64>,
+    /// Waves that stand there; 0 for the start of a shader.
+    pub waves: usize,
+    /// Where the words are from: `pipeline.log`, `waves`, the name of a buffer.
+    pub source: String,
+    /// What the waves wait for there.
+    pub waits: Vec<CounterWait>,
+    /// Instructions, in the order of the code.
+    pub lines: Vec<CodeLine>,
+}
+
+/// An instruction of an excerpt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeLine {
+    /// Its address, where one is known.
+    pub iova: Option<u64>,
+    /// Bytes from the start of the shader, where that is known.
+    pub offset: Option<u64>,
+    /// Its dwords.
+    pub words: Vec<u32>,
+    /// Its text; `.long 0x…` for what is no instruction.
+    pub text: String,
+    /// Waves that stand at it.
+    pub waves: usize,
+}
+
+/// A counter that an instruction waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterWait {
+    /// `vmcnt`, as the instruction names it.
+    pub counter: String,
+    /// What it may be for the wave to go on.
+    pub until: u64,
+    /// The lowest and the highest that waves have; `None` where none says.
+    pub open: Option<(u64, u64)>,
+    /// Waves that it holds back.
+    pub waves: usize,
+}
+
 /// The verdict on a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -129,6 +174,8 @@ pub struct Report {
     pub hang: Option<HangPoint>,
     /// Findings, the most telling first.
     pub findings: Vec<Finding>,
+    /// Code that waves stand in, most waves first.
+    pub code: Vec<CodeExcerpt>,
     /// What to try next, the most telling first.
     pub advice: Vec<Advice>,
     /// What was malformed or lost in the input.

@@ -201,6 +201,17 @@ fn a_dma_engine_that_polls() {
 }
 
 #[test]
+fn what_the_engine_remembers_is_told_without_the_buffer() {
+    // Linux before 6.19 dumps no IBs.
+    let wait = wait(SEMAPHORE, 7);
+    let report = explain(&stuck(Gfx::V10, &wait, wait[0]).era(Era::V6_12));
+    find(&report, FindingKind::Progress, "the ME last read WAIT_REG_MEM");
+    let level = report.hang.as_ref().and_then(|hang| hang.levels.last()).expect("the buffer is named");
+    assert_eq!((level.level, level.base), (1, IB));
+    find(&report, FindingKind::NotCaptured, "the buffers that the ring calls");
+}
+
+#[test]
 fn garbage_in_what_is_executed() {
     let ib = [draw(3), vec![0x1234_5678 & 0x3fff_ffff | 1 << 30; 5], draw(6)].concat();
     let report = explain(&stuck(Gfx::V10, &ib, draw(3)[0]));
@@ -348,4 +359,28 @@ fn broken_dumps_are_explained() {
             }
         }
     }
+}
+
+/// `umr --waves` of a Navi 31, as posted: no instruction words, and nothing names the GPU.
+#[test]
+fn waves_alone_tell_the_generation() {
+    let text = "\
+------------------------------------------------------
+se0.sa0.wgp3.simd1.wave0
+
+
+Main Registers:
+            ixSQ_WAVE_STATUS: 00010c20 |      ixSQ_WAVE_PC_LO: 13e5674c |      ixSQ_WAVE_PC_HI: 00007616 |    ixSQ_WAVE_EXEC_LO: ffffffff |
+           ixSQ_WAVE_EXEC_HI: 00000000 |     ixSQ_WAVE_HW_ID1: 20000d00 |     ixSQ_WAVE_HW_ID2: 091f0102 |  ixSQ_WAVE_GPR_ALLOC: 00027000 |
+         ixSQ_WAVE_LDS_ALLOC: 000001fc |    ixSQ_WAVE_TRAPSTS: 00000000 |     ixSQ_WAVE_IB_STS: 00000c00 |    ixSQ_WAVE_IB_STS2: 00000203 |
+           ixSQ_WAVE_IB_DBG1: 00000000 |         ixSQ_WAVE_M0: a36013fb |       ixSQ_WAVE_MODE: 000003f0 |
+";
+    let text = UmrText::read(text.as_bytes()).expect("text of umr");
+    let report = explain_umr(&text, &Db::amd(), Options::default());
+    assert!(report.gpu.starts_with("AMD gfx11 or one like it"), "{}", report.gpu);
+    let found = find(&report, FindingKind::Suspect, "1 wave stands at 0x761613e5674c");
+    assert_eq!(
+        found.evidence[0].what,
+        "SE0 SA0 WGP3 SIMD1 wave 0: PC 0x761613e5674c, EXEC 0xffffffff, PRIV, vmcnt 3"
+    );
 }

@@ -132,9 +132,11 @@ pub struct Symbol<'a> {
     pub size: u64,
 }
 
-/// Eight bytes that become the distance from themselves to a symbol, plus an addend. Only written, never read.
+/// Bytes that depend on where a symbol is once sections have their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
+    /// What becomes of them.
+    pub kind: RelocationKind,
     /// The section they are in: an index of [`CodeObject::sections`].
     pub section: usize,
     /// Their offset in it.
@@ -143,6 +145,37 @@ pub struct Relocation {
     pub symbol: usize,
     /// What is added.
     pub addend: i64,
+}
+
+/// What becomes of relocated bytes, as the ELF file numbers it (LLVM's `AMDGPUUsage`, "Relocation Records").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelocationKind(pub u32);
+
+impl RelocationKind {
+    /// Eight bytes: the distance from themselves to the symbol, plus the addend.
+    pub const REL64: RelocationKind = RelocationKind(5);
+
+    /// `R_AMDGPU_REL64`; `None` for a number that has no name.
+    pub fn name(self) -> Option<&'static str> {
+        const NAMES: [&str; 15] = [
+            "R_AMDGPU_NONE",
+            "R_AMDGPU_ABS32_LO",
+            "R_AMDGPU_ABS32_HI",
+            "R_AMDGPU_ABS64",
+            "R_AMDGPU_REL32",
+            "R_AMDGPU_REL64",
+            "R_AMDGPU_ABS32",
+            "R_AMDGPU_GOTPCREL",
+            "R_AMDGPU_GOTPCREL32_LO",
+            "R_AMDGPU_GOTPCREL32_HI",
+            "R_AMDGPU_REL32_LO",
+            "R_AMDGPU_REL32_HI",
+            "",
+            "R_AMDGPU_RELATIVE64",
+            "R_AMDGPU_REL16",
+        ];
+        NAMES.get(self.0 as usize).copied().filter(|name| !name.is_empty())
+    }
 }
 
 /// A code object.
@@ -156,7 +189,7 @@ pub struct CodeObject<'a> {
     pub sections: Vec<Section<'a>>,
     /// Its symbols, without the null symbol.
     pub symbols: Vec<Symbol<'a>>,
-    /// Distances that are not known before sections have their places.
+    /// What is not known before sections have their places.
     pub relocations: Vec<Relocation>,
     /// What was cut or malformed.
     pub diagnostics: Vec<Diagnostic>,

@@ -1,6 +1,9 @@
 //! Reading: headers, sections and symbols, each as far as it is whole.
 
-use super::{CodeObject, EM_AMDGPU, Loader, NotCodeObject, Section, SectionKind, Symbol, SymbolKind};
+use super::{
+    CodeObject, EM_AMDGPU, Loader, NotCodeObject, Relocation, RelocationKind, Section, SectionKind, Symbol,
+    SymbolKind,
+};
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
@@ -40,7 +43,50 @@ pub fn read(bytes: &[u8]) -> Result<CodeObject<'_>, NotCodeObject> {
         segments(header, bytes, &mut object);
     }
     symbols(header, bytes, &places, &mut object);
+    relocations(header, bytes, &places, &mut object);
     Ok(object)
+}
+
+/// The relocations of all sections, with addends of their own or without. Those of symbols that are not there are left out.
+fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: &mut CodeObject<'_>) {
+    let start = header.e_shoff.get(LE);
+    let Ok(headers) = bytes.read_slice_at::<elf::SectionHeader64<LE>>(start, places.len()) else { return };
+    let mut lost = 0_usize;
+    for table in headers {
+        let held = held(bytes, table.sh_offset.get(LE), table.sh_size.get(LE));
+        let section = places.get(table.sh_info.get(LE) as usize).copied().flatten();
+        let mut add = |offset: u64, info: u64, addend: i64| {
+            let symbol = (info >> 32).checked_sub(1).and_then(|at| usize::try_from(at).ok());
+            match (section, symbol.filter(|&at| at < object.symbols.len())) {
+                (Some(section), Some(symbol)) => {
+                    let kind = RelocationKind(info as u32);
+                    // Of what is linked, offsets are addresses.
+                    let start = object.sections.get(section).map_or(0, |section| section.address);
+                    let offset = offset.wrapping_sub(start);
+                    object.relocations.push(Relocation { kind, section, offset, symbol, addend });
+                }
+                _ => lost += 1,
+            }
+        };
+        let number = |entry: &[u8], at: usize| {
+            let bytes = entry.get(8 * at..8 * at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+            bytes.map_or(0, u64::from_le_bytes)
+        };
+        match table.sh_type.get(LE) {
+            elf::SHT_RELA => held
+                .chunks_exact(24)
+                .for_each(|entry| add(number(entry, 0), number(entry, 1), number(entry, 2) as i64)),
+            elf::SHT_REL => {
+                held.chunks_exact(16).for_each(|entry| add(number(entry, 0), number(entry, 1), 0));
+            }
+            _ => {}
+        }
+    }
+    if lost > 0 {
+        let message = format!("{lost} relocations are of no section or symbol that is there");
+        object.diagnostics.push(Diagnostic::note(None, message));
+    }
+    object.relocations.sort_by_key(|relocation| (relocation.section, relocation.offset));
 }
 
 /// The sections; the answer gives for each section of the file its index among those kept.

@@ -5,9 +5,6 @@ use object::Endianness;
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, Writer};
 
-/// A distance of 64 bits.
-const R_AMDGPU_REL64: elf::RelocationType = elf::RelocationType(5);
-
 /// The bytes of a code object: relocatable, with the sections and symbols it lists. Sections of the kind
 /// [`SectionKind::Other`] (symbol tables, strings) are made anew and not copied.
 ///
@@ -87,7 +84,7 @@ pub fn write(object: &CodeObject<'_>) -> Result<Vec<u8>, object::write::Error> {
                 &Rel {
                     r_offset: relocation.offset,
                     r_sym: symbol as u32,
-                    r_type: R_AMDGPU_REL64,
+                    r_type: elf::RelocationType(relocation.kind.0),
                     r_addend: relocation.addend,
                 },
             );

@@ -232,6 +232,7 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
         part("rings", umr.rings.len()),
         part("registers", umr.registers.len()),
     ];
+    parts.push(Part { known: false, ..part("other lines", umr.other_lines as usize) });
     parts.retain(|part| part.entries > 0);
     let facts = if umr.no_waves { vec![("waves", "umr found none".to_owned())] } else { Vec::new() };
     Summary { facts, parts, absent: Vec::new() }

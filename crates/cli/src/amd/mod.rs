@@ -1,7 +1,9 @@
 //! What AMD GPUs leave when they hang, for commands: amdgpu devcoredumps, RADV reports (folder or text), text of umr.
 //!
-//! [`Source`] is the bytes, [`Content`] their reading; `info` and `decode` show it, `explain` says what hung.
+//! [`Source`] is the bytes, [`Content`] their reading; `info` and `decode` show it, `explain` says what hung. Instructions
+//! that have no text get one.
 
+mod code;
 mod info;
 mod json;
 mod packets;
@@ -10,10 +12,11 @@ mod text;
 
 pub use info::info;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, MSM};
 use crate::input::Input;
 use crate::kind::Kind;
 use crate::output::Look;
+use code::Code;
 use std::io::Write;
 use std::path::Path;
 use unwedge_base::Diagnostic;
@@ -146,7 +149,7 @@ impl Source {
     /// For commands that take something else.
     pub fn wrong_kind(&self) -> Failure {
         let what = if self.folder { "the folder of a hang report of RADV" } else { self.kind.describe() };
-        Failure::WrongKind { name: self.name.clone(), what: what.to_owned() }
+        Failure::WrongKind { name: self.name.clone(), what: what.to_owned(), takes: MSM }
     }
 }
 
@@ -180,10 +183,12 @@ impl Content<'_> {
 pub fn explain(source: &Source) -> Result<Report, Failure> {
     let content = source.read()?;
     let facts = Db::amd();
+    let code = Code::of(&content);
+    let options = Options { disassembler: Some(&code) };
     let mut report = match &content {
-        Content::Dump(dump) => explain_amdgpu(dump, &facts, Options::default()),
-        Content::Report(radv) => explain_radv(radv, &facts, Options::default()),
-        Content::Umr(umr) => explain_umr(umr, &facts, Options::default()),
+        Content::Dump(dump) => explain_amdgpu(dump, &facts, options),
+        Content::Report(radv) => explain_radv(radv, &facts, options),
+        Content::Umr(umr) => explain_umr(umr, &facts, options),
     };
     report.diagnostics.splice(0..0, source.unpacking());
     Ok(report)

@@ -28,6 +28,12 @@ pub enum AmdCommand {
         unwedge amd disasm --gpu gfx1100 shader.bin\n  echo 000000d800010000 | unwedge amd disasm --gpu gfx900 --hex -"
     )]
     Disasm(AmdDisasm),
+    /// Execute code without a GPU, and say what it does wrong
+    #[command(after_help = "Registers not given are unknown with --seed, and zero without.\n\n\
+        Examples:\n  unwedge amd run --gpu gfx1030 --buffer 0x1000=in.bin --buffer 0x2000:1024 --sgpr s2=0x1000 \\\n    \
+        --vgpr v0=local-id-x --group-id s4 --dump 0x2000:64 shader.bin\n  \
+        unwedge amd run --gpu gfx900 --seed 1 --trace shader.bin\n  unwedge amd run --json kernel.o --function main")]
+    Run(AmdRun),
 }
 
 /// Which GPU.
@@ -103,4 +109,62 @@ pub struct AmdDisasm {
     /// Only this function of a code object
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
+}
+
+/// `amd run`
+#[derive(Args, Debug)]
+pub struct AmdRun {
+    /// A code object (ELF), or bare code; `-` for standard input
+    pub file: PathBuf,
+    /// Which GPU.
+    #[command(flatten)]
+    pub target: AmdTarget,
+    /// The function of a code object to run; the first one if not said
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+    /// Workgroups along each axis: 4, or 4,2,1
+    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
+    pub groups: String,
+    /// Threads of a workgroup along each axis
+    #[arg(long, value_name = "X,Y,Z", default_value = "64")]
+    pub size: String,
+    /// Memory at an address: the content of a file (ADDRESS=FILE), or zeros (ADDRESS:BYTES); repeatable
+    #[arg(long, value_name = "ADDRESS=FILE")]
+    pub buffer: Vec<String>,
+    /// What a scalar register holds at first: s4=0x10, vcc_lo=1; repeatable
+    #[arg(long, value_name = "REG=VALUE")]
+    pub sgpr: Vec<String>,
+    /// What a vector register holds at first: v0=7, or local-id-x, local-id-y, local-id-z, local-ids; repeatable
+    #[arg(long, value_name = "REG=VALUE")]
+    pub vgpr: Vec<String>,
+    /// Scalar registers that get the workgroup's place: s4, or s4,s5,s6. gfx12 has it in ttmp9 and ttmp7 as well
+    #[arg(long, value_name = "REG,…")]
+    pub group_id: Option<String>,
+    /// Bytes of LDS of a workgroup
+    #[arg(long, value_name = "BYTES", default_value = "65536")]
+    pub lds: String,
+    /// Bytes of scratch of a lane
+    #[arg(long, value_name = "BYTES", default_value = "0")]
+    pub scratch: String,
+    /// The MODE register: rounding, denormals
+    #[arg(long, value_name = "BITS", default_value = "0x1c0")]
+    pub mode: String,
+    /// Instructions that a workgroup may execute
+    #[arg(long, value_name = "COUNT", default_value = "10000000")]
+    pub steps: u64,
+    /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Threads of this machine; the result does not depend on it
+    #[arg(long, value_name = "COUNT", default_value = "1")]
+    pub threads: usize,
+    /// Show every instruction with what it writes
+    #[arg(long)]
+    pub trace: bool,
+    /// Show memory afterwards (ADDRESS:BYTES), or write it (ADDRESS:BYTES=FILE); repeatable
+    #[arg(long, value_name = "ADDRESS:BYTES")]
+    pub dump: Vec<String>,
+    /// JSON
+    #[arg(long)]
+    pub json: bool,
 }

@@ -7,10 +7,12 @@ use crate::input::Input;
 use crate::output::Output;
 use std::borrow::Cow;
 use std::io::Write;
-use unwedge_capture::code_object::{self, CodeObject, Function, Loader, NotCodeObject};
+use unwedge_capture::code_object::{
+    self, CodeObject, Function, Loader, NotCodeObject, Relocation, RelocationKind,
+};
 use unwedge_isa::amdgcn::descriptor;
 use unwedge_isa::amdgcn::listing::{self, Counts, Options};
-use unwedge_isa::amdgcn::source::{self as assembly, Assembly};
+use unwedge_isa::amdgcn::source::{self as assembly, Assembly, metadata};
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Mistakes of a source that are shown.
@@ -23,11 +25,12 @@ pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
         AmdCommand::Asm(args) => asm(args, global),
         AmdCommand::Disasm(args) if args.hex => disasm_batch(args, global),
         AmdCommand::Disasm(args) => disasm(args, global),
+        AmdCommand::Run(args) => super::amd_run::run(args, global),
     }
 }
 
 /// The GPU that is named, or that a code object says.
-fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
+pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
     let name = target.gpu.as_deref().or(said);
     let name =
         name.ok_or_else(|| Failure::Usage("which GPU? name it with --gpu, as in --gpu gfx1030".to_owned()))?;
@@ -37,16 +40,19 @@ fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
 
 fn asm_batch(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
     let gpu = gpu(&args.target, None)?;
-    batch(&args.file, global, &mut |line, reply| {
-        if line.trim_ascii_start().starts_with(".long") {
-            return assembled_data(line, &gpu, reply);
-        }
-        let inst = text::parse_line(line, &gpu, &()).map_err(|e| e.to_string())?;
-        let words = codec::encode(&inst, &gpu).map_err(|e| e.to_string())?;
-        words.as_slice().iter().for_each(|word| hexadecimal(&word.to_le_bytes(), reply));
-        Ok(())
-    })?;
+    batch(&args.file, global, &mut |line, reply| assembled_line(line, &gpu, reply))?;
     Ok(Outcome::Complete)
+}
+
+/// The bytes of one line in hexadecimal.
+pub(crate) fn assembled_line(line: &str, gpu: &Gpu, reply: &mut Vec<u8>) -> Result<(), String> {
+    if line.trim_ascii_start().starts_with(".long") {
+        return assembled_data(line, gpu, reply);
+    }
+    let inst = text::parse_line(line, gpu, &()).map_err(|e| e.to_string())?;
+    let words = codec::encode(&inst, gpu).map_err(|e| e.to_string())?;
+    words.as_slice().iter().for_each(|word| hexadecimal(&word.to_le_bytes(), reply));
+    Ok(())
 }
 
 /// A line of data: what words that are no instruction are written as.
@@ -68,30 +74,38 @@ fn hexadecimal(bytes: &[u8], reply: &mut Vec<u8>) {
 
 fn disasm_batch(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     let gpu = gpu(&args.target, None)?;
-    let (mut words, mut shown) = (Vec::new(), String::new());
-    batch(&args.file, global, &mut |line, reply| {
-        shown.clear();
-        read_words(line, &mut words)?;
-        let mut at = 0;
-        while let Some(rest) = words.get(at..).filter(|rest| !rest.is_empty()) {
-            if at > 0 {
-                shown.push_str(" ; ");
-            }
-            at += match codec::decode(rest, &gpu) {
-                Some(decoded) => {
-                    text::write(&decoded.inst, &gpu, &mut shown);
-                    usize::from(decoded.dwords)
-                }
-                None => {
-                    shown.push_str(&format!(".long 0x{:08x}", rest[0]));
-                    1
-                }
-            };
-        }
-        reply.extend_from_slice(shown.as_bytes());
-        Ok(())
-    })?;
+    let mut words = Vec::new();
+    batch(&args.file, global, &mut |line, reply| disassembled_line(line, &gpu, &mut words, reply))?;
     Ok(Outcome::Complete)
+}
+
+/// The instructions of a line of bytes in hexadecimal. `words` is room to work in.
+pub(crate) fn disassembled_line(
+    line: &str,
+    gpu: &Gpu,
+    words: &mut Vec<u32>,
+    reply: &mut Vec<u8>,
+) -> Result<(), String> {
+    let mut shown = String::new();
+    read_words(line, words)?;
+    let mut at = 0;
+    while let Some(rest) = words.get(at..).filter(|rest| !rest.is_empty()) {
+        if at > 0 {
+            shown.push_str(" ; ");
+        }
+        at += match codec::decode(rest, gpu) {
+            Some(decoded) => {
+                text::write(&decoded.inst, gpu, &mut shown);
+                usize::from(decoded.dwords)
+            }
+            None => {
+                shown.push_str(&format!(".long 0x{:08x}", rest[0]));
+                1
+            }
+        };
+    }
+    reply.extend_from_slice(shown.as_bytes());
+    Ok(())
 }
 
 /// Bytes in hexadecimal as dwords: `000000d8`, `0x00 0x00 0x00 0xd8`, `[0x00,0x00,0x00,0xd8]`.
@@ -126,7 +140,20 @@ fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), String> {
 fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
     let gpu = gpu(&args.target, None)?;
     let (name, text) = source(&args.file, global)?;
-    let made = assembly::assemble(&text, &gpu);
+    let bytes = assembled(&name, &text, &gpu, args.emit, args.loader)?;
+    deliver(&bytes, args.output.as_deref(), global)?;
+    Ok(Outcome::Complete)
+}
+
+/// What a source makes. Its mistakes are told on standard error.
+pub(crate) fn assembled(
+    name: &str,
+    text: &str,
+    gpu: &Gpu,
+    emit: AmdEmit,
+    loader: AmdLoader,
+) -> Result<Vec<u8>, Failure> {
+    let made = assembly::assemble(text, gpu);
     let mistakes = made.errors.len() + made.more_errors;
     if mistakes > 0 {
         let lines: Vec<&str> = text.lines().collect();
@@ -134,13 +161,14 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
             let line = lines.get(error.line - 1).copied().unwrap_or_default();
             let mark: String =
                 line.chars().take(error.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
-            complain!("{name}:{}:{}: {}\n  {line}\n  {mark}^", error.line, error.column, error.what);
+            let used = error.used.map(|line| format!(" (used in line {line})")).unwrap_or_default();
+            complain!("{name}:{}:{}: {}{used}\n  {line}\n  {mark}^", error.line, error.column, error.what);
         }
-        return Err(Failure::Source { name, mistakes });
+        return Err(Failure::Source { name: name.to_owned(), mistakes });
     }
     let code = made.sections.first().map_or(&[][..], |s| &s.bytes);
-    let bytes = match args.emit {
-        AmdEmit::Raw => code.to_vec(),
+    match emit {
+        AmdEmit::Raw => Ok(code.to_vec()),
         AmdEmit::Hex => {
             let mut lines = Vec::new();
             for dword in code.chunks(4) {
@@ -148,12 +176,10 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
                 lines.extend_from_slice(shown.as_bytes());
                 lines.push(b'\n');
             }
-            lines
+            Ok(lines)
         }
-        AmdEmit::Elf => object(&made, args.loader, &gpu, &name)?,
-    };
-    deliver(&bytes, args.output.as_deref(), global)?;
-    Ok(Outcome::Complete)
+        AmdEmit::Elf => object(&made, loader, gpu, name),
+    }
 }
 
 /// The code object of an assembly.
@@ -193,7 +219,8 @@ fn object(made: &Assembly, loader: AmdLoader, gpu: &Gpu, name: &str) -> Result<V
         size: symbol.size,
     });
     let relocations = made.relocations.iter().filter_map(|relocation| {
-        Some(code_object::Relocation {
+        Some(Relocation {
+            kind: RelocationKind::REL64,
             section: relocation.section,
             offset: relocation.offset as u64,
             symbol: made.symbols.iter().position(|s| s.name == relocation.symbol)?,
@@ -213,33 +240,48 @@ fn object(made: &Assembly, loader: AmdLoader, gpu: &Gpu, name: &str) -> Result<V
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
-    let mut text = String::new();
-    let (counts, outcome) = match code_object::read(&input.bytes) {
-        Ok(object) => {
-            let gpu = gpu(&args.target, object.processor())?;
-            let outcome = Outcome::of(&input.name, &object.diagnostics);
-            (functions(&object, args, &gpu, &input.name, &mut text)?, outcome)
-        }
-        Err(wrong @ NotCodeObject::OtherMachine(_)) => {
-            return Err(Failure::Unusable(format!("{}: {wrong}", input.name)));
-        }
-        Err(NotCodeObject::NotElf) => {
-            if args.function.is_some() {
-                return Err(Failure::Usage(format!("{} is bare code: it names no functions", input.name)));
-            }
-            let gpu = gpu(&args.target, None)?;
-            let options = Options { words: args.words, ..Options::default() };
-            (listing::write(&input.bytes, &gpu, &options, &mut text, &mut |_, _| ()), Outcome::Complete)
-        }
+    // Opened when there is something to show.
+    let mut out: Option<Output> = None;
+    let mut write = |part: &str| {
+        // A failed write is remembered, and reported by `finish`.
+        let _ = out.get_or_insert_with(|| Output::open(global, true)).write_all(part.as_bytes());
     };
-    let mut out = Output::open(global, true);
-    // A failed write is remembered, and reported by `finish`.
-    let _ = out.write_all(text.as_bytes());
-    out.finish()?;
+    let (counts, outcome) = disassembled(&input.name, &input.bytes, args, &mut write)?;
+    if let Some(out) = out {
+        out.finish()?;
+    }
     if counts.unknown > 0 {
         complain!("{}: {} dwords are no instructions of this GPU", input.name, counts.unknown);
     }
     Ok(outcome)
+}
+
+/// The listing of a code object, or of bare code. What was lost is told on standard error.
+pub(crate) fn disassembled(
+    name: &str,
+    bytes: &[u8],
+    args: &AmdDisasm,
+    write: &mut dyn FnMut(&str),
+) -> Result<(Counts, Outcome), Failure> {
+    match code_object::read(bytes) {
+        Ok(object) => {
+            let gpu = gpu(&args.target, object.processor())?;
+            let outcome = Outcome::of(name, &object.diagnostics);
+            let mut text = String::new();
+            let counts = functions(&object, args, &gpu, name, &mut text)?;
+            write(&text);
+            Ok((counts, outcome))
+        }
+        Err(wrong @ NotCodeObject::OtherMachine(_)) => Err(Failure::Unusable(format!("{name}: {wrong}"))),
+        Err(NotCodeObject::NotElf) => {
+            if args.function.is_some() {
+                return Err(Failure::Usage(format!("{name} is bare code: it names no functions")));
+            }
+            let gpu = gpu(&args.target, None)?;
+            let options = Options { words: args.words, ..Options::default() };
+            Ok((listing::write_to(bytes, &gpu, &options, &mut |_, _| (), write), Outcome::Complete))
+        }
+    }
 }
 
 /// The functions of a code object, and the descriptors of its kernels.
@@ -269,7 +311,10 @@ fn functions(
         }
         let labels = if shown == 0 { String::new() } else { format!("{shown}_") };
         let options = Options { words: args.words, address: function.address, labels: &labels };
-        let found = listing::write(function.code, gpu, &options, out, &mut |_, _| ());
+        let mut left = relocations(object, &function);
+        let mut mark = |address: u64, out: &mut String| left = related(object, left, address, out);
+        let found = listing::write(function.code, gpu, &options, out, &mut mark);
+        related(object, left, u64::MAX, out);
         counts.instructions += found.instructions;
         counts.unknown += found.unknown;
         shown += 1;
@@ -287,7 +332,49 @@ fn functions(
             kernel(object, function.name, gpu, out);
         }
     }
+    if args.function.is_none() {
+        let notes = object.sections.iter().filter(|s| s.kind == code_object::SectionKind::Note);
+        if let Some(said) = notes.into_iter().find_map(|s| metadata::text(&s.bytes)) {
+            out.push_str(&format!("\t.amdgpu_metadata\n---\n{said}...\n\t.end_amdgpu_metadata\n"));
+        }
+    }
     Ok(counts)
+}
+
+/// The relocations of a function's bytes.
+fn relocations<'o>(object: &'o CodeObject<'_>, function: &Function<'_>) -> &'o [Relocation] {
+    let start = object.sections[function.section].address;
+    let place = |address: u64| (function.section, address.saturating_sub(start));
+    let before = |limit: (usize, u64)| object.relocations.partition_point(|r| (r.section, r.offset) < limit);
+    let end = function.address.saturating_add(function.code.len() as u64);
+    object.relocations.get(before(place(function.address))..before(place(end))).unwrap_or_default()
+}
+
+/// Tells, as comments, the relocations in front of an address: those of the line before. Gives the others.
+fn related<'o>(
+    object: &CodeObject<'_>,
+    relocations: &'o [Relocation],
+    address: u64,
+    out: &mut String,
+) -> &'o [Relocation] {
+    let start = relocations.first().map_or(0, |r| object.sections[r.section].address);
+    let (told, left) = relocations.split_at(
+        relocations.partition_point(|relocation| start.saturating_add(relocation.offset) < address),
+    );
+    for relocation in told {
+        let symbol = &object.symbols[relocation.symbol];
+        let section = symbol.section.and_then(|section| object.sections.get(section));
+        let name = if symbol.name.is_empty() { section.map_or("", |s| &s.name) } else { &symbol.name };
+        // A name may hold anything, and what follows a comment is code again.
+        let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let kind =
+            relocation.kind.name().map_or_else(|| format!("type {}", relocation.kind.0), str::to_owned);
+        let at = start.saturating_add(relocation.offset);
+        let sign = if relocation.addend < 0 { '-' } else { '+' };
+        let addend = relocation.addend.unsigned_abs();
+        out.push_str(&format!("\t// {at:012X}: {kind} {name}{sign}{addend:#x}\n"));
+    }
+    left
 }
 
 fn header(function: &Function<'_>, out: &mut String) {

@@ -3,6 +3,7 @@
 pub mod afuc;
 pub mod afuc_run;
 pub mod amd;
+mod amd_run;
 pub mod ir2;
 pub mod ir3;
 
@@ -123,7 +124,7 @@ fn held(memory: &Memory, at: u64, unit: u64) -> Option<Vec<u32>> {
 }
 
 /// Appends the answer to a line, or says why there is none.
-type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
+pub(crate) type Answer<'a> = dyn FnMut(&str, &mut Vec<u8>) -> Result<(), String> + 'a;
 
 /// Answers each line of standard input or of a file with one line, as soon as there is one.
 fn batch(file: &Path, global: &Global, answer: &mut Answer<'_>) -> Result<(), Failure> {

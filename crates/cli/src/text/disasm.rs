@@ -54,8 +54,10 @@ pub const TEXT_PER_DWORD: u64 = 64;
 /// Dwords shown of one shader. Shaders of real programs are far shorter; what lies behind them may be a whole buffer of
 /// zeros.
 const LONGEST: usize = 1 << 20;
-/// So many dwords looked at cost as much as one that is shown.
-const LOOKED_AT: u64 = 16;
+/// So many dwords that are read for their text cost as much as one that is shown.
+const READ: u64 = 4;
+/// The same of those that may be code and lie behind it: they are searched for branches into it.
+const BEHIND: u64 = 16;
 
 /// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
@@ -72,10 +74,16 @@ pub fn disassemble(
     let code = code.take(LONGEST);
     let how = How { shader, generation, level, dwords: code.len(), cut };
     let mut listings = std::mem::take(&mut text.listings);
-    let looking = if listings.has_place(code, how) { 1 } else { 1 + code.len() as u64 / LOOKED_AT };
+    let looking = if listings.has_place(code, how) { 1 } else { 1 + code.len() as u64 / BEHIND };
     if let Some(budget) = text.code_budget.checked_sub(looking) {
-        let listing = listings.get(code, how, || listing(code, how));
-        text.code_budget = budget.saturating_sub(listing.len() as u64 / TEXT_PER_DWORD);
+        let mut read = 0;
+        let listing = listings.get(code, how, || {
+            let listing;
+            (listing, read) = self::listing(code, how);
+            listing
+        });
+        let cost = listing.len() as u64 / TEXT_PER_DWORD + read as u64 / READ;
+        text.code_budget = budget.saturating_sub(cost);
         text.bytes(listing);
     } else {
         text.level(level).str("; not shown: too much code in all").end();
@@ -117,7 +125,7 @@ struct Known {
 
 impl Listings {
     /// Bytes of code and text remembered; beyond that all is forgotten.
-    const MOST: usize = 8 << 20;
+    const MOST: usize = 4 << 20;
 
     /// More dwords than this are not remembered by what they are, only by where they lie.
     const LONG: usize = 1 << 14;
@@ -196,10 +204,11 @@ fn place(code: Dwords<'_>) -> usize {
     code.stored().as_ptr().addr()
 }
 
-fn listing(code: Dwords<'_>, how: How) -> Vec<u8> {
+/// The text, and how many dwords were read for it.
+fn listing(code: Dwords<'_>, how: How) -> (Vec<u8>, usize) {
     let How { shader, generation, level, cut, .. } = how;
     let mut text = Vec::new();
-    let (stage, reached_end) = match shader {
+    let (stage, read) = match shader {
         Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
             let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
@@ -208,19 +217,19 @@ fn listing(code: Dwords<'_>, how: How) -> Vec<u8> {
                 let words = words.get(..listed).unwrap_or(&words);
                 ir3::Stats::of(words, listing.gpu_id).write(listing.gpu_id, level, &mut text);
             }
-            (None, listed == words.len())
+            (None, 2 * listed)
         }
-        Shader::Ir2Vertex => (Some(ir2::Stage::Vertex), true),
-        Shader::Ir2Fragment => (Some(ir2::Stage::Fragment), true),
+        Shader::Ir2Vertex => (Some(ir2::Stage::Vertex), code.len()),
+        Shader::Ir2Fragment => (Some(ir2::Stage::Fragment), code.len()),
     };
     if let Some(stage) = stage {
         let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
         text = ir2::listing(code, &how).into_bytes();
     }
-    if cut && reached_end {
+    if cut && read >= code.len() {
         text.extend_from_slice(b"; the rest is not shown: too long for a shader\n");
     }
-    text
+    (text, read)
 }
 
 #[cfg(test)]
@@ -289,7 +298,7 @@ mod tests {
             How { shader: Shader::Ir2Vertex, generation: Generation::A6xx, level: 0, dwords: 1, cut: false };
         let mut listings = Listings::default();
         for i in 0..100_u32 {
-            let text = vec![i as u8; if i % 10 == 0 { 3 << 20 } else { 1 << 20 }];
+            let text = vec![i as u8; Listings::MOST / if i % 10 == 0 { 3 } else { 8 }];
             listings.forget_places();
             assert!(listings.get(Dwords::from(&[i][..]), how, || text.clone()) == text, "listing {i}");
             assert!(listings.text.capacity() <= Listings::MOST);

@@ -76,7 +76,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
             let input = input("file", bytes)?;
             let kind = Kind::sniff(&input.bytes);
             if !amd::reads(kind) {
-                return Err(Failure::wrong_kind(&input, kind));
+                return Err(Failure::no_dump(&input, kind));
             }
             Source::of(input, kind)
         }

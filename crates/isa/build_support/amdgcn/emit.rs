@@ -2,15 +2,25 @@
 
 use super::{Tables, forms, mem, read};
 use crate::amdgcn_facts::model::{
-    COLUMNS, Class, ENCODINGS, GENS, Layout, LayoutIndex, ModSlot, Slot, name_hash,
+    COLUMNS, Class, ENCODINGS, GENS, Gen, Layout, LayoutIndex, ModSlot, Slot, name_hash,
 };
 use std::fmt::Write as _;
 
 /// An index, or "none", of the emitted tables.
 const NONE: u16 = u16::MAX;
 
+/// Tables that cannot be emitted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Two rows would be two readings of the same bits.
+    #[error("{0} and {1} have the same opcode in {2:?}")]
+    Opcode(String, String, Gen),
+    #[error(transparent)]
+    Write(#[from] std::fmt::Error),
+}
+
 /// The source of all tables.
-pub fn emit(tables: &Tables) -> Result<String, std::fmt::Error> {
+pub fn emit(tables: &Tables) -> Result<String, Error> {
     let mut out = String::new();
     let mut slot_lists = Vec::new();
     let mut mod_lists = Vec::new();
@@ -134,7 +144,7 @@ fn names(out: &mut String, tables: &Tables) -> std::fmt::Result {
 }
 
 /// By layout's encoding and column: from opcode to variant.
-fn decoding(out: &mut String, tables: &Tables) -> std::fmt::Result {
+fn decoding(out: &mut String, tables: &Tables) -> Result<(), Error> {
     let mut lists: Vec<Vec<u16>> = vec![Vec::new()];
     let mut of = vec![[0u16; ENCODINGS]; COLUMNS];
     for (column, of) in of.iter_mut().enumerate() {
@@ -149,13 +159,16 @@ fn decoding(out: &mut String, tables: &Tables) -> std::fmt::Result {
                 if list.len() <= opcode {
                     list.resize(opcode + 1, NONE);
                 }
-                if list[opcode] == NONE {
-                    list[opcode] = at as u16;
+                if list[opcode] != NONE {
+                    let other = &tables.drafts[usize::from(list[opcode])].name;
+                    return Err(Error::Opcode(other.clone(), draft.name.clone(), generation));
                 }
+                list[opcode] = at as u16;
             }
             *number = Tables::intern(&mut lists, &list) as u16;
         }
     }
     writeln!(out, "pub(super) static OPCODE_LISTS: &[&[u16]] = &{:?};", Borrowed(&lists))?;
-    writeln!(out, "pub(super) static OPCODES: [[u16; ENCODINGS]; COLUMNS] = {of:?};")
+    writeln!(out, "pub(super) static OPCODES: [[u16; ENCODINGS]; COLUMNS] = {of:?};")?;
+    Ok(())
 }

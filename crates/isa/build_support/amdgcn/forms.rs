@@ -199,6 +199,11 @@ impl Expand<'_> {
         (float, int)
     }
 
+    /// Whether the first operand is floating point.
+    fn float_result(&self) -> bool {
+        self.row.operands.first().is_some_and(|o| o.ty(self.generation).is_float())
+    }
+
     /// Whether some value of the row has 64 bits.
     fn wide(&self) -> bool {
         self.row.operands.iter().any(|o| o.reg.is_none() && o.ty(self.generation).bits() >= 64)
@@ -212,7 +217,7 @@ impl Expand<'_> {
         if short && !self.has("-e32") {
             out.push(self.short());
         }
-        if !self.has("-e64") {
+        if !self.has("-e64") && (self.true16 || !self.has("half")) {
             let promoted = short || self.row.format == Format::Vintrp;
             out.push(self.long(if promoted { Form::E64 } else { Form::Native }));
         }
@@ -232,7 +237,25 @@ impl Expand<'_> {
             out.push(self.long(Form::E64Dpp));
             out.push(self.long(Form::E64Dpp8));
         }
+        for spec in &mut out {
+            self.optional(spec);
+        }
         out
+    }
+
+    /// vcc may be left out where a short comparison writes it, or a short selection reads it.
+    fn optional(&self, spec: &mut Spec) {
+        let optional = match spec.form {
+            Form::E32 => self.format == Format::Vopc || self.has("vcc?"),
+            Form::Dpp | Form::Dpp8 => {
+                self.format == Format::Vopc || self.has("vcc?") && self.generation >= Gen::Gfx10
+            }
+            Form::Sdwa => self.has("vcc?") && self.generation >= Gen::Gfx10,
+            _ => false,
+        };
+        for slot in spec.slots.iter_mut().filter(|slot| optional && slot.class == Class::Fixed) {
+            slot.class = Class::FixedOptional;
+        }
     }
 
     /// Registers of 16-bit values in the short encodings from gfx11 on: of the lower half, or halves of them.
@@ -386,7 +409,7 @@ impl Expand<'_> {
         if clamp {
             mods.push(whole(Mod::Clamp, Field::Clamp));
         }
-        if later && self.has("omod") {
+        if later && self.has("omod") && self.float_result() {
             mods.push(whole(Mod::Omod, Field::Omod));
         }
         if dst {
@@ -438,6 +461,10 @@ impl Expand<'_> {
                     slot.field = Field::Vdst;
                 }
             }
+            // Its constants are those of floating point, although it is an integer.
+            if slot.source == 1 && self.has("float1") {
+                slot.ty = Type::F16;
+            }
             if slot.source < 3 {
                 sources |= 1 << slot.source;
             }
@@ -470,7 +497,7 @@ impl Expand<'_> {
         };
         signs(Mod::Neg, Field::Neg, float);
         signs(Mod::Sext, Field::Neg, int);
-        let clamp_at_8 = has_sdst && self.generation <= Gen::Gfx7;
+        let unclamped = has_sdst && self.generation <= Gen::Gfx7;
         signs(Mod::Abs, Field::Abs, if has_sdst || self.has("-abs") { 0 } else { float });
         if self.has("high") {
             mods.push(whole(Mod::High, Field::High));
@@ -488,12 +515,9 @@ impl Expand<'_> {
             mods.push(part(Mod::ByteSel, Field::ByteLow, 1));
             mods.push(ModSlot { id: Mod::ByteSel, field: Field::ByteHigh, shift: 1, mask: 2 });
         }
-        let float_result = self.row.operands.first().is_some_and(|o| {
-            let ty = o.ty(self.generation);
-            ty.is_float()
-        });
-        if self.has("clamp") && !clamp_at_8 && (self.generation >= Gen::Gfx8 || float_result) {
-            mods.push(whole(Mod::Clamp, Field::Clamp));
+        if self.has("clamp") && (self.generation >= Gen::Gfx8 || self.float_result()) {
+            // Where the second destination lies in its bits it may be said, but is not encoded.
+            mods.push(whole(Mod::Clamp, if unclamped { Field::None } else { Field::Clamp }));
         }
         if self.has("omod") {
             mods.push(whole(Mod::Omod, Field::Omod));
@@ -528,7 +552,12 @@ impl Expand<'_> {
                     }
                     match (slot.field, slot.class) {
                         (Field::Src0, Class::Src) if dpp => slot.class = Class::Vgpr,
-                        (Field::Src1, Class::Src) if dpp && self.generation == Gen::Gfx11 => {
+                        (Field::Src1, Class::Src)
+                            if dpp && (self.generation == Gen::Gfx11 || self.has("mix")) =>
+                        {
+                            slot.class = Class::VgprSrc;
+                        }
+                        (Field::Src1 | Field::Src2, Class::Src) if dpp && self.has("dpp_vgpr") => {
                             slot.class = Class::VgprSrc;
                         }
                         (_, Class::Src) if dpp || self.generation < Gen::Gfx10 => {

@@ -141,6 +141,9 @@ pub fn encodings(source: &str) -> Result<Vec<(Vec<Gen>, Layout)>, Error> {
                 layout.value |= value << bits.lsb;
             } else {
                 let field = Field::from_name(name).ok_or_else(|| wrong(word))?;
+                if bits.lsb % 32 + bits.width > 32 || bits.width > 31 {
+                    return Err(wrong("no field may lie across two dwords"));
+                }
                 layout.fields[field as usize] = bits;
             }
         }

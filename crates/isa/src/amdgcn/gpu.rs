@@ -162,6 +162,11 @@ impl Gpu {
         self.has(Features::XNACK)
     }
 
+    /// Whether instructions can name `xnack_mask`.
+    pub(crate) fn has_xnack_mask(&self) -> bool {
+        self.generation != Gen::Gfx8 || matches!(self.name, "gfx801" | "gfx810")
+    }
+
     /// How many scalar registers are addressed by number.
     pub fn sgprs(&self) -> u16 {
         match self.generation {

@@ -94,6 +94,11 @@ impl Mods {
         *word = *word & !mask | (value as u64) << bit & mask;
     }
 
+    /// All values, packed.
+    pub(super) const fn words(&self) -> [u64; 4] {
+        self.0
+    }
+
     /// Whether a modifier's value is not zero.
     pub const fn has(&self, id: Mod) -> bool {
         self.get(id) != 0
@@ -120,18 +125,25 @@ impl Inst {
         Some(Inst { variant, operands: [Operand::None; OPERANDS], mods: Mods::default(), list: [0; 13] })
     }
 
+    /// Makes it that of a variant that is there, without operands and modifiers.
+    pub(super) fn clear(&mut self, variant: u16) {
+        *self = Inst { variant, operands: [Operand::None; OPERANDS], mods: Mods::default(), list: [0; 13] };
+    }
+
     /// The number of its way to be written, in [`tables::variants`].
     pub fn number(&self) -> u16 {
         self.variant
     }
 
     /// Its way to be written.
+    #[inline]
     pub fn variant(&self) -> &'static Variant {
         // Only `new` makes one, and only of a variant that is there.
         &tables::variants()[usize::from(self.variant)]
     }
 
     /// Its row of the table.
+    #[inline]
     pub fn row(&self) -> &'static Row {
         &tables::rows()[usize::from(self.variant().row)]
     }
@@ -142,6 +154,7 @@ impl Inst {
     }
 
     /// Written operands with what the table says of them.
+    #[inline]
     pub fn written(&self) -> impl Iterator<Item = (&'static Slot, Operand)> {
         let variant = self.variant();
         variant.slots.iter().take(usize::from(variant.written)).zip(self.operands)

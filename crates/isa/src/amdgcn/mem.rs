@@ -141,6 +141,11 @@ const DIMS: [(u8, u8); 8] = [(1, 2), (2, 4), (3, 6), (3, 4), (2, 2), (3, 4), (3,
 pub(super) const DIM_NAMES: [&str; 8] =
     ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "2D_MSAA", "2D_MSAA_ARRAY"];
 
+/// Whether the dimension of an instruction has samples: `2D_MSAA` and its arrays.
+pub(super) fn has_samples(inst: &Inst) -> bool {
+    matches!(inst.mods.get(Mod::Dim), 6 | 7)
+}
+
 /// How many dwords an image address has from gfx10 on.
 pub(super) fn image_address(inst: &Inst, gpu: &Gpu) -> u8 {
     let traits = inst.row().traits;

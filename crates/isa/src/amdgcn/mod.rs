@@ -7,16 +7,20 @@
 
 pub mod codec;
 pub mod descriptor;
+mod effects;
+mod faithful;
 mod gpu;
 mod inst;
 pub mod listing;
 mod mem;
 pub mod model;
 pub mod regs;
+pub mod semantics;
 pub mod source;
 pub mod tables;
 pub mod text;
 
+pub use effects::Touch;
 pub use gpu::{Gpu, GpuError};
 pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
 pub use model::Gen;

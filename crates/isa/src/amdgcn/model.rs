@@ -233,6 +233,8 @@ vocabulary! {
         Ssrc = "ssrc",
         /// As [`Class::Ssrc`], with constants of 32 bits though the value has 16.
         Ssrc32 = "ssrc32",
+        /// As [`Class::Ssrc`], or `src_lds_direct`.
+        SsrcLds = "ssrc_lds",
         /// As [`Class::Ssrc`], but no literal.
         SsrcInline = "ssrc_inline",
         /// Scalar registers, read.
@@ -245,6 +247,8 @@ vocabulary! {
         SregQuad = "sreg4",
         /// One certain register, written in the text but not encoded.
         Fixed = "fixed",
+        /// As [`Class::Fixed`], and the text may leave it out.
+        FixedOptional = "fixed?",
         /// One certain register, neither written in the text nor encoded.
         Implicit = "implicit",
         /// The lane mask written by an SDWA comparison: vcc, or with a flag any scalar register.

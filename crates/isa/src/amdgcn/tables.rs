@@ -20,6 +20,11 @@ pub fn variants() -> &'static [Variant] {
     compiled::VARIANTS
 }
 
+/// Whether a GPU has a variant.
+pub fn has(variant: &Variant, gpu: &Gpu) -> bool {
+    variant.columns & gpu.columns() != 0 && gpu.meets(variant.need)
+}
+
 /// Every mnemonic, in the order of the alphabet.
 pub fn names() -> &'static [Name] {
     compiled::NAMES

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 
 type Rows = Vec<Vec<String>>;
 
-fn folder(name: &str) -> Option<PathBuf> {
+fn folder(vendor: &str, name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
         PathBuf::from,
     );
-    let folder = root.join("adreno").join(name);
+    let folder = root.join(vendor).join(name);
     if !folder.is_dir() {
         println!("skipped: there is no {}", folder.display());
         return None;
@@ -24,7 +24,7 @@ fn folder(name: &str) -> Option<PathBuf> {
 
 /// Every table of a folder that has the column `encoding`: its name and its rows, the first of them the columns.
 pub fn csv(name: &str) -> Vec<(String, Rows)> {
-    let Some(folder) = folder(name) else { return Vec::new() };
+    let Some(folder) = folder("adreno", name) else { return Vec::new() };
     let mut tables = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -39,6 +39,19 @@ pub fn csv(name: &str) -> Vec<(String, Rows)> {
     tables
 }
 
+/// Every packed table of `amd/vectors`, one after the other: its name and its rows, the first of them the columns.
+pub fn amd_vectors() -> impl Iterator<Item = (String, Rows)> {
+    let entries = folder("amd", "vectors").map(|folder| fs::read_dir(folder).unwrap());
+    let mut paths: Vec<PathBuf> = entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.to_string_lossy().ends_with(".csv.gz"));
+    paths.sort();
+    paths.into_iter().map(|path| {
+        let mut text = String::new();
+        GzDecoder::new(fs::File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+        (path.display().to_string(), text.lines().map(cells).collect())
+    })
+}
+
 /// The index of a column.
 pub fn cell(rows: &Rows, column: &str) -> usize {
     rows[0].iter().position(|c| c == column).unwrap_or_else(|| panic!("no column {column}"))
@@ -47,8 +60,13 @@ pub fn cell(rows: &Rows, column: &str) -> usize {
 fn cells(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
-    for c in line.chars() {
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                cells.last_mut().unwrap().push('"');
+            }
             '"' => quoted = !quoted,
             ',' if !quoted => cells.push(String::new()),
             _ => cells.last_mut().unwrap().push(c),
@@ -61,7 +79,7 @@ fn cells(line: &str) -> Vec<String> {
 pub fn logs() -> Vec<(String, String)> {
     let mut logs = Vec::new();
     for name in ["captures", "renders", "devcoredump"] {
-        let Some(folder) = folder(name) else { continue };
+        let Some(folder) = folder("adreno", name) else { continue };
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.display().to_string();

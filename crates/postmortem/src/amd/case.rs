@@ -316,6 +316,19 @@ impl Reg<'_> {
     }
 }
 
+/// A field of a wave's register: as umr decoded it, or by the facts.
+pub(super) fn wave_field(case: &Case<'_>, wave: &Wave<'_>, register: &str, name: &str) -> Option<u64> {
+    if let Some(value) = wave.field(register, name) {
+        return Some(value.into());
+    }
+    let raw = wave.register(register)?;
+    let ty = case.amd?.register(&format!("SQ_WAVE_{register}"))?.ty()?;
+    match ty.decode(raw.into(), &mut Variants::new()) {
+        Value::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
+        _ => None,
+    }
+}
+
 /// What a ring feeds, by its name; `None` for video engines, whose packets are others.
 pub fn engine_of(ring: &str) -> Option<Engine> {
     // umr names rings by the path of the GPU, too.
@@ -360,9 +373,25 @@ fn gfx_of_path(path: &str) -> Option<Gfx> {
     Gfx::from_version(major.parse().ok()?, rest.next()??, rest.next()??)
 }
 
-/// The generation that text of umr is of: registers are printed with their path.
+/// The generation that text of umr is of: registers are printed with their path. Of waves alone it is one that has the
+/// registers they have.
 pub fn gfx_of_umr(text: &UmrText<'_>) -> Option<Gfx> {
-    text.registers.iter().find_map(|register| gfx_of_path(register.path.as_deref()?))
+    let named = text.registers.iter().find_map(|register| gfx_of_path(register.path.as_deref()?));
+    named.or_else(|| text.waves.first().and_then(gfx_of_wave))
+}
+
+/// A generation whose waves have these registers: gfx12 split the status, gfx11 does not tell the instruction, gfx10 made
+/// two of `HW_ID`, gfx9 lost the addresses of the trap handler.
+fn gfx_of_wave(wave: &Wave<'_>) -> Option<Gfx> {
+    let has = |name: &str| wave.register(name).is_some();
+    Some(match (has("HW_ID1"), has("INST_DW0")) {
+        _ if has("STATE_PRIV") => Gfx::Gfx12,
+        (true, false) => Gfx::Gfx11,
+        (true, true) => Gfx::Gfx103,
+        (false, true) if has("TBA_LO") => Gfx::Gfx8,
+        (false, true) if has("HW_ID") => Gfx::Gfx9,
+        _ => return None,
+    })
 }
 
 /// The generation that a kernel's dump is of.

@@ -6,20 +6,24 @@
 mod advice;
 mod busy;
 mod case;
+mod code;
 mod fault;
+mod headers;
 mod position;
+mod programs;
 mod stream;
 mod trace;
 mod wait;
 mod waves;
 
 pub use case::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
-pub use waves::Disassembler;
+pub use code::Disassembler;
 
 use crate::report::{Evidence, Finding, FindingKind, HangPoint, Report, Trust};
 use crate::weight;
 use case::Case;
 use position::Stop;
+use programs::Work;
 use stream::Walked;
 use trace::Progress;
 use unwedge_base::Diagnostic;
@@ -85,7 +89,11 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db, options: Options<'_>) -> Rep
 pub fn explain_umr(text: &UmrText<'_>, db: &Db, options: Options<'_>) -> Report {
     let case = Case::of_umr(text, db);
     let mut report = Report {
-        gpu: case.amd.map_or("AMD GPU of unknown generation".to_owned(), |amd| format!("AMD {}", amd.gfx())),
+        gpu: match (case.amd, text.registers.iter().any(|register| register.path.is_some())) {
+            (Some(amd), true) => format!("AMD {}", amd.gfx()),
+            (Some(amd), false) => format!("AMD {} or one like it, by the registers of its waves", amd.gfx()),
+            (None, _) => "AMD GPU of unknown generation".to_owned(),
+        },
         kernel: "umr".to_owned(),
         process: "unknown process".to_owned(),
         diagnostics: text.diagnostics.clone(),
@@ -125,7 +133,17 @@ fn judge(case: &Case<'_>, db: &Db, options: Options<'_>, report: &mut Report) {
         findings.extend(wait::findings(case, &walked, stop, load.polls));
         findings.extend(garbage(&walked, stop));
     }
-    findings.extend(waves::findings(case, options.disassembler));
+    findings.extend(headers::findings(case, stop.as_ref(), &walked));
+    let decoder = code::Decoder { disassembler: options.disassembler, gfx: case.amd.map(|amd| amd.gfx()) };
+    let work = Work::of_stop(stop.as_ref(), &walked);
+    let programs = work.as_ref().map_or(&[][..], |work| &work.programs);
+    let (of_waves, mut listings) = waves::findings(case, decoder, programs);
+    findings.extend(of_waves);
+    if let Some(work) = work {
+        findings.push(work.finding());
+        listings.extend(work.starts(case, decoder));
+    }
+    report.code = listings;
     findings.extend(trace::findings(case, progress.as_ref()));
     findings.extend(fences(case));
     findings.extend(vram(case));

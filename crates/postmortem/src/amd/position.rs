@@ -21,6 +21,8 @@ pub(super) struct Stop {
     pub(super) evidence: Vec<Evidence>,
     /// Index of the packet in [`Walked::packets`], where one is found.
     pub(super) at: Option<usize>,
+    /// That packet was found by its header.
+    pub(super) pinned: bool,
     /// Everything in the ring was fetched.
     pub(super) drained: bool,
     /// Nothing but the name of the ring is known.
@@ -60,6 +62,7 @@ pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
         // A buffer that is not in the dump is called by the packet in front of the read pointer.
         (None, None) => (by_rptr, if drained { Trust::Guess } else { Trust::Possible }),
     };
+    let is_pinned = pinned.is_some();
     if let Some(pin) = pinned {
         evidence.extend(pin.evidence);
     }
@@ -118,7 +121,7 @@ pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
         draw: packet.and_then(|p| p.draw).map(|(number, _)| number),
         trust,
     };
-    Some(Stop { point, evidence, at, drained, bare })
+    Some(Stop { point, evidence, at, pinned: is_pinned, drained, bare })
 }
 
 /// A packet in a few words.
@@ -304,6 +307,7 @@ mod tests {
             filler: false,
             wait: None,
             draw: None,
+            programs: Vec::new(),
             trace: None,
             writes: None,
             calls: None,

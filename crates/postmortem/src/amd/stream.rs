@@ -4,7 +4,8 @@ use super::case::{Case, Ring};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
 use unwedge_pm4::amd::{
-    Draw, DrawKind, Engine, Event, Packet, Sink, State, Stream, Wait, Walker, in_order, reduce,
+    Draw, DrawKind, Engine, Event, Packet, Program, ShaderStage, Sink, State, Stream, Wait, Walker, in_order,
+    reduce,
 };
 use unwedge_pm4::{Flow, Place, TroubleKind};
 
@@ -27,6 +28,8 @@ pub(super) struct Seen {
     pub(super) filler: bool,
     pub(super) wait: Option<Wait>,
     pub(super) draw: Option<(u32, DrawKind)>,
+    /// Shaders that registers point to, for what it starts.
+    pub(super) programs: Vec<Program>,
     pub(super) trace: Option<u16>,
     /// Memory that it writes.
     pub(super) writes: Option<u64>,
@@ -100,6 +103,7 @@ impl Collect<'_, '_> {
             filler: matches!(name, None | Some("NOP" | "SDMA_NOP" | "SIDMA_NOP")),
             wait: None,
             draw: None,
+            programs: Vec::new(),
             trace: None,
             writes: writes(packet, self.amd, name),
             calls: None,
@@ -132,7 +136,7 @@ fn writes(packet: &Packet<'_>, amd: Amd<'_>, name: Option<&str>) -> Option<u64> 
 }
 
 impl Sink for Collect<'_, '_> {
-    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
         match event {
             Event::Packet(packet) => self.packet(packet),
             Event::Enter(stream) => {
@@ -143,7 +147,10 @@ impl Sink for Collect<'_, '_> {
             Event::Missing(stream) => drop(self.enter(stream, false)),
             Event::Draw(Draw { number, kind, .. }) => {
                 if let Some(last) = self.out.packets.last_mut() {
+                    let compute = matches!(kind, DrawKind::Dispatch | DrawKind::Task);
+                    let own = |program: &Program| (program.stage == ShaderStage::Compute) == compute;
                     last.draw = Some((*number, *kind));
+                    last.programs = state.programs(self.amd).filter(own).collect();
                 }
             }
             Event::Wait(_, wait) => {

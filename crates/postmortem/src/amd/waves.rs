@@ -5,18 +5,13 @@
 //! - A wave whose program counter lies in no shader of the bound pipeline may belong to another queue, or to memory that
 //!   was freed: both are seen.
 
-use super::case::Case;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use super::case::{Case, wave_field};
+use super::code::{self, Decoder};
+use crate::report::{CodeExcerpt, Evidence, Finding, FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::{AnnotatedWave, Instruction, Shader};
 use unwedge_capture::amdgpu::umr::Wave;
 use unwedge_hw::amd::Gfx;
-use unwedge_hw::{Value, Variants};
-
-/// Gives dwords of code as text, for what a report itself has no text of.
-pub trait Disassembler {
-    /// The instruction that begins with these dwords, without its address; `None` when it is none.
-    fn instruction(&self, gfx: Gfx, words: &[u32]) -> Option<String>;
-}
+use unwedge_pm4::amd::Program;
 
 /// A wave, whoever listed it.
 #[derive(Clone, Copy)]
@@ -38,9 +33,13 @@ struct Group<'c> {
     waves: Vec<Standing<'c>>,
 }
 
-/// Findings about waves.
-pub(super) fn findings(case: &Case<'_>, disassembler: Option<&dyn Disassembler>) -> Vec<Finding> {
-    let mut out = Vec::new();
+/// Findings about waves, and the code that they stand in. `programs`: shaders of the work that hangs, by the registers.
+pub(super) fn findings(
+    case: &Case<'_>,
+    decoder: Decoder<'_>,
+    programs: &[Program],
+) -> (Vec<Finding>, Vec<CodeExcerpt>) {
+    let (mut out, mut listings) = (Vec::new(), Vec::new());
     out.extend(trap(case));
     let standing = standing(case);
     if standing.is_empty() {
@@ -53,11 +52,11 @@ pub(super) fn findings(case: &Case<'_>, disassembler: Option<&dyn Disassembler>)
                 evidence: vec![evidence("umr_waves.log", "No active waves!".to_owned(), None)],
             });
         }
-        return out;
+        return (out, listings);
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
     for wave in standing {
-        let group = group_of(case, wave, disassembler);
+        let group = group_of(case, wave, decoder, programs);
         match groups.iter_mut().find(|g| g.pc == group.pc && g.place == group.place) {
             Some(known) => known.waves.push(wave),
             None => groups.push(group),
@@ -66,14 +65,65 @@ pub(super) fn findings(case: &Case<'_>, disassembler: Option<&dyn Disassembler>)
     groups.sort_by_key(|g| std::cmp::Reverse(g.waves.len()));
     let more = groups.len().saturating_sub(MOST_GROUPS);
     for group in groups.iter().take(MOST_GROUPS) {
-        out.push(finding(case, group));
+        let mut listing = listing(case, group, decoder);
+        let mut words = None;
+        if let Some(text) = &group.text {
+            let waves: Vec<&Wave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
+            (listing.waits, words) = code::waits(case, &waves, text);
+        }
+        out.push(finding(case, group, words));
+        mark(&mut listing, &groups);
+        if !listing.lines.is_empty() {
+            listings.push(listing);
+        }
     }
     if more > 0
         && let Some(last) = out.last_mut()
     {
         last.why.push_str(&format!("; waves stand at {more} other instructions, too"));
     }
-    out
+    (out, listings)
+}
+
+/// The code around waves: of the report, of umr, of memory.
+fn listing(case: &Case<'_>, group: &Group<'_>, decoder: Decoder<'_>) -> CodeExcerpt {
+    let wave64 = group.waves.iter().any(|wave| is_wave64(case, wave));
+    let of_report = || {
+        let (shader, offset) = group.shader.zip(group.offset)?;
+        Some((code::of_shader(shader, offset, wave64, decoder), "pipeline.log".to_owned()))
+    };
+    let of_umr = || {
+        let wave = group.waves.iter().find_map(|wave| wave.umr)?;
+        Some((code::of_wave(wave, wave64, decoder), "waves".to_owned()))
+    };
+    let of_memory = || code::of_memory(case, group.pc?, wave64, decoder);
+    let some = |found: &(Vec<_>, String)| !found.0.is_empty();
+    let found = of_report().filter(some).or_else(|| of_umr().filter(some)).or_else(of_memory);
+    let (lines, source) = found.unwrap_or_default();
+    CodeExcerpt {
+        place: group.place.clone(),
+        iova: group.pc,
+        waves: group.waves.len(),
+        source,
+        waits: Vec::new(),
+        lines,
+    }
+}
+
+/// Notes at its lines how many waves stand there.
+fn mark(listing: &mut CodeExcerpt, groups: &[Group<'_>]) {
+    for line in listing.lines.iter_mut().filter(|line| line.iova.is_some()) {
+        let here = groups.iter().filter(|group| group.pc == line.iova);
+        line.waves = here.map(|group| group.waves.len()).sum();
+    }
+}
+
+/// Whether a wave has 64 lanes: before gfx10 all have; else as far as its state says.
+fn is_wave64(case: &Case<'_>, wave: &Standing<'_>) -> bool {
+    if case.amd.is_none_or(|amd| amd.gfx() < Gfx::Gfx10) || wave.exec.is_some_and(|exec| exec >> 32 != 0) {
+        return true;
+    }
+    wave.umr.is_some_and(|umr| wave_field(case, umr, "IB_STS2", "WAVE64") == Some(1))
 }
 
 /// Places that are told one by one.
@@ -100,7 +150,12 @@ fn standing<'c>(case: &Case<'c>) -> Vec<Standing<'c>> {
     case.shaders.iter().flat_map(|shader| &shader.waves).chain(strangers).map(noted).collect()
 }
 
-fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, disassembler: Option<&dyn Disassembler>) -> Group<'c> {
+fn group_of<'c>(
+    case: &Case<'c>,
+    wave: Standing<'c>,
+    decoder: Decoder<'_>,
+    programs: &[Program],
+) -> Group<'c> {
     let within = |shader: &&'c Shader<'c>| {
         let start = shader.address()?;
         let offset = wave.pc?.checked_sub(start)?;
@@ -112,7 +167,9 @@ fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, disassembler: Option<&dyn D
         (Some((shader, offset)), ..) => (format!("{}+{offset:#x}", shader.name), Some(offset)),
         (None, Some(pc), Some(found)) if pc >= found.address => {
             let offset = pc - found.address;
-            (format!("the shader at {:#x}+{offset:#x}", found.address), Some(offset))
+            let stage = programs.iter().find(|program| program.starts_at(found.address));
+            let name = stage.map_or("shader", |program| program.stage.name());
+            (format!("the {name} at {:#x}+{offset:#x}", found.address), Some(offset))
         }
         (None, Some(pc), _) => (format!("{pc:#x}, in no shader that the report has"), None),
         (None, None, _) => ("an unknown place".to_owned(), None),
@@ -125,9 +182,15 @@ fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, disassembler: Option<&dyn D
     };
     let decoded = || {
         let words: Vec<u32> = wave.inst.iter().map_while(|word| *word).collect();
-        disassembler?.instruction(case.amd?.gfx(), &words)
+        decoder.one(is_wave64(case, &wave), &words).map(|(text, _)| text)
     };
-    let text = listed.or_else(beside).or_else(decoded).filter(|text| !text.is_empty());
+    let in_memory = || {
+        let pc = wave.pc? & !3;
+        let words: Vec<u32> = (0..6).map_while(|i| case.memory.read(pc.checked_add(4 * i)?)).collect();
+        decoder.one(is_wave64(case, &wave), &words).map(|(text, _)| text)
+    };
+    let some = |text: &String| !text.is_empty() && text != ";;";
+    let text = listed.filter(some).or_else(|| beside().filter(some)).or_else(decoded).or_else(in_memory);
     Group { shader: own.map(|(shader, _)| shader), place, offset, pc: wave.pc, text, waves: vec![wave] }
 }
 
@@ -140,13 +203,15 @@ fn instruction<'s, 'c>(shader: &'s Shader<'c>, offset: u64) -> Option<&'s Instru
 fn meaning(text: &str) -> Option<&'static str> {
     let word = text.split_whitespace().next()?;
     Some(match word {
-        "s_waitcnt" | "s_waitcnt_depctr" | "s_waitcnt_vscnt" => "it waits for memory, exports or messages",
+        "s_waitcnt_depctr" => "it waits for instructions before it",
         "s_barrier" | "s_barrier_wait" => "it waits at a barrier for other waves of its group",
         "s_sleep" | "s_sleep_var" => "it sleeps, as loops that poll do",
         "s_trap" => "it traps",
         "s_endpgm" => "it is at its end",
         "s_sethalt" => "it halts itself",
-        word if word.starts_with("s_wait_") => "it waits for memory, exports or messages",
+        word if word.starts_with("s_waitcnt") || word.starts_with("s_wait_") => {
+            "it waits for memory, exports or messages"
+        }
         _ => return None,
     })
 }
@@ -166,48 +231,62 @@ fn loop_around(shader: &Shader<'_>, offset: u64) -> Option<(u64, u64)> {
     back.min_by_key(|(start, end)| end - start)
 }
 
-/// A field of a wave's register: as umr decoded it, or by the facts.
-fn field(case: &Case<'_>, wave: &Wave<'_>, register: &str, name: &str) -> Option<u64> {
-    if let Some(value) = wave.field(register, name) {
-        return Some(value.into());
-    }
-    let raw = wave.register(register)?;
-    let ty = case.amd?.register(&format!("SQ_WAVE_{register}"))?.ty()?;
-    match ty.decode(raw.into(), &mut Variants::new()) {
-        Value::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
-        _ => None,
-    }
+/// Bits of a wave's state that say what is wrong.
+const ERRORS: [(&str, &str, &str); 8] = [
+    ("TRAPSTS", "EXCP_MEM_VIOL", "an access to memory failed"),
+    ("EXCP_FLAG_PRIV", "MEM_VIOL", "an access to memory failed"),
+    ("TRAPSTS", "ILLEGAL_INST", "the instruction does not exist"),
+    ("EXCP_FLAG_PRIV", "ILLEGAL_INST", "the instruction does not exist"),
+    ("STATUS", "FATAL_HALT", "an error halted it"),
+    ("STATUS", "ECC_ERR", "a memory error was detected"),
+    ("STATUS", "TRAP", "it is about to trap"),
+    ("TRAPSTS", "UTC_ERROR", "an address could not be translated"),
+];
+
+/// What else a wave's state says: bits that are set, and counters that are not at zero.
+fn state(case: &Case<'_>, wave: &Wave<'_>) -> Vec<String> {
+    let bits = [
+        ("STATUS", "HALT"),
+        ("STATE_PRIV", "HALT"),
+        ("STATUS", "TRAP"),
+        ("STATUS", "PRIV"),
+        ("STATUS", "IN_BARRIER"),
+        ("STATUS", "FATAL_HALT"),
+        ("STATUS", "ECC_ERR"),
+    ];
+    let set = |(register, name): &(&str, &str)| wave_field(case, wave, register, name) == Some(1);
+    let mut out: Vec<String> =
+        bits.iter().filter(|bit| set(bit)).map(|(_, name)| (*name).to_owned()).collect();
+    out.extend(code::open_counters(case, wave));
+    out
 }
 
-fn finding(case: &Case<'_>, group: &Group<'_>) -> Finding {
+/// `waits` is what the instruction waits for, in words.
+fn finding(case: &Case<'_>, group: &Group<'_>, waits: Option<String>) -> Finding {
     let count = group.waves.len();
     let waves = if count == 1 { "1 wave stands".to_owned() } else { format!("{count} waves stand") };
     let text = group.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
     let mut why = Vec::new();
     let mut suspect = group.shader.is_none();
-    why.extend(group.text.as_deref().and_then(meaning).map(str::to_owned));
+    why.extend(waits.or_else(|| group.text.as_deref().and_then(meaning).map(str::to_owned)));
     if let Some((start, end)) = group.shader.zip(group.offset).and_then(|(s, at)| loop_around(s, at)) {
         why.push(format!("the loop from +{start:#x} to +{end:#x} is around it: it may not end"));
         suspect = true;
     }
     let no_lanes = group.waves.iter().filter(|w| w.exec == Some(0)).count();
-    if no_lanes > 0 {
-        why.push(format!("{no_lanes} of them with no lane on"));
+    match no_lanes {
+        0 => {}
+        n if n == count => why.push("no lane is on".to_owned()),
+        n => why.push(format!("{n} of them with no lane on")),
     }
-    let state = |register, name| {
-        group.waves.iter().filter_map(|w| w.umr).any(|wave| field(case, wave, register, name) == Some(1))
-    };
-    for (register, name, words) in [
-        ("TRAPSTS", "EXCP_MEM_VIOL", "an access to memory failed"),
-        ("TRAPSTS", "ILLEGAL_INST", "the instruction does not exist"),
-        ("STATUS", "FATAL_HALT", "an error halted it"),
-        ("STATUS", "ECC_ERR", "a memory error was detected"),
-        ("STATUS", "TRAP", "it is about to trap"),
-    ] {
-        if state(register, name) {
-            why.push(format!("{words} ({register}.{name})"));
-            suspect = true;
+    for (register, name, words) in ERRORS {
+        let set = |wave: &&Wave<'_>| wave_field(case, wave, register, name) == Some(1);
+        match group.waves.iter().filter_map(|w| w.umr).filter(set).count() {
+            0 => continue,
+            n if n == count => why.push(format!("{words} ({register}.{name})")),
+            n => why.push(format!("{words} ({register}.{name} of {n} waves)")),
         }
+        suspect = true;
     }
     if group.waves.iter().filter_map(|w| w.umr).any(|wave| wave.tainted) {
         why.push("umr warns that waves ran while it read them".to_owned());
@@ -218,7 +297,9 @@ fn finding(case: &Case<'_>, group: &Group<'_>) -> Finding {
         let pc = wave.pc.map_or("?".to_owned(), |pc| format!("{pc:#x}"));
         let exec = wave.exec.map_or("?".to_owned(), |exec| format!("{exec:#x}"));
         let section = if wave.umr.is_some() { "waves" } else { "pipeline.log" };
-        seen.push(evidence(section, format!("{place}PC {pc}, EXEC {exec}"), wave.pc));
+        let state = wave.umr.map_or_else(Vec::new, |umr| state(case, umr));
+        let state: String = state.iter().map(|word| format!(", {word}")).collect();
+        seen.push(evidence(section, format!("{place}PC {pc}, EXEC {exec}{state}"), wave.pc));
     }
     let known = group.text.is_some() || group.shader.is_some();
     Finding {

@@ -42,6 +42,18 @@ impl Gfx {
         }
     }
 
+    /// A chip of it as Mesa names it, and Mesa's number for the generation.
+    pub fn chip(self) -> (&'static str, u32) {
+        match self {
+            Gfx::V8 => ("POLARIS10", 10),
+            Gfx::V9 => ("VEGA10", 11),
+            Gfx::V9_4_3 => ("GFX940", 11),
+            Gfx::V10 => ("NAVI21", 13),
+            Gfx::V11 => ("NAVI31", 14),
+            Gfx::V12 => ("GFX1201", 16),
+        }
+    }
+
     /// Name of the graphics block, and of that of SDMA.
     fn blocks(self) -> Option<(&'static str, &'static str)> {
         Some(match self {
@@ -337,8 +349,8 @@ impl AmdgpuBuilder {
             .ring("sdma0", 0, 4, &[0x5, 0x1000, 0x8001, 0x1])
             .ib(0x8001_0010_0000, &[0xc001_2d00, 3, 2, NOP])
             .vram(VramState::Lost)
-            .reset_register(0x8010, 0x3028)
-            .reset_register(0x8008, 0);
+            .reset_register(0x2004, 0x3028)
+            .reset_register(0x2002, 0);
         for _ in 0..8 {
             builder = builder.register("CP_ME_HEADER_DUMP", 0xc002_3f00);
         }

@@ -57,12 +57,12 @@ impl RadvBuilder {
             "Application name: vkcube\nApplication version: 0\nEngine name: vkcube\nEngine version: 0\n\
              API version: 1.3.0\nEnabled debug options: hang, \n",
         );
-        let [major, minor, _] = gfx.version();
+        let (chip, level) = gfx.chip();
         builder.add(
             "gpu_info.log",
             &format!(
-                "Mesa version: 25.0.7\nDevice name: AMD Radeon RX (RADV GFX{major}) (DRM 3.59.0 / 6.12.0)\n\n\
-                 Device info:\n    name = GFX{major}\n    gfx_level = {major}.{minor}\n    num_se = 4\n"
+                "Mesa version: 25.0.7\nDevice name: AMD Radeon (RADV {chip}) (DRM 3.59.0 / 6.12.0)\n\n\
+                 Device info:\n    name = {chip}\n    gfx_level = {level}\n    num_se = 4\n"
             ),
         );
         builder

@@ -18,6 +18,8 @@ pub struct UmrText<'a> {
     pub registers: Vec<ShownRegister<'a>>,
     /// `[WARNING]: …`, `[ERROR]: …`, without the brackets' end of line.
     pub complaints: Vec<Cow<'a, str>>,
+    /// How many lines say nothing that is known here; what is around umr's text is among them.
+    pub other_lines: u64,
     /// What was malformed or lost.
     pub diagnostics: Vec<Diagnostic>,
 }

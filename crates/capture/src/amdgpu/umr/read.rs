@@ -1,7 +1,7 @@
 //! Builds waves, rings and registers from umr's lines.
 //!
 //! What a line is follows from itself; what it belongs to is what came before. Lines that say nothing known are left
-//! out without a word: umr prints decoded packets, page walks and more between them.
+//! out, and counted: umr prints decoded packets, page walks and more between them.
 
 use super::model::*;
 use crate::amdgpu::register::plain_name;
@@ -84,8 +84,9 @@ impl<'a> Reader<'a> {
         }
         let known = self.special(line, text).or_else(|| self.wave_line(line, text));
         let known = known.or_else(|| self.ring_line(line, text)).or_else(|| self.register_line(line, text));
-        if known.is_some() {
-            self.recognized = true;
+        match known {
+            Some(()) => self.recognized = true,
+            None => self.umr.other_lines += 1,
         }
     }
 

@@ -5,7 +5,7 @@
 use super::mem;
 use crate::amdgcn::inst::{Half, Inst, Operand, dwords};
 use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, Slot, Type};
-use crate::amdgcn::{Gpu, Reg, regs, tables};
+use crate::amdgcn::{Gpu, Reg, regs, tables, text};
 
 /// An instruction and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +16,14 @@ pub struct Decoded {
     pub dwords: u8,
 }
 
+/// The dwords of an encoding, without a literal; no field lies across two of them.
+pub(super) type Own = [u32; 4];
+
 /// Words being read.
 pub(super) struct Reader<'a> {
-    pub(super) bits: u128,
+    pub(super) words: Own,
     /// Bits that have been read.
-    pub(super) seen: u128,
+    pub(super) seen: Own,
     /// The dword after the encoding, if it is there.
     pub(super) literal: Option<u32>,
     pub(super) used_literal: bool,
@@ -29,17 +32,18 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The value of a field.
-    pub(super) fn get(&self, field: Field) -> u32 {
+    /// The value of a field, which is thereby accounted for.
+    pub(super) fn take(&mut self, field: Field) -> u32 {
         let Bits { lsb, width } = self.layout.fields[field as usize];
-        (self.bits >> lsb) as u32 & !u32::MAX.unbounded_shl(width.into())
+        let mask = !(u32::MAX << (width & 31));
+        let (dword, shift) = (usize::from(lsb >> 5) & 3, lsb & 31);
+        self.seen[dword] |= mask << shift;
+        self.words[dword] >> shift & mask
     }
 
-    /// The value of a field, which is thereby accounted for.
-    fn take(&mut self, field: Field) -> u32 {
-        let Bits { lsb, width } = self.layout.fields[field as usize];
-        self.seen |= u128::from(!u32::MAX.unbounded_shl(width.into())) << lsb;
-        self.get(field)
+    /// Whether no bit that has not been read is set.
+    pub(super) fn all_seen(&self) -> bool {
+        self.words.iter().zip(self.seen).all(|(word, seen)| word & !seen == 0)
     }
 
     fn take_literal(&mut self) -> Option<Operand> {
@@ -58,13 +62,24 @@ impl Reader<'_> {
     }
 
     fn scalar(&self, code: u32, count: u8) -> Option<Operand> {
-        regs::scalar_of_code(u8::try_from(code).ok()?, self.gpu.generation())
-            .map(|reg| Operand::reg(reg, count))
+        let reg = regs::scalar_of_code(u8::try_from(code).ok()?, self.gpu.generation())?;
+        let xnack = (Reg::XNACK_MASK.0..=Reg::XNACK_MASK_HI.0).contains(&reg.0);
+        (!xnack || self.gpu.has_xnack_mask()).then(|| Operand::reg(reg, count))
+    }
+
+    /// A register that can only be read, named as a destination of 7 bits in which its code does not fit.
+    fn read_only(&self, slot: &Slot, value: u32, count: u8) -> Option<Operand> {
+        let narrow = self.layout.fields[slot.field as usize].width == 7;
+        let single = slot.ty == Type::Mask || slot.ty.bits() <= 32;
+        let there = |operand: &Operand| {
+            matches!(operand, Operand::Reg { reg: Reg::SCC | Reg::VCCZ | Reg::EXECZ, .. })
+        };
+        self.scalar(value | 128, count).filter(|operand| narrow && single && there(operand))
     }
 
     fn operand(&mut self, slot: &Slot) -> Option<Operand> {
         let count = dwords(slot.ty, self.gpu);
-        if slot.class == Class::Fixed {
+        if matches!(slot.class, Class::Fixed | Class::FixedOptional) {
             return Some(Operand::reg(Reg(slot.reg), count));
         }
         if slot.class == Class::Imm32 {
@@ -74,14 +89,17 @@ impl Reader<'_> {
         let low = value & 127;
         let half = if value & 128 != 0 { Half::High } else { Half::Low };
         match slot.class {
-            Class::Src | Class::Ssrc | Class::Ssrc32 => self.source(value, count),
+            Class::SsrcLds if value >= 256 => None,
+            Class::Src | Class::SsrcLds => self.source(value, count),
+            Class::Ssrc | Class::Ssrc32 | Class::SsrcInline if value == 254 || value >= 256 => None,
+            Class::Ssrc | Class::Ssrc32 => self.source(value, count),
             Class::SrcLow if value >= 256 + 128 => None,
             Class::SrcLow => self.source(value, count),
             Class::SrcHalf if value >= 256 => Some(vector(low, count, half)),
             Class::SrcHalf => self.source(value, count),
             Class::SrcSel if value >= 256 => Some(vector(value - 256, count, Half::Low)),
             Class::SrcSel => self.source(value, count),
-            Class::SrcMatrix if value < 128 || value == 255 => None,
+            Class::SrcMatrix if value < 128 || (249..256).contains(&value) => None,
             Class::SrcMatrix => self.source(value, count),
             Class::SrcInline | Class::SsrcInline if value == 255 => None,
             Class::SrcInline | Class::SsrcInline => self.source(value, count),
@@ -98,32 +116,49 @@ impl Reader<'_> {
             }
             Class::VgprHalfSrc => value.checked_sub(256).map(|_| vector(low, count, half)),
             Class::VgprDual => {
-                let other = self.get(Field::VdstX);
+                let other = self.take(Field::VdstX);
                 Some(vector(value << 1 | (other & 1 ^ 1), count, Half::Whole))
             }
             Class::SrcSdwa => {
                 let scalar = self.take(if slot.source == 0 { Field::S0 } else { Field::S1 });
                 if scalar == 0 { Some(vector(value, count, Half::Whole)) } else { self.source(value, count) }
             }
-            Class::SdwaSdst => match (self.take(Field::Sd), value) {
-                (0, 0) => Some(Operand::reg(Reg::VCC, count)),
-                (0, _) => None,
-                _ => self.scalar(value, count),
+            Class::SdwaSdst => match (self.take(Field::Sd), self.scalar(value, count)) {
+                (0, _) => (value == 0).then_some(Operand::reg(Reg::VCC, count)),
+                // What has a bit of its own is not said twice.
+                (_, Some(Operand::Reg { reg: Reg::VCC, .. })) => None,
+                (_, other) => other.or_else(|| self.read_only(slot, value, count)),
             },
             Class::SregPair => self.scalar(value << 1, count),
             Class::SregQuad => self.scalar(value << 2, count),
-            Class::Sreg | Class::Sdst => self.scalar(value, count),
+            Class::Sreg if value == 254 => None,
+            Class::Sreg => self.scalar(value, count),
+            Class::Sdst => match self.scalar(value, count) {
+                Some(Operand::Reg { reg, .. }) if !may_be_written(slot, reg) => None,
+                other => other.or_else(|| self.read_only(slot, value, count)),
+            },
             Class::Attr => {
                 let channel = self.take(Field::Chan);
                 Some(Operand::Imm((value << 2 | channel) as i32))
             }
             Class::Label => Some(Operand::Imm((value as u16 as i16).into())),
             Class::Barrier if value == 255 => None,
-            Class::Barrier => self.source(value, count),
+            Class::Barrier => match self.source(value, count)? {
+                operand @ (Operand::Inline(_) | Operand::Reg { reg: Reg::M0, .. }) => Some(operand),
+                _ => None,
+            },
             Class::Imm16 if slot.ty == Type::I16 => Some(Operand::Imm((value as u16 as i16).into())),
             _ => Some(Operand::Imm(value as i32)),
         }
     }
+}
+
+/// Whether a register may stand as a destination: of those that can only be read, the bases and limits as 64 bits, others
+/// as 32, all of them as masks.
+fn may_be_written(slot: &Slot, reg: Reg) -> bool {
+    let base = (Reg::SHARED_BASE.0..=Reg::PRIVATE_LIMIT.0).contains(&reg.0);
+    reg.0 < Reg::SHARED_BASE.0
+        || reg != Reg::LDS_DIRECT && (slot.ty == Type::Mask || base == (slot.ty.bits() == 64))
 }
 
 /// Vector registers from number `n` on.
@@ -133,50 +168,73 @@ fn vector(n: u32, dwords: u8, half: Half) -> Operand {
 
 /// The instruction that words begin with; `None`: they are none, or end in its midst.
 pub fn decode(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
+    let mut inst = Inst::new(0)?;
+    decode_into(words, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
+}
+
+/// As [`decode()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it takes.
+pub(in crate::amdgcn) fn decode_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
     let first = *words.first()?;
     let second = words.get(1).copied().unwrap_or_default();
-    tables::layouts_of(first, second, gpu).find_map(|layout| decode_as(words, layout, gpu))
+    tables::layouts_of(first, second, gpu).find_map(|layout| decode_as(words, layout, gpu, inst))
+}
+
+/// Every instruction that words can be read as. There is one at most: tests show it.
+pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = Decoded> {
+    let first = words.first().copied();
+    let second = words.get(1).copied().unwrap_or_default();
+    let layouts = first.map(|first| tables::layouts_of(first, second, gpu));
+    layouts.into_iter().flatten().filter_map(move |layout| {
+        let mut inst = Inst::new(0)?;
+        decode_as(words, layout, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
+    })
 }
 
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal
 /// has no bits beyond its type.
 fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
     if let Operand::Literal(value) = operand {
-        return slot.ty.bits() != 16 || value >> 16 == 0;
+        return slot.ty.bits() != 16 || slot.class == Class::Ssrc32 || value >> 16 == 0;
     }
     let Operand::Reg { reg, dwords, .. } = *operand else { return true };
-    if dwords < 2 || reg.is_vgpr() || reg.0 >= Reg::SHARED_BASE.0 || reg == Reg::NULL {
+    if reg.is_vgpr() {
+        return reg.index() + u16::from(dwords) <= 256;
+    }
+    if dwords < 2 || reg.0 >= Reg::SHARED_BASE.0 || reg == Reg::NULL {
         return true;
     }
-    let aligned = reg.index().is_multiple_of(if dwords == 2 { 2 } else { 4 });
+    let aligned = reg != Reg::M0 && reg.index().is_multiple_of(if dwords == 2 { 2 } else { 4 });
     aligned && regs::code_of(Reg(reg.0 + u16::from(dwords) - 1), gpu.generation()).is_some()
 }
 
-fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
+fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
     let own = words.get(..usize::from(layout.dwords))?;
-    let bits = own.iter().rev().fold(0u128, |bits, word| bits << 32 | u128::from(*word));
+    let mut places = [0; 4];
+    places.get_mut(..own.len())?.copy_from_slice(own);
     let literal = words.get(usize::from(layout.dwords)).copied();
-    let seen = layout.mask.into();
-    let mut reader = Reader { bits, seen, literal, used_literal: false, layout, gpu };
+    let seen = [layout.mask as u32, (layout.mask >> 32) as u32, 0, 0];
+    let mut reader = Reader { words: places, seen, literal, used_literal: false, layout, gpu };
     let opcode = reader.take(Field::Op) | reader.take(Field::OpHi) << layout.fields[Field::Op as usize].width;
     let number = tables::variant_of(layout.encoding, opcode, gpu)?;
-    let mut inst = Inst::new(number)?;
-    let variant = inst.variant();
+    let variant = tables::variants().get(usize::from(number))?;
+    let row = tables::rows().get(usize::from(variant.row))?;
     if !gpu.meets(variant.need) {
         return None;
     }
-    if inst.row().format.is_memory() {
-        let more = mem::decode(&reader, words, &mut inst)?;
-        return Some(Decoded { inst, dwords: layout.dwords + more });
+    inst.clear(number);
+    if row.format.is_memory() {
+        let more = mem::decode(&mut reader, words, inst)?;
+        return Some(layout.dwords + more);
     }
-    let slots = variant.slots.iter().take(usize::from(variant.written));
-    for (place, slot) in inst.operands.iter_mut().zip(slots) {
-        *place = reader.operand(slot)?;
+    let (written, implicit) = variant.slots.split_at_checked(usize::from(variant.written))?;
+    for (place, slot) in inst.operands.iter_mut().zip(written) {
+        let operand = reader.operand(slot)?;
+        if !whole(slot, &operand, gpu) {
+            return None;
+        }
+        *place = operand;
     }
-    if !inst.written().all(|(slot, operand)| whole(slot, &operand, gpu)) {
-        return None;
-    }
-    for slot in inst.implicit().iter().filter(|slot| slot.field != Field::None) {
+    for slot in implicit.iter().filter(|slot| slot.field != Field::None) {
         let code = regs::code_of(Reg(slot.reg), gpu.generation())?;
         if reader.take(slot.field) != u32::from(code) {
             return None;
@@ -200,28 +258,36 @@ fn decode_as(words: &[u32], layout: &Layout, gpu: &Gpu) -> Option<Decoded> {
         if slot.id == Mod::Ones && spread & slot.mask != slot.mask {
             return None;
         }
-        inst.mods.set(slot.id, inst.mods.get(slot.id) | (spread & slot.mask) as i32);
-        spread &= !slot.mask;
+        if spread & slot.mask != 0 {
+            inst.mods.set(slot.id, inst.mods.get(slot.id) | (spread & slot.mask) as i32);
+            spread &= !slot.mask;
+        }
     }
-    if spread != 0 || bits & !reader.seen != 0 {
+    if spread != 0 || !reader.all_seen() {
         return None;
     }
     match variant.encoding {
-        Encoding::Exp => exp_sources(&mut inst),
-        Encoding::Vop3Dpp | Encoding::Vop3Dpp8 => halves(&mut inst),
+        Encoding::Exp => exp_sources(inst)?,
+        Encoding::Vop3Dpp | Encoding::Vop3Dpp8 => halves(inst),
         _ => {}
     }
-    Some(Decoded { inst, dwords: layout.dwords + u8::from(reader.used_literal) })
+    text::can_say(inst, gpu).then(|| layout.dwords + u8::from(reader.used_literal))
 }
 
-/// Sources that an export leaves out, and those of halves, of which two are encoded and four written.
-fn exp_sources(inst: &mut Inst) {
+/// Sources that an export leaves out, and those of halves, of which two are encoded and four written. `None`: what is left
+/// out is not 0.
+fn exp_sources(inst: &mut Inst) -> Option<()> {
     let [_, a, b, c, d, ..] = inst.operands;
     let sources = if inst.mods.has(Mod::Compr) { [a, a, b, b] } else { [a, b, c, d] };
     let en = inst.mods.get(Mod::En);
+    let used = [a, b, c, d].into_iter().enumerate().all(|(at, operand)| {
+        let read = if inst.mods.has(Mod::Compr) { en.unbounded_shr(2 * at as u32) & 3 } else { en >> at & 1 };
+        read != 0 || operand == vector(0, 1, Half::Whole)
+    });
     for (at, (place, source)) in inst.operands.iter_mut().skip(1).zip(sources).enumerate() {
         *place = if en >> at & 1 != 0 { source } else { Operand::Off };
     }
+    used.then_some(())
 }
 
 /// With DPP the halves that `op_sel` tells are written with the registers as well.

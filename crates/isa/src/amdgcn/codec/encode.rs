@@ -21,7 +21,8 @@ pub enum EncodeError {
 
 /// Words being made.
 pub(super) struct Maker<'a> {
-    pub(super) bits: u128,
+    /// The dwords of the encoding; no field lies across two of them.
+    pub(super) words: [u32; 4],
     pub(super) literal: Option<u32>,
     pub(super) layout: &'a Layout,
     pub(super) gpu: &'a Gpu,
@@ -31,7 +32,7 @@ impl Maker<'_> {
     /// Puts a value into a field; false if it has more bits than that.
     pub(super) fn put(&mut self, field: Field, value: u32) -> bool {
         let Bits { lsb, width } = self.layout.fields[field as usize];
-        self.bits |= u128::from(value) << lsb;
+        self.words[usize::from(lsb >> 5) & 3] |= value << (lsb & 31);
         u64::from(value) >> width == 0
     }
 
@@ -69,7 +70,7 @@ impl Maker<'_> {
         };
         let vector = reg.and_then(|(code, half)| Some((code.checked_sub(256)?, half)));
         Ok(match slot.class {
-            Class::Src | Class::Ssrc | Class::Ssrc32 | Class::SrcSel | Class::Barrier => {
+            Class::Src | Class::Ssrc | Class::Ssrc32 | Class::SsrcLds | Class::SrcSel | Class::Barrier => {
                 self.source(operand)?
             }
             Class::SrcLow => self.source(operand)?.filter(|code| *code < 256 + 128),
@@ -101,13 +102,18 @@ impl Maker<'_> {
                 Operand::Reg { reg: Reg::VCC, .. } => Some(0),
                 _ => {
                     self.put(Field::Sd, 1);
-                    reg.map(|(code, _)| code)
+                    reg.map(|(code, _)| code & 127)
                 }
             },
-            Class::Sreg | Class::Sdst => reg.map(|(code, _)| code).filter(|code| *code < 256),
+            Class::Sreg => reg.map(|(code, _)| code).filter(|code| *code < 256),
+            // Of codes above the field's width the low bits say it, if they say nothing else.
+            Class::Sdst => {
+                let width = self.layout.fields[slot.field as usize].width;
+                reg.map(|(code, _)| code).filter(|code| *code < 256).map(|code| code & !(u32::MAX << width))
+            }
             Class::SregPair => reg.map(|(code, _)| code >> 1),
             Class::SregQuad => reg.map(|(code, _)| code >> 2),
-            Class::Fixed => match operand {
+            Class::Fixed | Class::FixedOptional => match operand {
                 Operand::Reg { reg, .. } if reg.0 == slot.reg => Some(0),
                 _ => None,
             },
@@ -150,7 +156,8 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
         return Err(EncodeError::NotHere);
     }
     let layout = tables::layout(variant.encoding, gpu).ok_or(EncodeError::NotHere)?;
-    let mut maker = Maker { bits: layout.value.into(), literal: None, layout, gpu };
+    let mut maker =
+        Maker { words: [layout.value as u32, (layout.value >> 32) as u32, 0, 0], literal: None, layout, gpu };
     let op = layout.fields[Field::Op as usize].width;
     maker.put(Field::Op, u32::from(opcode) & !u32::MAX.unbounded_shl(op.into()));
     maker.put(Field::OpHi, u32::from(opcode) >> op);
@@ -159,10 +166,14 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
         mem::encode(&mut maker, inst, &mut follow)?;
         return Ok(words(&maker, follow));
     }
-    let mut inst = *inst;
-    if variant.encoding == Encoding::Exp && inst.mods.has(Mod::Compr) {
-        exp_halves(&mut inst);
-    }
+    let mut halves;
+    let inst = if variant.encoding == Encoding::Exp && inst.mods.has(Mod::Compr) {
+        halves = *inst;
+        exp_halves(&mut halves);
+        &halves
+    } else {
+        inst
+    };
     for (at, (slot, operand)) in (0..).zip(inst.written()) {
         let wrong = EncodeError::Operand(at);
         if slot.class == Class::Imm32 {
@@ -173,7 +184,8 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
             continue;
         }
         let value = maker.value(slot, operand)?.ok_or(wrong)?;
-        if slot.class != Class::Fixed && !maker.put(slot.field, value) {
+        let fixed = matches!(slot.class, Class::Fixed | Class::FixedOptional);
+        if !fixed && !maker.put(slot.field, value) {
             return Err(wrong);
         }
     }
@@ -195,6 +207,7 @@ pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
             inst.mods.get(slot.id) as u32 & slot.mask
         };
         match slot.field {
+            Field::None => true,
             Field::FiCode => maker.put(slot.field, 1 + value),
             _ => maker.put(slot.field, value >> slot.shift),
         };
@@ -224,8 +237,8 @@ fn exp_halves(inst: &mut Inst) {
 /// The words of an encoding and those after it.
 fn words(maker: &Maker<'_>, follow: Words) -> Words {
     let mut words = Words::default();
-    for dword in 0..maker.layout.dwords {
-        words.push((maker.bits >> (32 * u32::from(dword))) as u32);
+    for word in maker.words.iter().take(maker.layout.dwords.into()) {
+        words.push(*word);
     }
     for word in follow.as_slice() {
         words.push(*word);

@@ -8,7 +8,7 @@ use super::decode::Reader;
 use super::encode::{EncodeError, Maker};
 use crate::amdgcn::inst::{Inst, Operand};
 use crate::amdgcn::mem;
-use crate::amdgcn::model::{Bits, Class, Encoding, Field, Format, Gen, Mod, Slot, Trait};
+use crate::amdgcn::model::{Class, Encoding, Field, Format, Gen, Mod, Slot, Trait};
 use crate::amdgcn::{Gpu, Reg, regs};
 
 /// Fields of rays that have one value.
@@ -26,19 +26,7 @@ fn is_untyped(inst: &Inst) -> bool {
     variant.encoding == Encoding::Vbuffer && variant.mod_set >> Mod::Format as u8 & 1 == 0
 }
 
-/// The fields of a word, and which bits were asked for.
-struct Fields<'r, 'a> {
-    reader: &'r Reader<'a>,
-    used: u128,
-}
-
-impl Fields<'_, '_> {
-    fn take(&mut self, field: Field) -> u32 {
-        let Bits { lsb, width } = self.reader.layout.fields[field as usize];
-        self.used |= u128::from(!u32::MAX.unbounded_shl(width.into())) << lsb;
-        self.reader.get(field)
-    }
-
+impl Reader<'_> {
     fn vgpr(&mut self, field: Field, dwords: u8) -> Option<Operand> {
         let number = self.take(field) as u8;
         (usize::from(number) + usize::from(dwords) <= 256).then_some(Operand::reg(Reg::vgpr(number), dwords))
@@ -46,7 +34,7 @@ impl Fields<'_, '_> {
 
     fn sreg(&mut self, slot: &Slot, scale: u32) -> Option<Operand> {
         let code = self.take(slot.field) << scale;
-        scalar(slot, code, self.reader.gpu)
+        scalar(slot, code, self.gpu)
     }
 }
 
@@ -56,8 +44,15 @@ fn scalar(slot: &Slot, code: u32, gpu: &Gpu) -> Option<Operand> {
     let code = u8::try_from(code).ok()?;
     let last = code.checked_add(dwords - 1)?;
     let reg = regs::scalar_of_code(code, gpu.generation())?;
-    let there = reg == Reg::NULL || regs::scalar_of_code(last, gpu.generation()).is_some();
+    let end = reg.0 + u16::from(dwords) - 1;
+    let there =
+        reg == Reg::NULL || regs::scalar_of_code(last, gpu.generation()).is_some_and(|last| last.0 == end);
     (there && mem::scalar(slot, reg, dwords).is_ok()).then_some(Operand::reg(reg, dwords))
+}
+
+/// `src_vccz` and `src_execz`, which gfx11 no longer has.
+fn zero_flag(code: u32) -> bool {
+    [Reg::VCCZ, Reg::EXECZ].iter().any(|reg| u32::from(reg.0) == code)
 }
 
 fn signed(value: u32, width: u8) -> i32 {
@@ -66,20 +61,18 @@ fn signed(value: u32, width: u8) -> i32 {
 }
 
 /// The operands and modifiers of a memory instruction, and how many dwords follow its encoding.
-pub(super) fn decode(reader: &Reader<'_>, words: &[u32], inst: &mut Inst) -> Option<u8> {
-    let gpu = reader.gpu;
+pub(super) fn decode(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) -> Option<u8> {
+    let gpu = fields.gpu;
     let variant = inst.variant();
-    let format = inst.row().format;
-    let mut fields = Fields { reader, used: reader.layout.mask.into() };
-    fields.take(Field::Op);
-    fields.take(Field::OpHi);
+    let row = inst.row();
+    let format = row.format;
     for slot in variant.mods.iter().filter(|slot| slot.id != Mod::Offset || format != Format::Smem) {
         let raw = fields.take(slot.field);
         let mut value = raw as i32;
         if slot.id == Mod::Offset {
             let (least, most) = mem::offsets(format, false, gpu);
             if least < 0 {
-                value = signed(raw, reader.layout.fields[Field::Offset as usize].width);
+                value = signed(raw, fields.layout.fields[Field::Offset as usize].width);
             }
             if !(least..=most).contains(&value) {
                 return None;
@@ -87,24 +80,24 @@ pub(super) fn decode(reader: &Reader<'_>, words: &[u32], inst: &mut Inst) -> Opt
         }
         inst.mods.set(slot.id, value);
     }
-    let traits = inst.row().traits;
-    let always = [(Trait::GdsAlways, Field::Gds), (Trait::LdsAlways, Field::Lds)];
-    for (_, field) in always.into_iter().filter(|(id, _)| traits.has(*id)) {
-        if fields.take(field) == 0 {
-            return None;
-        }
+    // What must be said is among the modifiers.
+    let silent = row.traits.has(Trait::GdsAlways) && !inst.mods.has(Mod::Gds)
+        || row.traits.has(Trait::LdsAlways) && !inst.mods.has(Mod::Lds);
+    if silent {
+        return None;
     }
     if inst.mods.has(Mod::Lds) && inst.mods.has(Mod::Tfe) {
+        return None;
+    }
+    if inst.row().traits.has(Trait::Msaa) && !mem::has_samples(inst) {
         return None;
     }
     if is_untyped(inst) && fields.take(Field::BufFormat) != UNTYPED {
         return None;
     }
     let mut more = 0;
-    let mut operands = [Operand::None; crate::amdgcn::OPERANDS];
-    let written = variant.slots.iter().take(usize::from(variant.written));
-    for (place, slot) in operands.iter_mut().zip(written) {
-        *place = match slot.class {
+    for (at, slot) in variant.slots.iter().take(usize::from(variant.written)).enumerate() {
+        let operand = match slot.class {
             Class::Vgpr if slot.field == Field::Vdst && inst.mods.has(Mod::Lds) => Operand::None,
             Class::TfeData if inst.mods.has(Mod::Lds) => Operand::None,
             Class::Returned if !mem::returns(&inst.mods, gpu) => Operand::None,
@@ -113,7 +106,7 @@ pub(super) fn decode(reader: &Reader<'_>, words: &[u32], inst: &mut Inst) -> Opt
             }
             Class::ImageData => fields.vgpr(slot.field, mem::image_data(inst, gpu)?)?,
             Class::ImageAddr => {
-                let address = image_address(&mut fields, words, inst)?;
+                let address = image_address(fields, words, inst)?;
                 more = address.1;
                 address.0
             }
@@ -123,6 +116,7 @@ pub(super) fn decode(reader: &Reader<'_>, words: &[u32], inst: &mut Inst) -> Opt
             },
             Class::BufferOffset => match fields.take(slot.field) {
                 code @ (128..=208 | 240..=248) => Operand::Inline(code as u8),
+                code if gpu.generation() >= Gen::Gfx11 && zero_flag(code) => return None,
                 code => scalar(slot, code, gpu)?,
             },
             Class::SregPair => fields.sreg(slot, 1)?,
@@ -134,34 +128,34 @@ pub(super) fn decode(reader: &Reader<'_>, words: &[u32], inst: &mut Inst) -> Opt
             }
             Class::Imm24 => Operand::Imm(signed(fields.take(slot.field), 24)),
             Class::SmemOffset => {
-                let (operand, literal) = smem_offset(&mut fields, slot, inst)?;
+                let (operand, literal) = smem_offset(fields, slot, inst)?;
                 more = literal;
                 operand
             }
             Class::GlobalAddr | Class::ScratchAddr | Class::GlobalBase | Class::ScratchBase => Operand::None,
             _ => return None,
         };
+        *inst.operands.get_mut(at)? = operand;
     }
     if matches!(format, Format::Flat | Format::Global | Format::Scratch) {
-        flat(&mut fields, inst, &mut operands)?;
+        flat(fields, inst)?;
     }
-    if mem::is_bvh(inst) && RAY.into_iter().any(|(field, value)| constant_ray(&mut fields, field, value)) {
+    if mem::is_bvh(inst) && RAY.into_iter().any(|(field, value)| constant_ray(fields, field, value)) {
         return None;
     }
-    inst.operands = operands;
-    (reader.bits & !fields.used == 0).then_some(more)
+    fields.all_seen().then_some(more)
 }
 
 /// Whether a field of a ray has another value than it must have.
-fn constant_ray(fields: &mut Fields<'_, '_>, field: Field, value: u32) -> bool {
-    fields.reader.layout.fields[field as usize].width != 0 && fields.take(field) != value
+fn constant_ray(fields: &mut Reader<'_>, field: Field, value: u32) -> bool {
+    fields.layout.fields[field as usize].width != 0 && fields.take(field) != value
 }
 
 /// The offset of a scalar memory instruction, and how many dwords it takes more.
-fn smem_offset(fields: &mut Fields<'_, '_>, slot: &Slot, inst: &mut Inst) -> Option<(Operand, u8)> {
-    let gpu = fields.reader.gpu;
+fn smem_offset(fields: &mut Reader<'_>, slot: &Slot, inst: &mut Inst) -> Option<(Operand, u8)> {
+    let gpu = fields.gpu;
     let generation = gpu.generation();
-    let width = fields.reader.layout.fields[Field::Offset as usize].width;
+    let width = fields.layout.fields[Field::Offset as usize].width;
     let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(inst.variant().slots), gpu);
     let raw = fields.take(Field::Offset);
     let number = |raw: u32| {
@@ -180,7 +174,7 @@ fn smem_offset(fields: &mut Fields<'_, '_>, slot: &Slot, inst: &mut Inst) -> Opt
             (true, false) => Some((Operand::Imm(number(raw)?), 0)),
             (false, true) => None,
             (false, false) if generation == Gen::Gfx7 && raw == 255 => {
-                let literal = fields.reader.literal?;
+                let literal = fields.literal?;
                 // What fits the field is not written as a literal.
                 (literal > 255).then_some((Operand::Literal(literal), 1))
             }
@@ -199,8 +193,8 @@ fn smem_offset(fields: &mut Fields<'_, '_>, slot: &Slot, inst: &mut Inst) -> Opt
 }
 
 /// Address and base of a flat, global or scratch instruction.
-fn flat(fields: &mut Fields<'_, '_>, inst: &Inst, operands: &mut [Operand]) -> Option<()> {
-    let gpu = fields.reader.gpu;
+fn flat(fields: &mut Reader<'_>, inst: &mut Inst) -> Option<()> {
+    let gpu = fields.gpu;
     let format = inst.row().format;
     let code = fields.take(Field::Saddr);
     let off = mem::no_base(format, gpu);
@@ -209,7 +203,7 @@ fn flat(fields: &mut Fields<'_, '_>, inst: &Inst, operands: &mut [Operand]) -> O
     let nowhere = format == Format::Scratch && mem::no_address(gpu) == Some(code);
     let slots = inst.variant().slots.iter();
     let mut based = false;
-    for (place, slot) in operands.iter_mut().zip(slots) {
+    for (place, slot) in inst.operands.iter_mut().zip(slots) {
         match slot.class {
             Class::GlobalBase | Class::ScratchBase => {
                 based = true;
@@ -227,8 +221,8 @@ fn flat(fields: &mut Fields<'_, '_>, inst: &Inst, operands: &mut [Operand]) -> O
 }
 
 /// The address of an image, and how many dwords of registers follow.
-fn image_address(fields: &mut Fields<'_, '_>, words: &[u32], inst: &mut Inst) -> Option<(Operand, u8)> {
-    let gpu = fields.reader.gpu;
+fn image_address(fields: &mut Reader<'_>, words: &[u32], inst: &mut Inst) -> Option<(Operand, u8)> {
+    let gpu = fields.gpu;
     if gpu.generation() < Gen::Gfx10 {
         let (least, _) = mem::image_address_range(inst);
         return Some((fields.vgpr(Field::Vaddr, least)?, 0));
@@ -250,7 +244,7 @@ fn image_address(fields: &mut Fields<'_, '_>, words: &[u32], inst: &mut Inst) ->
         return None;
     }
     inst.list[0] = fields.take(Field::Vaddr) as u8;
-    let dwords = usize::from(fields.reader.layout.dwords);
+    let dwords = usize::from(fields.layout.dwords);
     let bytes = words.get(dwords..dwords + more as usize)?.iter().flat_map(|word| word.to_le_bytes());
     for (at, byte) in (1..).zip(bytes) {
         match inst.list.get_mut(at).filter(|_| at < count) {
@@ -279,9 +273,11 @@ pub(super) fn encode(maker: &mut Maker<'_>, inst: &Inst, words: &mut Words) -> R
         maker.put(slot.field, value);
     }
     let traits = inst.row().traits;
-    let always = [(Trait::GdsAlways, Field::Gds), (Trait::LdsAlways, Field::Lds)];
-    for (_, field) in always.into_iter().filter(|(id, _)| traits.has(*id)) {
-        maker.put(field, 1);
+    if traits.has(Trait::GdsAlways) {
+        maker.put(Field::Gds, 1);
+    }
+    if traits.has(Trait::LdsAlways) {
+        maker.put(Field::Lds, 1);
     }
     if is_untyped(inst) {
         maker.put(Field::BufFormat, UNTYPED);

@@ -7,7 +7,8 @@ mod decode;
 mod encode;
 mod mem;
 
-pub use decode::{Decoded, decode};
+pub(super) use decode::decode_into;
+pub use decode::{Decoded, decode, readings};
 pub use encode::{EncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.

@@ -1,10 +1,13 @@
 //! Directives: sections, symbols, data, alignment.
 
+use super::metadata::{self, Row};
 use super::statement::{Line, quoted};
 use super::{Pass, Section, SectionKind, SymbolKind, Wrong};
 
 /// Directives that change nothing here: they speak to debuggers and linkers.
-const IGNORED: [&str; 16] = [
+const IGNORED: [&str; 18] = [
+    ".warning",
+    ".print",
     ".file",
     ".loc",
     ".ident",
@@ -55,7 +58,8 @@ impl Pass<'_> {
             ".fill" => return self.repeat(rest),
             ".zero" | ".skip" | ".space" => return self.space(rest),
             ".org" => return self.org(rest),
-            ".set" | ".equ" => return self.set(rest),
+            ".set" | ".equ" => return self.set(rest, true),
+            ".equiv" => return self.set(rest, false),
             ".globl" | ".global" => {
                 for name in rest.parts() {
                     self.said.entry(name.text.to_owned()).or_default().global = true;
@@ -69,12 +73,43 @@ impl Pass<'_> {
                 self.version = u32::try_from(value).ok();
             }
             ".amdhsa_kernel" => self.open_kernel(rest),
-            ".amdgpu_metadata" => return Err((line.column, Wrong::Metadata(".amdgpu_metadata"))),
-            ".amd_kernel_code_t" => return Err((line.column, Wrong::Metadata(".amd_kernel_code_t"))),
+            ".amdgpu_metadata" => self.metadata = Some(Vec::new()),
+            ".amd_kernel_code_t" => {
+                self.skipped = Some(".end_amd_kernel_code_t");
+                return Err((line.column, Wrong::Header(".amd_kernel_code_t")));
+            }
             _ if IGNORED.contains(&name) => {}
             _ => return Err((line.column, Wrong::Directive(name.to_owned()))),
         }
         Ok(())
+    }
+
+    /// A line of metadata, or its end: YAML is not the assembler's language.
+    pub(super) fn metadata_line(&mut self, text: &str) {
+        let line = Line::new(text);
+        if line.text != ".end_amdgpu_metadata" {
+            let rows = self.metadata.as_mut();
+            if let Some(rows) = rows.filter(|_| !matches!(line.text, "" | "---" | "...")) {
+                let (indent, text) = (line.column - 1, line.text.to_owned());
+                rows.push(Row { line: self.line, indent, text });
+            }
+            return;
+        }
+        let Some(rows) = self.metadata.take() else { return };
+        match metadata::note(rows) {
+            Ok(note) => {
+                let back = (self.section, self.previous);
+                self.enter(".note", SectionKind::Note);
+                self.sections[self.section].align = 4;
+                self.put(&note);
+                (self.section, self.previous) = back;
+            }
+            Err((line, wrong)) => {
+                let here = std::mem::replace(&mut self.line, line);
+                self.error(1, Wrong::Metadata(wrong));
+                self.line = here;
+            }
+        }
     }
 
     fn enter(&mut self, name: &str, kind: SectionKind) {
@@ -207,10 +242,15 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// `.set name, value`
-    fn set(&mut self, rest: Line<'_>) -> Result<(), (usize, Wrong)> {
+    /// `.set name, value`; `.equiv` the same, for a name that is not there yet.
+    fn set(&mut self, rest: Line<'_>, again: bool) -> Result<(), (usize, Wrong)> {
         match rest.parts()[..] {
-            [name, value] if !name.text.is_empty() => self.assign(name.text, value, name.column),
+            [name, value] if !name.text.is_empty() => match self.defined.get(name.text) {
+                Some(old) if !again => {
+                    return Err((name.column, Wrong::Again(name.text.to_owned(), old.line)));
+                }
+                _ => self.assign(name.text, value, name.column),
+            },
             _ => return Err((rest.column, Wrong::Expected("a name, a comma and a value"))),
         }
         Ok(())

@@ -1,12 +1,14 @@
 //! Files of assembly: labels, directives and instructions to sections of bytes.
 //!
 //! The language is what LLVM's assembler reads for AMD GPUs: `//`, `;` and `/* */` start comments, labels end in a colon,
-//! `1b` and `1f` are the nearest label `1` before and after. A file is read twice: the first time for where its labels
-//! are. All errors of a file are told. Never: ELF (the sections and symbols are what a writer of ELF needs), relocations (a
+//! `1b` and `1f` are the nearest label `1` before and after. Macros, repetitions and conditions are of `expand`. A file is
+//! read twice: the first time for where its labels are. All errors of a file are told. Never: ELF (the sections and symbols are what a writer of ELF needs), relocations (a
 //! name that the file does not define is an error).
 
 mod data;
+mod expand;
 mod kernel;
+pub mod metadata;
 mod statement;
 
 use super::descriptor::DescriptorError;
@@ -14,6 +16,7 @@ use super::model::Gen;
 use super::text::{ParseError, Symbol, Symbols};
 use super::{Gpu, codec, text};
 use statement::Line;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// No file grows past so many bytes: `.fill` and `.org` can ask for any number.
@@ -118,13 +121,15 @@ pub struct SourceError {
     pub column: usize,
     /// What is wrong.
     pub what: Wrong,
+    /// Where it stands in a macro or a repetition: the line that uses it.
+    pub used: Option<usize>,
 }
 
 /// What can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// An instruction, or a value.
-    #[error("{}", .0.rule)]
+    #[error("{}", .0.what())]
     Instruction(ParseError),
     /// An instruction that cannot be encoded.
     #[error("{0}")]
@@ -168,8 +173,40 @@ pub enum Wrong {
     /// A descriptor of a kernel that the file does not define.
     #[error("the kernel `{0}` is not defined in this file")]
     NoKernel(String),
-    /// A block of metadata.
-    #[error("metadata is not made: leave {0} out")]
+    /// `.endif` and the like without their beginning.
+    #[error("nothing is open that {0} belongs to")]
+    NotOpen(String),
+    /// A beginning without its end.
+    #[error("{0} without {1}")]
+    NotEnded(&'static str, &'static str),
+    /// `.error`
+    #[error("the file says: {0}")]
+    Said(String),
+    /// Macros and repetitions make too much.
+    #[error("macros and repetitions make too much of this file")]
+    Expansion,
+    /// Macros and repetitions are too deep in each other.
+    #[error("macros and repetitions more than 20 deep in each other")]
+    Depth,
+    /// A macro that is there already.
+    #[error("the macro `{0}` is defined a second time (.purgem takes one away)")]
+    AgainMacro(String),
+    /// More arguments than a macro has parameters.
+    #[error("the macro `{0}` has {1} parameters")]
+    Arguments(String, usize),
+    /// A parameter without a value.
+    #[error("the macro `{0}` needs a value for `{1}`")]
+    Lacks(String, String),
+    /// Conditions depend on what comes later.
+    #[error(
+        "`{0}` is elsewhere each time the file is read: a condition or a size before it depends on what comes later"
+    )]
+    Moves(String),
+    /// The header of kernels of HSA v2.
+    #[error("headers of HSA v2 are not made: leave {0} out")]
+    Header(&'static str),
+    /// Metadata.
+    #[error("{0}")]
     Metadata(&'static str),
 }
 
@@ -182,6 +219,7 @@ pub fn assemble(source: &str, gpu: &Gpu) -> Assembly {
     let (names, locals) = (first.defined, first.locals);
     let mut last = Pass::new(gpu, &names, &locals);
     last.last = true;
+    last.settled = first.settled;
     last.run(&clean);
     if open {
         last.error(1, Wrong::OpenComment);
@@ -208,6 +246,31 @@ struct Said {
     size: Option<i64>,
 }
 
+/// Instructions of the first reading that ask for no symbol: their bytes are settled. None of them is of a macro.
+#[derive(Debug, Default)]
+struct Settled {
+    /// By line: where its bytes start, and how many dwords they are; 0: it has to be read again, as lines behind the last.
+    lines: Vec<(u32, u8)>,
+    /// The bytes of them all.
+    bytes: Vec<u8>,
+}
+
+impl Settled {
+    fn add(&mut self, line: usize, words: &codec::Words) {
+        let Ok(start) = u32::try_from(self.bytes.len()) else { return };
+        self.lines.resize(line, (0, 0));
+        if let Some(last) = self.lines.last_mut() {
+            *last = (start, words.as_slice().len() as u8);
+        }
+        words.write(&mut self.bytes);
+    }
+
+    fn of(&self, line: usize) -> Option<&[u8]> {
+        let &(start, dwords) = self.lines.get(line.checked_sub(1)?)?;
+        self.bytes.get(start as usize..)?.get(..4 * usize::from(dwords)).filter(|bytes| !bytes.is_empty())
+    }
+}
+
 /// One reading of a file.
 struct Pass<'p> {
     gpu: &'p Gpu,
@@ -226,15 +289,26 @@ struct Pass<'p> {
     kernel: Option<kernel::Kernel>,
     kernels: Vec<kernel::Placed>,
     relocations: Vec<Relocation>,
+    settled: Settled,
+    /// Whether a symbol or the address has been asked for since it was last reset.
+    asked: Cell<bool>,
     errors: Vec<SourceError>,
     more_errors: usize,
     line: usize,
     total: u64,
     last: bool,
+    expansion: expand::State,
+    /// The first label that is elsewhere than in the reading before, and its line.
+    moved: Option<(String, usize)>,
+    /// The end of a block that is not read.
+    skipped: Option<&'static str>,
+    /// Lines of metadata, while they are read.
+    metadata: Option<Vec<metadata::Row>>,
 }
 
 impl Symbols for Pass<'_> {
     fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.asked.set(true);
         if let Some(known) = self.defined.get(name) {
             return Some(if known.address {
                 Symbol::Address(known.value)
@@ -265,8 +339,16 @@ impl Symbols for Pass<'_> {
     }
 
     fn here(&self) -> i64 {
+        self.asked.set(true);
         let offset = self.sections.get(self.section).map_or(0, |s| s.bytes.len() as i64);
         self.section as i64 * SECTION_SPAN + offset
+    }
+}
+
+fn put(bytes: &[u8], total: &mut u64, section: &mut Section) {
+    *total += bytes.len() as u64;
+    if *total <= MAX_BYTES {
+        section.bytes.extend_from_slice(bytes);
     }
 }
 
@@ -292,29 +374,35 @@ impl<'p> Pass<'p> {
             kernel: None,
             kernels: Vec::new(),
             relocations: Vec::new(),
+            settled: Settled::default(),
+            asked: Cell::new(false),
             errors: Vec::new(),
             more_errors: 0,
             line: 0,
             total: 0,
             last: false,
+            expansion: expand::State::default(),
+            moved: None,
+            skipped: None,
+            metadata: None,
         }
     }
 
     fn run(&mut self, source: &str) {
-        for (number, line) in source.lines().enumerate() {
-            self.line = number + 1;
-            if self.total > MAX_BYTES {
-                self.error(1, Wrong::TooLarge);
-                return;
-            }
-            self.statement(Line::new(line));
-        }
-        if self.total > MAX_BYTES {
+        self.file(source);
+        if self.is_too_large() {
             self.error(1, Wrong::TooLarge);
         }
         if self.kernel.is_some() {
             self.error(1, Wrong::OpenKernel);
         }
+        if self.metadata.is_some() {
+            self.error(1, Wrong::NotEnded(".amdgpu_metadata", ".end_amdgpu_metadata"));
+        }
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.total > MAX_BYTES
     }
 
     fn error(&mut self, column: usize, what: Wrong) {
@@ -322,20 +410,25 @@ impl<'p> Pass<'p> {
             return;
         }
         if self.errors.len() < MAX_ERRORS {
-            self.errors.push(SourceError { line: self.line, column, what });
+            let piece = self.expansion.pieces.iter().rev().find(|piece| piece.0 <= column);
+            let column = piece.map_or(
+                column,
+                |&(made, origin, put_in)| {
+                    if put_in { origin } else { origin + column - made }
+                },
+            );
+            self.errors.push(SourceError { line: self.line, column, what, used: self.expansion.use_line });
         } else {
             self.more_errors += 1;
         }
     }
 
-    /// One line: labels, then a directive, an assignment or an instruction.
+    /// A directive, an assignment or an instruction.
     fn statement(&mut self, line: Line<'_>) {
-        let mut line = line;
-        while let Some((label, rest)) = line.label() {
-            self.label(label, line.column);
-            line = rest;
-        }
-        if line.text.is_empty() {
+        if let Some(end) = self.skipped {
+            if line.text == end {
+                self.skipped = None;
+            }
             return;
         }
         if let Some((name, value)) = line.assignment() {
@@ -351,11 +444,21 @@ impl<'p> Pass<'p> {
         let here = self.here();
         if let Ok(number) = name.parse::<u32>() {
             let seen = self.seen_locals.entry(number).or_insert(0);
-            self.locals.insert((number, *seen), here);
+            let which = (number, *seen);
             *seen += 1;
+            self.locals.insert(which, here);
+            self.check_place(name, here, self.before_locals.get(&which).copied());
             return;
         }
+        self.check_place(name, here, self.before.get(name).map(|known| known.value));
         self.define(name, Known { value: here, address: true, line: self.line, variable: false }, column);
+    }
+
+    /// In the last reading a label is where it was before.
+    fn check_place(&mut self, name: &str, here: i64, before: Option<i64>) {
+        if self.last && before != Some(here) && self.moved.is_none() {
+            self.moved = Some((name.to_owned(), self.line));
+        }
     }
 
     fn define(&mut self, name: &str, known: Known, column: usize) {
@@ -388,11 +491,23 @@ impl<'p> Pass<'p> {
         }
         // Code starts at whole dwords.
         self.pad_to(4);
+        let settles = self.expansion.depth == 0;
+        if settles
+            && self.last
+            && let Some(bytes) = self.settled.of(self.line)
+        {
+            put(bytes, &mut self.total, &mut self.sections[self.section]);
+            return;
+        }
+        self.asked.set(false);
         match text::parse_line(line.text, self.gpu, self) {
             Ok(inst) => match codec::encode(&inst, self.gpu) {
                 Ok(words) => {
                     for word in words.as_slice() {
                         self.put(&word.to_le_bytes());
+                    }
+                    if settles && !self.last && !self.asked.get() {
+                        self.settled.add(self.line, &words);
                     }
                 }
                 Err(wrong) => self.error(line.column, Wrong::Encoding(wrong)),
@@ -407,10 +522,7 @@ impl<'p> Pass<'p> {
     }
 
     fn put(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        if self.total <= MAX_BYTES {
-            self.sections[self.section].bytes.extend_from_slice(bytes);
-        }
+        put(bytes, &mut self.total, &mut self.sections[self.section]);
     }
 
     /// Fills up to a multiple: code with its no-operation, anything else with zeros.
@@ -472,6 +584,11 @@ impl<'p> Pass<'p> {
 
     fn finish(mut self) -> Assembly {
         self.place_kernels();
+        // Where something else is wrong, labels may be anywhere.
+        if let Some((name, line)) = self.moved.take().filter(|_| self.errors.is_empty()) {
+            (self.line, self.expansion) = (line, expand::State::default());
+            self.error(1, Wrong::Moves(name));
+        }
         let mut symbols: Vec<Defined> = self
             .defined
             .iter()

@@ -3,56 +3,71 @@
 /// A source whose comments are spaces: lines and columns stay what they were. The second value: whether the last comment
 /// has no end.
 pub(super) fn without_comments(source: &str) -> (String, bool) {
-    let mut clean = String::with_capacity(source.len());
-    let mut rest = source.strip_prefix('\u{feff}').unwrap_or(source).chars().peekable();
+    let mut rest = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let mut clean = String::with_capacity(rest.len());
     let (mut quoted, mut blank) = (false, true);
-    while let Some(c) = rest.next() {
-        match (c, rest.peek()) {
-            ('\n', _) => {
-                (quoted, blank) = (false, true);
-                clean.push(c);
-                continue;
-            }
-            ('\\', Some(&next)) if quoted && next != '\n' => {
+    loop {
+        let plain = rest.bytes().position(|byte| SPECIAL[usize::from(byte)]).unwrap_or(rest.len());
+        let (text, behind) = rest.split_at(plain);
+        blank = blank && text.trim_start().is_empty();
+        clean.push_str(text);
+        let mut after = behind.chars();
+        let Some(c) = after.next() else { return (clean, false) };
+        let next = after.clone().next();
+        rest = after.as_str();
+        match (c, next) {
+            ('\n', _) => (quoted, blank) = (false, true),
+            ('\\', Some(next)) if quoted && next != '\n' => {
+                after.next();
                 clean.push(c);
                 clean.push(next);
-                rest.next();
+                rest = after.as_str();
                 continue;
             }
             ('"', _) => quoted = !quoted,
             _ if quoted => {}
             ('/', Some('*')) => {
+                after.next();
+                let body = after.as_str();
+                let end = body.find("*/");
+                let (comment, behind) = body.split_at(end.map_or(body.len(), |at| at + 2));
                 clean.push_str("  ");
-                rest.next();
-                let mut last = ' ';
-                loop {
-                    let Some(c) = rest.next() else { return (clean, true) };
-                    clean.push(if c == '\n' { c } else { ' ' });
-                    if last == '*' && c == '/' {
-                        break;
-                    }
-                    last = c;
+                clean.extend(comment.chars().map(|c| if c == '\n' { c } else { ' ' }));
+                if end.is_none() {
+                    return (clean, true);
                 }
+                rest = behind;
                 continue;
             }
             (';', _) | ('/', Some('/')) => {
-                skip_line(&mut rest);
+                rest = from_line_end(rest);
                 continue;
             }
             ('#', _) if blank => {
-                skip_line(&mut rest);
+                rest = from_line_end(rest);
                 continue;
             }
             _ => {}
         }
-        blank &= c.is_whitespace();
+        blank &= c == '\n';
         clean.push(c);
     }
-    (clean, false)
 }
 
-fn skip_line(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while rest.next_if(|&c| c != '\n').is_some() {}
+/// Bytes at which a comment, a line or a text in quotes may begin or end.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let all = b"\n\\\"/;#";
+    let mut at = 0;
+    while at < all.len() {
+        special[all[at] as usize] = true;
+        at += 1;
+    }
+    special
+};
+
+fn from_line_end(text: &str) -> &str {
+    text.find('\n').and_then(|end| text.get(end..)).unwrap_or_default()
 }
 
 /// What is left to read of a line.
@@ -138,8 +153,8 @@ impl<'s> Line<'s> {
 
 /// Bytes of the name a text starts with.
 fn name_length(text: &str) -> usize {
-    let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '@');
-    text.find(|c| !of_name(c)).unwrap_or(text.len())
+    let of_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'$' | b'@');
+    text.bytes().position(|c| !of_name(c)).unwrap_or(text.len())
 }
 
 /// `1b` and `1f`: the number, and whether it is the next one.

@@ -144,6 +144,100 @@ fn listings_assemble_to_their_code() {
     }
 }
 
+#[test]
+fn macros() {
+    let assembly = made(
+        ".macro twice a, b=7, c:req\n s_mov_b32 s\\a, \\b\n s_mov_b32 s\\()\\a, \\c\n.endm\n\
+         twice 1, c=3\ntwice 2 5 6\n\
+         .macro each head, rest:vararg\n.ifnb \\head\n s_nop \\head\n each \\rest\n.endif\n.endm\neach 1, 2, 3\n\
+         .macro named\nl\\@: s_branch l\\@\n.endm\nnamed\nnamed\n",
+    );
+    let mov = |register: u32, value: u32| 0xbe80_0300 | register << 16 | (0x80 + value);
+    let nop = |value: u32| 0xbf80_0000 | value;
+    let expected =
+        [mov(1, 7), mov(1, 3), mov(2, 5), mov(2, 6), nop(1), nop(2), nop(3), 0xbf82_ffff, 0xbf82_ffff];
+    assert_eq!(words(&assembly), expected);
+}
+
+#[test]
+fn repetitions_and_conditions() {
+    let assembly = made(
+        "I = 0\n.rept 3\n s_nop I\nI = I + 1\n.endr\n.irp n, 4, 5\n.if \\n > 4\n s_nop \\n\n.else\n s_nop 15\n.endif\n.endr\n\
+         .irpc n, 67\n s_nop \\n\n.endr\n\
+         .if 0\n this is nothing\n.if 1\n.else\n.endif\n.elseif I == 3\n s_nop 8\n.else\n nor this\n.endif\n\
+         .ifdef I\n.ifndef J\n s_nop 9\n.endif\n.endif\n\
+         .if .amdgcn.gfx_generation_number >= 10\n s_nop 10\n.endif\n.macro out\n s_nop 11\n.exitm\n s_nop 12\n.endm\nout\n",
+    );
+    let expected = [0, 1, 2, 15, 5, 6, 7, 8, 9, 10, 11].map(|n| 0xbf80_0000 | n);
+    assert_eq!(words(&assembly), expected);
+}
+
+#[test]
+fn mistakes_in_macros_have_their_place() {
+    let errors = assemble(
+        ".macro m reg\n  s_nop 0\n  s_mov_b32 \\reg, s999\n.endm\nm s1\nm\nm s1, s2\n",
+        &gpu("gfx1030"),
+    )
+    .errors;
+    let places: Vec<_> = errors.iter().map(|e| (e.line, e.column, e.used)).collect();
+    assert_eq!(places, [(3, 17, Some(6)), (3, 19, Some(5)), (7, 3, None)], "{errors:#?}");
+}
+
+#[test]
+fn blocks_that_are_not_closed() {
+    for (source, line, said) in [
+        ("s_nop 0\n.if 1\ns_nop 1\n", 2, ".if without .endif"),
+        (".macro m\ns_nop 1\n", 1, ".macro without .endm"),
+        ("\n.rept 2\n", 2, ".rept without .endr"),
+        (".endif\n", 1, "nothing is open that .endif belongs to"),
+        (".if 1\n.else\n.else\n.endif\n", 3, "nothing is open that .else belongs to"),
+        (".endm", 1, "nothing is open"),
+        (".error \"not this GPU\"", 1, "the file says: not this GPU"),
+        (".if later\n.endif\nlater = 1\n", 1, "unknown symbol"),
+    ] {
+        let found = wrong(source);
+        assert!(found.iter().any(|e| e.0 == line && e.2.contains(said)), "{source}: {found:?}");
+    }
+}
+
+/// Whatever files ask for, little is made of them, and soon.
+#[test]
+fn expansion_is_bounded() {
+    for source in [
+        ".rept 0x7fffffffffffffff\n.endr",
+        ".rept 100000\n.rept 100000\n s_nop 0\n.endr\n.endr",
+        ".macro m\n m\n.endm\nm\n",
+        ".macro m a\n m \\a\\a\\a\\a\\a\\a\\a\\a\n.endm\nm 12345678\n",
+        ".macro m a\n m \\a\n m \\a\n.endm\nm 1\n",
+    ] {
+        let found = wrong(source);
+        let told = |e: &(usize, usize, String)| e.2.contains("too much") || e.2.contains("deep");
+        assert!(found.iter().any(told), "{source}: {found:?}");
+    }
+}
+
+#[test]
+fn metadata_becomes_a_note() {
+    let assembly = made(
+        "s_nop 0\n\t.amdgpu_metadata\n---\namdhsa.kernels:\n  - .name: main\n    .sgpr_count: 8\n...\n\t.end_amdgpu_metadata\ns_nop 1\n",
+    );
+    assert_eq!(words(&assembly), [0xbf80_0000, 0xbf80_0001]);
+    let note = &assembly.sections[1];
+    assert_eq!((note.name.as_str(), note.kind), (".note", SectionKind::Note));
+    let shown = metadata::text(&note.bytes).unwrap();
+    assert_eq!(shown, "amdhsa.kernels:\n  - .name: main\n    .sgpr_count: 8\n");
+    let found = wrong(".amdgpu_metadata\na:\n  - 1\n b\n.end_amdgpu_metadata\n.amdgpu_metadata\n");
+    assert_eq!(found.iter().map(|e| e.0).collect::<Vec<_>>(), [4, 6], "{found:?}");
+}
+
+#[test]
+fn conditions_do_not_look_ahead() {
+    let found = wrong("A = end - start\nstart:\n.if A > 8\n s_nop 0\n.endif\nend: s_nop 1\n");
+    assert!(found.is_empty() || found[0].2.contains("each time the file is read"), "{found:?}");
+    let found = wrong("A = end - start\nstart:\n.zero A + 4\nend:\n");
+    assert!(found.iter().any(|e| e.2.contains("each time the file is read")), "{found:?}");
+}
+
 const ODD: &[u8] = b"\"'([{}]),:;.=-+*/\\\n\t 0x9fb%@!~<>|&^";
 
 /// Sources that are no sources: nothing panics, and what is wrong is told.
@@ -151,6 +245,7 @@ const ODD: &[u8] = b"\"'([{}]),:;.=-+*/\\\n\t 0x9fb%@!~<>|&^";
 fn any_text() {
     let seeds = [
         "start: s_branch start\n.long 1, 2\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 1\n.end_amdhsa_kernel\n",
+        ".macro m a, b=2\n.if \\a\n s_nop \\b\n.else\n m 1 \\b\n.endif\n.endm\nm 0, 3\n.rept 3\n.irp x, 1, 2\n s_nop \\x\n.endr\n.endr\n",
         "1: s_cbranch_scc0 1b /* c */\n.fill 3, 2, 1\n.asciz \"x\\101\"\n.set a, (1 + 2) * 3\n.section .foo,\"ax\",@progbits\n",
     ];
     let mut state = 7u64;

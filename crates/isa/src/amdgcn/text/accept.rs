@@ -4,7 +4,7 @@ use super::operand::{Kind, Written};
 use super::parse::Rule;
 use super::scan::Value;
 use crate::amdgcn::inst::{Half, Operand, dwords};
-use crate::amdgcn::model::{Class, Slot, Type};
+use crate::amdgcn::model::{Class, Field, Slot, Type};
 use crate::amdgcn::{Gen, Gpu, Reg, regs};
 
 /// The operand that `written` is in `slot`.
@@ -43,6 +43,7 @@ fn takes_constants(class: Class) -> bool {
             | Class::SrcSdwa
             | Class::Ssrc
             | Class::Ssrc32
+            | Class::SsrcLds
             | Class::SsrcInline
             | Class::Barrier
     )
@@ -58,8 +59,15 @@ fn takes_literals(class: Class) -> bool {
 pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) -> Result<Operand, Rule> {
     let vector = reg.is_vgpr();
     let low = reg.0 < Reg::VGPR0.0 + 128;
+    if half != Half::Whole && !vector {
+        return Err(Rule::Operand);
+    }
     let fits = match slot.class {
-        Class::Vgpr | Class::VgprDual | Class::ExpSrc | Class::SrcMatrix => vector && half == Half::Whole,
+        Class::Vgpr | Class::VgprDual | Class::ExpSrc => vector && half == Half::Whole,
+        Class::SrcMatrix => {
+            let base = (Reg::SHARED_BASE.0..=Reg::PRIVATE_LIMIT.0).contains(&reg.0);
+            (vector || base) && half == Half::Whole
+        }
         Class::VgprSrc => (vector && half == Half::Whole) || reg == Reg::LDS_DIRECT,
         Class::VgprSel => vector,
         Class::VgprLow | Class::VgprLowSrc => vector && low && half == Half::Whole,
@@ -69,16 +77,18 @@ pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) 
         Class::SrcHalf => !vector || low,
         Class::SrcSel => true,
         Class::Ssrc | Class::Ssrc32 | Class::SsrcInline | Class::Sreg => !vector && reg != Reg::LDS_DIRECT,
-        Class::Sdst | Class::SdwaSdst => !vector && reg.0 < 235,
+        Class::SsrcLds => !vector,
+        Class::Sdst | Class::SdwaSdst => !vector && (reg.0 < Reg::SHARED_BASE.0 || read_only(slot, reg, gpu)),
         Class::SregPair | Class::SregQuad => !vector && reg.0 < 124,
         Class::Barrier => reg == Reg::M0,
-        Class::Fixed => reg.0 == slot.reg,
+        Class::Fixed | Class::FixedOptional => reg.0 == slot.reg,
         _ => false,
     };
     if !fits {
         return Err(Rule::Operand);
     }
-    if regs::code_of(reg, gpu.generation()).is_none() {
+    let xnack = (Reg::XNACK_MASK.0..=Reg::XNACK_MASK_HI.0).contains(&reg.0);
+    if regs::code_of(reg, gpu.generation()).is_none() || (xnack && !gpu.has_xnack_mask()) {
         return Err(Rule::NotHere);
     }
     let needed = dwords(slot.ty, gpu);
@@ -105,6 +115,36 @@ pub(super) fn register(slot: &Slot, reg: Reg, count: u8, half: Half, gpu: &Gpu) 
         _ => half,
     };
     Ok(Operand::Reg { reg, dwords: needed, half })
+}
+
+/// Whether a register that can only be read may stand as a destination: if the field has room for its code, or the bits
+/// that fit name nothing else.
+fn read_only(slot: &Slot, reg: Reg, gpu: &Gpu) -> bool {
+    let base = (Reg::SHARED_BASE.0..=Reg::PRIVATE_LIMIT.0).contains(&reg.0);
+    let fits = match slot.ty {
+        Type::Mask => true,
+        ty => base == (ty.bits() == 64),
+    };
+    let code = regs::code_of(reg, gpu.generation()).filter(|_| fits && reg != Reg::LDS_DIRECT);
+    let free = |code: u16| regs::scalar_of_code(code as u8 & 127, gpu.generation()).is_none();
+    code.is_some_and(|code| slot.field == Field::Vdst || free(code))
+}
+
+/// A number with the signs around it: the highest bit of its type, or of a double if it was written as one.
+pub(super) fn with_signs(value: Value, ty: Type, neg: bool, abs: bool) -> Value {
+    let bits = if value.float { 64 } else { u32::from(ty.bits().clamp(16, 64)) };
+    let sign = i64::MIN.unsigned_abs() >> (64 - bits);
+    let mut number = value.value as u64;
+    if abs {
+        number &= !sign;
+    }
+    if neg {
+        number ^= sign;
+    }
+    if bits < 64 {
+        number &= u64::MAX >> (64 - bits);
+    }
+    Value { value: number as i64, ..value }
 }
 
 /// The code of an inline integer.
@@ -151,6 +191,12 @@ fn inline_bits<T: PartialEq>(all: &[T], bits: T, gpu: &Gpu) -> Option<u8> {
     (at < 8 || gpu.generation() >= Gen::Gfx8).then_some(240 + at as u8)
 }
 
+/// Whether a dword is an inline constant of floating point in a source of some type.
+pub(in crate::amdgcn) fn is_inline_float(value: u32) -> bool {
+    SINGLES.contains(&value)
+        || u16::try_from(value).is_ok_and(|value| HALVES.contains(&value) || BFLOATS.contains(&value))
+}
+
 /// A double as a half, and whether nothing but precision is lost.
 fn to_half(value: f64) -> Option<u16> {
     let bits = value.to_bits();
@@ -165,7 +211,8 @@ fn to_half(value: f64) -> Option<u16> {
     if units >= 2048.0 && exponent == 15 {
         return None;
     }
-    if magnitude != 0.0 && units == 0.0 {
+    // Of what is smaller than any normal number nothing may be lost.
+    if magnitude < 2f64.powi(-14) && units != magnitude * 2f64.powi(24) {
         return None;
     }
     let units = units as u32;
@@ -175,7 +222,8 @@ fn to_half(value: f64) -> Option<u16> {
 
 fn to_single(value: f64) -> Option<u32> {
     let single = value as f32;
-    let lost = (single.is_infinite() && value.is_finite()) || (single == 0.0 && value != 0.0);
+    let below = value.abs() < f64::from(f32::MIN_POSITIVE) && f64::from(single) != value;
+    let lost = (single.is_infinite() && value.is_finite()) || below;
     (!lost).then_some(single.to_bits())
 }
 
@@ -193,37 +241,41 @@ pub(super) fn constant(ty: Type, value: Value, signed: bool, gpu: &Gpu) -> Resul
     literal(ty, value, signed).map(Operand::Literal)
 }
 
-/// The code of the inline constant a number is, if it is one.
+/// The code of the inline constant a number is, if it is one. What counts are the bits it has as a value of the type: 0.0 is
+/// the integer 0.
 fn inline(ty: Type, value: Value, gpu: &Gpu) -> Option<u8> {
     let number = value.value;
     let float = f64::from_bits(number as u64);
+    let of_16 =
+        |all: &[u16], bits: u16| inline_integer((bits as i16).into()).or_else(|| inline_bits(all, bits, gpu));
+    let of_32 = |bits: u32| inline_integer((bits as i32).into()).or_else(|| inline_bits(&SINGLES, bits, gpu));
+    let of_64 = |bits: u64| inline_integer(bits as i64).or_else(|| inline_bits(&DOUBLES, bits, gpu));
     match (ty, ty.bits(), value.float) {
-        (_, 64, true) if ty != Type::PkF32 => inline_bits(&DOUBLES, number as u64, gpu),
-        (_, 64, false) => inline_integer(number).or_else(|| inline_bits(&DOUBLES, number as u64, gpu)),
-        (Type::F16 | Type::PkF16, _, true) => inline_bits(&HALVES, to_half(float)?, gpu),
+        (_, 64, true) if ty != Type::PkF32 => of_64(number as u64),
+        // As a literal it would be the high half.
+        (Type::F64, _, false) if u32::try_from(number).is_ok() => {
+            of_64(number as u64).or_else(|| inline_bits(&DOUBLES, (number as u64) << 32, gpu))
+        }
+        (_, 64, false) => of_64(number as u64),
+        (Type::F16 | Type::PkF16, _, true) => of_16(&HALVES, to_half(float)?),
         (Type::Bf16 | Type::PkBf16, _, true) => {
             let single = to_single(float)?;
-            (single & 0xffff == 0).then(|| inline_bits(&BFLOATS, (single >> 16) as u16, gpu))?
+            (single & 0xffff == 0).then(|| of_16(&BFLOATS, (single >> 16) as u16))?
         }
-        (Type::B16 | Type::I16 | Type::U16, _, true) => None,
-        (_, _, true) => inline_bits(&SINGLES, to_single(float)?, gpu),
-        (Type::F16 | Type::PkF16, _, false) => {
-            fits(number, 16).then_some(())?;
-            inline_integer((number as i16).into()).or_else(|| inline_bits(&HALVES, number as u16, gpu))
+        (Type::B16 | Type::I16 | Type::U16, _, true) => {
+            to_half(float)?;
+            of_32(to_single(float)?)
         }
-        (Type::Bf16 | Type::PkBf16, _, false) => {
-            fits(number, 16).then_some(())?;
-            inline_integer((number as i16).into()).or_else(|| inline_bits(&BFLOATS, number as u16, gpu))
-        }
+        (_, _, true) => of_32(to_single(float)?),
+        (Type::F16, _, false) => fits(number, 16).then(|| of_16(&HALVES, number as u16))?,
+        (Type::Bf16, _, false) => fits(number, 16).then(|| of_16(&BFLOATS, number as u16))?,
         (Type::B16 | Type::I16 | Type::U16, _, false) => inline_integer(number),
-        (Type::PkB16 | Type::PkI16 | Type::PkU16, _, false) => {
-            fits(number, 32).then_some(())?;
-            inline_integer((number as i32).into())
-        }
-        (_, _, false) => {
-            fits(number, 32).then_some(())?;
-            inline_integer((number as i32).into()).or_else(|| inline_bits(&SINGLES, number as u32, gpu))
-        }
+        _ if !fits(number, 32) => None,
+        (Type::PkF16 | Type::PkBf16, ..) => inline_integer((number as i32).into()).or_else(|| {
+            let all = if ty == Type::PkF16 { &HALVES } else { &BFLOATS };
+            inline_bits(all, u16::try_from(number as u32).ok()?, gpu)
+        }),
+        _ => of_32(number as u32),
     }
 }
 
@@ -235,10 +287,12 @@ fn literal(ty: Type, value: Value, signed: bool) -> Result<u32, Rule> {
         // The high half is encoded.
         (Type::F64, _, true) => Ok((number as u64 >> 32) as u32),
         (_, 64, true) if ty != Type::PkF32 => Err(Rule::Number),
-        (Type::F16 | Type::PkF16 | Type::B16 | Type::I16 | Type::U16, _, true) => {
-            to_half(float).map(u32::from).ok_or(Rule::Range)
-        }
+        (Type::F16 | Type::PkF16, _, true) => to_half(float).map(u32::from).ok_or(Rule::Range),
         (Type::Bf16 | Type::PkBf16, _, true) => to_single(float).map(|s| s >> 16).ok_or(Rule::Range),
+        // It must be one of 16 bits, but those of 32 are encoded.
+        (Type::B16 | Type::I16 | Type::U16, _, true) => {
+            to_half(float).and_then(|_| to_single(float)).ok_or(Rule::Range)
+        }
         (_, _, true) => to_single(float).ok_or(Rule::Range),
         // A sign would change another value than the one written.
         (Type::F64, _, false) if signed => Err(Rule::Number),

@@ -364,7 +364,8 @@ pub(super) fn hint(name: &str, traits: Traits) -> Option<Hint> {
     names.iter().position(|have| *have == name).map(|code| plain(code as i32))
 }
 
-/// Whether a hint may stand with a scope.
+/// Whether a hint may stand with a scope. LLVM takes the code of an atomic that returns and is not temporal for a bypass;
+/// the hardware does not.
 pub(super) fn valid(hint: Hint, scope: i32, traits: Traits) -> bool {
     traits.has(Trait::Atomic) || hint.code != BYPASS || hint.bypass == (scope == SYSTEM)
 }

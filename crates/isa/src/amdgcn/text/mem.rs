@@ -112,6 +112,17 @@ impl Parser<'_, '_> {
         let image = variant.slots.iter().any(|slot| slot.class == Class::ImageAddr);
         while !self.scan.end() {
             let at = self.scan.at();
+            if count < written
+                && let Some((reg, dwords)) = operand::plain(self.scan)
+            {
+                let kind = Kind::Reg { reg, dwords, half: Half::Whole };
+                given.get_mut(count).into_iter().for_each(|place| *place = Given { kind, at });
+                count += 1;
+                if self.scan.eat(b',') {
+                    continue;
+                }
+                break;
+            }
             if self.starts_modifier(variant) {
                 // A format may stand before the scalar offset.
                 let id = self.scan.name();
@@ -161,7 +172,10 @@ impl Parser<'_, '_> {
         self.scan.eat(b'[');
         loop {
             let at = self.scan.at();
-            let register = operand::register(self.scan, self.symbols)?;
+            let register = match operand::plain(self.scan) {
+                Some((reg, dwords)) => Some((reg, dwords, Half::Whole)),
+                None => operand::register(self.scan, self.symbols)?,
+            };
             let Some((reg, dwords, Half::Whole)) = register.filter(|(reg, ..)| reg.is_vgpr()) else {
                 return Err(self.scan.error(at, Rule::Operand));
             };
@@ -282,6 +296,9 @@ impl Parser<'_, '_> {
                 inline @ Operand::Inline(_) => Ok(inline),
                 _ => Err(Rule::Operand),
             },
+            Kind::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. } if self.gpu.generation() >= Gen::Gfx11 => {
+                Err(Rule::NotHere)
+            }
             Kind::Reg { reg, .. } if gfx12 && reg.0 >= Reg::SHARED_BASE.0 => Err(Rule::Operand),
             _ => self.sgpr(given, slot),
         }
@@ -358,14 +375,14 @@ impl Parser<'_, '_> {
         while !self.scan.end() {
             let at = self.scan.at();
             let name = self.scan.name();
-            let off = name.strip_prefix("no").filter(|_| !name.is_empty());
             let find = |name: &str| variant.mods.iter().enumerate().find(|(_, slot)| slot.id.name() == name);
             let can_be_off =
                 |found: &(usize, &ModSlot)| matches!(found.1.id, Mod::Glc | Mod::Slc | Mod::Dlc | Mod::Gds);
-            let negated = off.and_then(find).filter(can_be_off);
-            let Some((place, slot)) = find(name).or(negated) else {
-                return Err(self.scan.error(at, Rule::Modifier));
+            let (found, on) = match find(name) {
+                Some(found) => (Some(found), true),
+                None => (name.strip_prefix("no").and_then(find).filter(can_be_off), false),
             };
+            let Some((place, slot)) = found else { return Err(self.scan.error(at, Rule::Modifier)) };
             let place = if is_caching(slot.id) {
                 variant.mods.iter().position(|slot| is_caching(slot.id)).unwrap_or(place)
             } else {
@@ -389,7 +406,7 @@ impl Parser<'_, '_> {
             );
             if !valued {
                 self.scan.space();
-                inst.mods.set(slot.id, (negated.is_none()).into());
+                inst.mods.set(slot.id, on.into());
             } else {
                 self.scan.expect(b':', Rule::Modifier)?;
                 self.value(slot.id, at, inst)?;
@@ -518,6 +535,9 @@ impl Parser<'_, '_> {
         let error = |rule: Rule| Err(self.scan.error(start, rule));
         if variant.mod_set >> Mod::Dim as u8 & 1 != 0 && !self.said(Mod::Dim) {
             return error(Rule::MustDim);
+        }
+        if traits.has(Trait::Msaa) && !mem::has_samples(inst) {
+            return error(Rule::Samples);
         }
         if traits.has(Trait::GdsAlways) && !inst.mods.has(Mod::Gds) {
             return error(Rule::MustGds);

@@ -17,8 +17,13 @@ mod special;
 mod swizzle;
 mod write;
 
+pub(super) use accept::is_inline_float;
 pub use parse::{ParseError, Rule, parse_line};
 pub use write::write;
+
+use super::Gpu;
+use super::inst::{Inst, Operand};
+use super::model::{Mod, Slot, Type};
 
 /// What a symbol is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +52,18 @@ impl Symbols for () {
     fn here(&self) -> i64 {
         0
     }
+}
+
+/// Whether text can say an instruction: every value has a name, and no rule is broken.
+pub(crate) fn can_say(inst: &Inst, gpu: &Gpu) -> bool {
+    let signs = inst.mods.get(Mod::Neg) | inst.mods.get(Mod::Abs);
+    let named = |(slot, operand): (&Slot, Operand)| match operand {
+        Operand::Imm(value) => special::has_name(slot, value, gpu),
+        // Written as an integer it has no sign.
+        Operand::Literal(_) if slot.ty == Type::F64 => signs.unbounded_shr(slot.source.into()) & 1 == 0,
+        _ => true,
+    };
+    modifiers::all_have_names(inst, gpu) && inst.written().all(named) && rules::check(inst, gpu).is_ok()
 }
 
 /// What an expression at the start of a text is worth, whether it is an address, and how many bytes it and the spaces after

@@ -42,6 +42,31 @@ const ROW_HALF_MIRROR: i32 = 0x141;
 const ROW_BCAST15: i32 = 0x142;
 const ROW_BCAST31: i32 = 0x143;
 
+/// Whether a value of `dpp_ctrl` is written in a generation.
+fn has_lanes(value: i32, generation: Gen) -> bool {
+    match value {
+        ..0x100 | ROW_MIRROR | ROW_HALF_MIRROR => true,
+        ROW_BCAST15 | ROW_BCAST31 => generation <= Gen::Gfx906,
+        _ => LANES.iter().any(|lanes| {
+            (lanes.first..=lanes.last).contains(&(value - lanes.base))
+                && (lanes.since..=lanes.until).contains(&generation)
+        }),
+    }
+}
+
+/// Whether text has a name for the value of every modifier.
+pub(super) fn all_have_names(inst: &Inst, gpu: &Gpu) -> bool {
+    inst.variant().mods.iter().all(|slot| {
+        let value = inst.mods.get(slot.id);
+        match slot.id {
+            Mod::DppCtrl => has_lanes(value, gpu.generation()),
+            Mod::DstSel | Mod::Src0Sel | Mod::Src1Sel => (value as usize) < SELECTIONS.len(),
+            Mod::DstUnused => (value as usize) < UNUSED.len(),
+            _ => true,
+        }
+    })
+}
+
 /// Selections of SDWA, by value.
 const SELECTIONS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
 
@@ -81,11 +106,18 @@ pub(super) fn needed(form: Form) -> Option<Mod> {
     }
 }
 
+/// The most modifiers a line can have.
+const MOST: usize = 24;
+
 /// Modifiers that have been read.
+#[derive(Default)]
 pub(super) struct Seen {
     pub(super) mods: Mods,
     /// Bit `n`: modifier number `n` was written.
     pub(super) set: u64,
+    /// Numbers of the modifiers, in the order they were written.
+    order: [u8; MOST],
+    count: usize,
 }
 
 impl Seen {
@@ -104,7 +136,17 @@ impl Seen {
         }
         self.set |= bit;
         self.mods.set(id, value);
+        if let Some(place) = self.order.get_mut(self.count) {
+            *place = id as u8;
+            self.count += 1;
+        }
         Ok(())
+    }
+
+    /// Whether they were written in the order in which a variant has them.
+    pub(super) fn in_order_of(&self, variant: &Variant) -> bool {
+        let place = |id: u8| variant.mods.iter().position(|slot| slot.id as u8 == id);
+        self.order.get(..self.count).unwrap_or_default().is_sorted_by_key(|id| place(*id))
     }
 }
 
@@ -243,8 +285,11 @@ pub(super) fn parse(
         "dpp8" => (Mod::Dpp8, list(scan, symbols, 8, 8, 3)?.0),
         "row_mask" => (Mod::RowMask, number(scan, symbols, 0, 15)?),
         "bank_mask" => (Mod::BankMask, number(scan, symbols, 0, 15)?),
-        // Zero and one say the same: the name of the field is the wrong way round.
-        "bound_ctrl" => number(scan, symbols, 0, 1).map(|_| (Mod::BoundCtrl, 1))?,
+        // Until gfx10 zero and one say the same: the name of the field is the wrong way round.
+        "bound_ctrl" => {
+            let value = number(scan, symbols, 0, 1)?;
+            (Mod::BoundCtrl, if generation >= Gen::Gfx11 { value } else { 1 })
+        }
         "fi" => (Mod::Fi, number(scan, symbols, 0, 1)?),
         "row_bcast" => match number(scan, symbols, 15, 31)? {
             15 if generation <= Gen::Gfx906 => (Mod::DppCtrl, ROW_BCAST15),

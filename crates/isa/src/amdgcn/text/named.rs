@@ -284,7 +284,9 @@ pub(super) fn sendmsg(
 /// Appends a message.
 pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut String) {
     let message = Message::new(value, gpu);
-    match name_of(MESSAGES, message.id, gpu).filter(|_| message.is_valid(gpu)) {
+    // Bits that are no part of a message make it a number.
+    let whole = message.value(gpu) == value;
+    match name_of(MESSAGES, message.id, gpu).filter(|_| whole && message.is_valid(gpu)) {
         Some(name) => {
             out.push_str("sendmsg(");
             out.push_str(name);
@@ -298,7 +300,7 @@ pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut String) {
             }
             out.push(')');
         }
-        None if message.value(gpu) == value => {
+        None if whole => {
             out.push_str("sendmsg(");
             decimal(message.id.into(), out);
             for part in [message.operation, message.stream] {
@@ -425,9 +427,19 @@ fn write_fields(all: &[Counter], word: i32, out: &mut String) {
     }
 }
 
+/// Appends fields; bits that are in none make it a number.
+fn write_fields_or_number(all: &[Counter], value: i32, out: &mut String) {
+    let known = all.iter().fold(0, |word, (_, parts)| word | scatter(parts, most(parts)));
+    if value & 0xffff & !known != 0 {
+        hex(u64::from(value as u16), out);
+    } else {
+        write_fields(all, value, out);
+    }
+}
+
 /// Appends what a wait waits for.
 pub(super) fn write_waitcnt(value: i32, gpu: &Gpu, out: &mut String) {
-    write_fields(counters(gpu), value, out);
+    write_fields_or_number(counters(gpu), value, out);
 }
 
 /// The fields of `s_waitcnt_depctr`, in the order they are written.
@@ -453,13 +465,7 @@ pub(super) fn depctr(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> R
 
 /// Appends dependencies; bits that are none make it a number.
 pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut String) {
-    let all = dependencies(gpu);
-    let known = all.iter().fold(0, |word, (_, parts)| word | scatter(parts, most(parts)));
-    if value & 0xffff & !known != 0 {
-        hex(u64::from(value as u16), out);
-    } else {
-        write_fields(all, value, out);
-    }
+    write_fields_or_number(dependencies(gpu), value, out);
 }
 
 /// What `s_delay_alu` waits for, by value.
@@ -514,19 +520,16 @@ pub(super) fn write_delay_alu(value: i32, out: &mut String) {
         ("instskip", SKIPS, value >> 4 & 7),
         ("instid1", DELAYS, value >> 7 & 15),
     ];
+    if value & 0xf800 != 0 || parts.iter().any(|(_, names, part)| *part as usize >= names.len()) {
+        hex(u64::from(value as u16), out);
+        return;
+    }
     for (name, names, part) in parts.into_iter().filter(|(.., part)| *part != 0) {
         out.push_str(separator);
         separator = " | ";
         out.push_str(name);
         out.push('(');
-        match names.get(part as usize) {
-            Some(name) => out.push_str(name),
-            None => {
-                out.push_str("/* invalid ");
-                out.push_str(if name == "instskip" { name } else { "instid" });
-                out.push_str(" value */");
-            }
-        }
+        out.push_str(names.get(part as usize).copied().unwrap_or_default());
         out.push(')');
     }
     if separator.is_empty() {

@@ -35,7 +35,17 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// Whether it is vector registers.
+    pub(super) fn is_vector(&self) -> bool {
+        matches!(self.kind, Kind::Reg { reg, .. } if reg.is_vgpr())
+    }
+
     pub(super) const NONE: Written = Written { kind: Kind::Off, neg: false, abs: false, sext: false, at: 0 };
+
+    /// Registers without signs.
+    pub(super) fn register(reg: Reg, dwords: u8, at: usize) -> Written {
+        Written { kind: Kind::Reg { reg, dwords, half: Half::Whole }, at, ..Written::NONE }
+    }
 }
 
 /// The number after a register's letter; `None`: that is no register.
@@ -54,6 +64,18 @@ fn file(name: &[u8]) -> Option<(&[u8], u16, u16)> {
         [b's', rest @ ..] => Some((rest, 0, 106)),
         _ => None,
     }
+}
+
+/// A numbered register in its plainest form, if that is next and there is one. Nothing is taken otherwise.
+pub(super) fn plain(scan: &mut Scan<'_>) -> Option<(Reg, u8)> {
+    let start = scan.at();
+    let (letter, first, last) = scan.plain_register()?;
+    let (file, count) = if letter == b'v' { (Reg::VGPR0.0, 256) } else { (0, 106) };
+    if last < first || last >= count || last - first >= 64 {
+        scan.back_to(start);
+        return None;
+    }
+    Some((Reg(file + first), (last - first + 1) as u8))
 }
 
 /// A register whose name is next, if it is one. Nothing is taken otherwise.
@@ -150,6 +172,9 @@ pub(super) fn parse(
     out: &mut [u8; 13],
 ) -> Result<Written, ParseError> {
     let mut written = Written { at: scan.at(), ..Written::NONE };
+    if let Some((reg, dwords)) = plain(scan) {
+        return Ok(Written::register(reg, dwords, written.at));
+    }
     // A minus before something that is no number is a sign of its own.
     if scan.peek() == b'-' {
         let second = scan.peek_second();
@@ -158,11 +183,12 @@ pub(super) fn parse(
             scan.eat(b'-');
             written.neg = true;
             let at = scan.at();
-            let symbol = !matches!(scan.peek(), b'|') && {
+            // What looks like a register is one, whatever symbols there may be.
+            let symbol = plain(scan).is_none() && !matches!(register(scan, symbols), Ok(Some(_))) && {
                 let name = scan.name();
-                scan.back_to(at);
                 !name.is_empty() && symbols.symbol(name).is_some()
             };
+            scan.back_to(at);
             if symbol {
                 scan.back_to(start);
                 written.neg = false;
@@ -170,7 +196,8 @@ pub(super) fn parse(
         }
     }
     let mut closing = 0u32;
-    let mut bar = false;
+    let (mut bar, mut literal) = (false, false);
+    let start = scan.at();
     loop {
         let at = scan.at();
         if scan.peek() == b'|' && !bar && !written.abs {
@@ -185,8 +212,8 @@ pub(super) fn parse(
             "neg" if open && !written.neg => written.neg = true,
             "abs" if open && !written.abs => written.abs = true,
             "sext" if open && !written.sext => written.sext = true,
-            // It says nothing: what can be an inline constant is one.
-            "lit" if open => {}
+            // Of a constant it says nothing: what can be an inline constant is one.
+            "lit" if open && !literal => literal = true,
             _ => {
                 scan.back_to(at);
                 break;
@@ -215,6 +242,9 @@ pub(super) fn parse(
             Kind::Value(scan.expression(symbols)?)
         }
     };
+    if literal && !matches!(written.kind, Kind::Value(_)) {
+        return Err(scan.error(start, Rule::Operand));
+    }
     if bar {
         scan.expect(b'|', Rule::Bar)?;
     }

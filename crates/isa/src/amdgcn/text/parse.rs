@@ -1,12 +1,12 @@
 //! From text to instruction: a mnemonic, operands, modifiers; the first way to write the mnemonic that takes them all.
 
 use super::modifiers::{self, Seen};
-use super::operand::{self, Written};
+use super::operand::{self, Kind, Written};
 use super::scan::Scan;
 use super::{Symbols, accept, mem, rules, special};
-use crate::amdgcn::inst::{Half, Inst, Mods, OPERANDS, Operand};
-use crate::amdgcn::model::{Class, Form, Mod, Name, Variant};
-use crate::amdgcn::{Gpu, tables};
+use crate::amdgcn::inst::{Half, Inst, OPERANDS, Operand, dwords};
+use crate::amdgcn::model::{Class, Encoding, Form, Format, Gen, Mod, Name, Slot, Type, Variant};
+use crate::amdgcn::{Gpu, Reg, tables};
 
 /// Why a line is no instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -141,6 +141,9 @@ pub enum Rule {
     /// `dim` is missing.
     #[error("this instruction must say `dim`")]
     MustDim,
+    /// `dim` of an instruction that loads samples.
+    #[error("this instruction needs `dim:SQ_RSRC_IMG_2D_MSAA` or `dim:SQ_RSRC_IMG_2D_MSAA_ARRAY`")]
+    Samples,
     /// `gds` is missing.
     #[error("this instruction must say `gds`")]
     MustGds,
@@ -151,7 +154,7 @@ pub enum Rule {
 
 /// A line that is no instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("column {column}: {rule}")]
+#[error("column {column}: {}", self.what())]
 pub struct ParseError {
     /// Where, in characters from 1.
     pub column: usize,
@@ -159,6 +162,34 @@ pub struct ParseError {
     pub operand: Option<u8>,
     /// Which rule it breaks.
     pub rule: Rule,
+}
+
+/// An operand and the rule it breaks, as text.
+struct What(Option<u8>, Rule);
+
+impl std::fmt::Display for What {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(operand) => write!(f, "operand {}: {}", operand + 1, self.1),
+            None => self.1.fmt(f),
+        }
+    }
+}
+
+impl ParseError {
+    /// The operand, counted from 1, and the rule: the message without its place.
+    pub fn what(&self) -> impl std::fmt::Display {
+        What(self.operand, self.rule)
+    }
+
+    /// How far a line got before it was wrong: of several ways to read it the one that got furthest is told.
+    fn rank(&self) -> u8 {
+        match (self.operand, self.rule) {
+            (Some(operand), _) => 2 + operand,
+            (None, Rule::Modifier | Rule::ModifierOrder | Rule::ModifierValue) => 1,
+            (None, _) => 0,
+        }
+    }
 }
 
 /// Which forms a suffix of the mnemonic allows.
@@ -173,11 +204,13 @@ enum Suffix {
 }
 
 impl Suffix {
-    fn allows(self, form: Form) -> bool {
+    fn allows(self, variant: &Variant) -> bool {
+        let form = variant.form;
+        let long = matches!(variant.encoding, Encoding::Vop3 | Encoding::Vop3p | Encoding::Vinterp);
         match self {
             Suffix::Any => true,
-            Suffix::E32 => form == Form::E32,
-            Suffix::E64 => matches!(form, Form::E64 | Form::Native),
+            Suffix::E32 => form == Form::E32 || form == Form::Native && !long,
+            Suffix::E64 => form == Form::E64 || form == Form::Native && long,
             Suffix::Sdwa => form == Form::Sdwa,
             Suffix::Dpp => matches!(form, Form::Dpp | Form::Dpp8),
             Suffix::E64Dpp => matches!(form, Form::E64Dpp | Form::E64Dpp8),
@@ -186,17 +219,15 @@ impl Suffix {
 }
 
 fn suffix(mnemonic: &str) -> (&str, Suffix) {
-    let suffixes = [
-        ("_e64_dpp", Suffix::E64Dpp),
-        ("_e32", Suffix::E32),
-        ("_e64", Suffix::E64),
-        ("_sdwa", Suffix::Sdwa),
-        ("_dpp", Suffix::Dpp),
-    ];
-    suffixes
-        .iter()
-        .find_map(|(text, suffix)| mnemonic.strip_suffix(text).map(|stem| (stem, *suffix)))
-        .unwrap_or((mnemonic, Suffix::Any))
+    let (length, suffix) = match mnemonic.as_bytes() {
+        [.., b'_', b'e', b'3', b'2'] => (4, Suffix::E32),
+        [.., b'_', b'e', b'6', b'4'] => (4, Suffix::E64),
+        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => (8, Suffix::E64Dpp),
+        [.., b'_', b'd', b'p', b'p'] => (4, Suffix::Dpp),
+        [.., b'_', b's', b'd', b'w', b'a'] => (5, Suffix::Sdwa),
+        _ => (0, Suffix::Any),
+    };
+    (mnemonic.get(..mnemonic.len() - length).unwrap_or_default(), suffix)
 }
 
 /// Operands and modifiers of a line.
@@ -215,22 +246,20 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     let start = scan.at();
     let mnemonic = scan.name();
     scan.space();
+    // No name of the table ends like a suffix.
+    let (stem, suffix) = suffix(mnemonic);
     let known = match mnemonic.starts_with("v_dual_") {
-        true => dual(mnemonic, text),
-        false => tables::name(mnemonic.as_bytes()),
+        true => dual(mnemonic, text).map(|name| (name, Suffix::Any)),
+        false => None,
     };
-    let known = known.map(|name| (name, Suffix::Any));
-    let known = known.or_else(|| {
-        let (stem, suffix) = suffix(mnemonic);
-        tables::name(stem.as_bytes()).map(|name| (name, suffix))
-    });
+    let known = known.or_else(|| tables::name(stem.as_bytes()).map(|name| (name, suffix)));
     let (name, suffix) = known.ok_or_else(|| scan.error(start, Rule::Mnemonic))?;
     let candidates = || {
         name.variants
             .iter()
             .filter(|(_, columns)| columns & gpu.columns() != 0)
             .filter_map(|(at, _)| tables::variants().get(usize::from(*at)).map(|variant| (*at, variant)))
-            .filter(move |(_, variant)| suffix.allows(variant.form) && gpu.meets(variant.need))
+            .filter(move |(_, variant)| suffix.allows(variant) && gpu.meets(variant.need))
     };
     let Some((number, guide)) = candidates().next() else {
         return Err(scan.error(start, Rule::NotInstruction));
@@ -241,10 +270,10 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     let line = operands(&mut scan, guide, gpu, symbols)?;
     let mut best: Option<ParseError> = None;
     for (number, variant) in candidates() {
-        match assemble(number, variant, &line, gpu, &scan) {
+        match assemble(number, variant, name, &line, gpu, &scan) {
             Ok(inst) => return Ok(inst),
             Err(error) => {
-                if best.is_none_or(|best| error.operand > best.operand) {
+                if best.is_none_or(|best| error.rank() > best.rank()) {
                     best = Some(error);
                 }
             }
@@ -274,31 +303,37 @@ fn operands(
     gpu: &Gpu,
     symbols: &dyn Symbols,
 ) -> Result<Line, ParseError> {
-    let mut line = Line {
-        operands: [Written::NONE; OPERANDS],
-        count: 0,
-        list: [0; 13],
-        seen: Seen { mods: Mods::default(), set: 0 },
-        end: 0,
-    };
+    let mut line =
+        Line { operands: [Written::NONE; OPERANDS], count: 0, list: [0; 13], seen: Seen::default(), end: 0 };
     let mut modifiers = false;
     while !scan.end() {
-        if (modifiers || line.count > 0 || guide.written == 0)
-            && scan.peek().is_ascii_lowercase()
-            && modifiers::parse(scan, gpu, symbols, guide, &mut line.seen)?
-        {
-            modifiers = true;
-            scan.eat(b',');
-            continue;
-        }
-        if modifiers {
-            return Err(scan.here(Rule::Modifier));
-        }
+        let start = scan.at();
         let slot = guide.slots.get(line.count).filter(|_| line.count < usize::from(guide.written));
-        let Some(place) = line.operands.get_mut(line.count) else { return Err(scan.here(Rule::TooMany)) };
-        let written = match slot.filter(|slot| special::is_special(slot.class)) {
-            Some(slot) => special::parse(scan, slot, gpu, symbols),
-            None => operand::parse(scan, gpu, symbols, &mut line.list),
+        let special = slot.filter(|slot| special::is_special(slot.class));
+        let plain = if modifiers || special.is_some() { None } else { operand::plain(scan) };
+        // A name before a colon is a modifier's.
+        let plain = plain.filter(|_| scan.peek() != b':' || scan.peek_second() == b':');
+        if plain.is_none() {
+            scan.back_to(start);
+            if (modifiers || line.count > 0 || guide.written == 0)
+                && scan.peek().is_ascii_lowercase()
+                && modifiers::parse(scan, gpu, symbols, guide, &mut line.seen)?
+            {
+                modifiers = true;
+                scan.eat(b',');
+                continue;
+            }
+            if modifiers {
+                return Err(scan.here(Rule::Modifier));
+            }
+        }
+        let Some(place) = line.operands.get_mut(line.count) else {
+            return Err(scan.error(start, Rule::TooMany));
+        };
+        let written = match (plain, special) {
+            (Some((reg, dwords)), _) => Ok(Written::register(reg, dwords, start)),
+            (None, Some(slot)) => special::parse(scan, slot, gpu, symbols),
+            (None, None) => operand::parse(scan, gpu, symbols, &mut line.list),
         };
         let operand = Some(line.count as u8);
         *place = written.map_err(|error| ParseError { operand, ..error })?;
@@ -316,10 +351,26 @@ fn operands(
     Ok(line)
 }
 
+/// Whether an instruction of this name has a form that takes a sign at a source.
+fn takes_sign(name: &Name, gpu: &Gpu, id: Mod, source: u8) -> bool {
+    name.variants.iter().filter_map(|(at, _)| tables::variants().get(usize::from(*at))).any(|variant| {
+        tables::has(variant, gpu) && variant.mods.iter().any(|m| m.id == id && m.mask >> source & 1 != 0)
+    })
+}
+
+/// gfx6 and gfx7: whether an addition with carry out is written by its later name. The short form then has vcc at the end as
+/// well, the long one a vector register as the second source.
+fn carry_by_later_name(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
+    gpu.generation() <= Gen::Gfx7
+        && name.name != variant.name
+        && variant.slots.get(1).is_some_and(|slot| slot.access.writes() && slot.ty == Type::Mask)
+}
+
 /// The instruction of a variant with these operands and modifiers, or what it does not take.
 fn assemble(
     number: u16,
     variant: &Variant,
+    name: &Name,
     line: &Line,
     gpu: &Gpu,
     scan: &Scan<'_>,
@@ -331,17 +382,26 @@ fn assemble(
         ParseError { operand: Some(operand as u8), ..scan.error(at, rule) }
     };
     if line.seen.set & !variant.mod_set != 0 {
-        return Err(ParseError { operand: Some(0), ..scan.error(line.end, Rule::Modifier) });
+        return Err(scan.error(line.end, Rule::Modifier));
     }
     if modifiers::needed(variant.form).is_some_and(|id| line.seen.set >> id as u8 & 1 == 0) {
         return Err(scan.error(line.end, Rule::NoLanes));
     }
+    if !line.seen.in_order_of(variant) {
+        return Err(scan.error(line.end, Rule::ModifierOrder));
+    }
+    // What lists of packed instructions say of sources that are not there is nothing.
+    let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
+    let packed = tables::rows().get(usize::from(variant.row)).is_some_and(|row| row.format == Format::Vop3p);
     for slot in variant.mods {
         let given = line.seen.set >> slot.id as u8 & 1 != 0;
         let value = if given {
             let all: u32 =
                 variant.mods.iter().filter(|m| m.id == slot.id).map(|m| m.mask).fold(0, |a, b| a | b);
-            let value = line.seen.mods.get(slot.id);
+            let mut value = line.seen.mods.get(slot.id);
+            if packed && matches!(slot.id, Mod::OpSel | Mod::OpSelHi | Mod::NegLo | Mod::NegHi) {
+                value &= (1 << sources) - 1;
+            }
             if value as u32 & !all & u32::MAX.unbounded_shr(32 - u32::from(slot.id.width().unsigned_abs()))
                 != 0
             {
@@ -351,21 +411,72 @@ fn assemble(
         } else {
             modifiers::default_of(slot.id, slot.mask, modifiers::is_mixed(variant))
         };
-        inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
+        if value & slot.mask as i32 != 0 {
+            inst.mods.set(slot.id, inst.mods.get(slot.id) | value & slot.mask as i32);
+        }
     }
+    let carry = carry_by_later_name(variant, name, gpu);
+    let twice = carry && variant.form == Form::E32;
+    if carry && !twice && !line.operands.get(3).is_some_and(Written::is_vector) {
+        return Err(wrong(3, Rule::Operand));
+    }
+    if twice && line.count == written + 1 {
+        let vcc = Slot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
+        accept::accept(&vcc, &line.operands[written], gpu).map_err(|rule| wrong(written, rule))?;
+    } else if twice {
+        return Err(wrong(line.count, Rule::TooFew));
+    }
+    let left_out = if line.count + 1 == written {
+        variant.slots.iter().position(|slot| slot.class == Class::FixedOptional)
+    } else {
+        None
+    };
     for (at, slot) in variant.slots.iter().take(written).enumerate() {
-        let (Some(place), Some(operand)) = (inst.operands.get_mut(at), line.operands.get(at)) else { break };
-        if at >= line.count {
+        if left_out == Some(at) {
+            inst.operands[at] = Operand::reg(Reg(slot.reg), dwords(slot.ty, gpu));
+            continue;
+        }
+        let from = at - usize::from(left_out.is_some_and(|out| out < at));
+        let (Some(place), Some(operand)) = (inst.operands.get_mut(at), line.operands.get(from)) else {
+            break;
+        };
+        if from >= line.count {
             if slot.class == Class::Imm16Optional {
                 *place = Operand::Imm(0);
                 continue;
             }
             return Err(wrong(at, Rule::TooFew));
         }
-        *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
         let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
+        if let Kind::Value(value) = operand.kind
+            && variant.form == Form::E32
+            && slot.source <= 2
+            && signs.iter().any(|(given, _)| *given)
+        {
+            // The short form has no signs: they are the constant's, if another form could have had them. Of a double
+            // written as an integer they could be those of either.
+            if slot.ty == Type::F64 && !value.float {
+                return Err(wrong(at, Rule::Number));
+            }
+            let could = |id: Mod| takes_sign(name, gpu, id, slot.source);
+            if signs.iter().any(|(given, id)| *given && !could(*id)) {
+                return Err(wrong(at, Rule::Modifier));
+            }
+            let value = accept::with_signs(value, slot.ty, operand.neg, operand.abs);
+            let plain = Written { kind: Kind::Value(value), neg: false, abs: false, sext: false, ..*operand };
+            *place = accept::accept(slot, &plain, gpu).map_err(|rule| wrong(at, rule))?;
+            continue;
+        }
+        *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
         for (_, id) in signs.iter().filter(|(given, _)| *given) {
             let bit = 1u32.unbounded_shl(slot.source.into());
+            let constant = matches!(operand.kind, Kind::Value(_)) && variant.form == Form::E64;
+            if *id == Mod::Sext && constant && takes_sign(name, gpu, Mod::Sext, slot.source) {
+                // A constant is as wide as it is, where another form could extend a register.
+                if !variant.mods.iter().any(|m| m.id == Mod::Sext) {
+                    continue;
+                }
+            }
             if slot.source > 2 || !variant.mods.iter().any(|m| m.id == *id && m.mask & bit != 0) {
                 return Err(wrong(at, Rule::Modifier));
             }
@@ -379,10 +490,22 @@ fn assemble(
             *half = Half::Low;
         }
     }
-    if line.count > written {
+    if line.count > written + usize::from(twice) {
         return Err(wrong(written, Rule::TooMany));
     }
     inst.list = line.list;
     rules::check(&inst, gpu).map_err(|(operand, rule)| wrong(operand.into(), rule))?;
     Ok(inst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_ends_in_a_suffix() {
+        for name in tables::names() {
+            assert_eq!(suffix(name.name), (name.name, Suffix::Any));
+        }
+    }
 }

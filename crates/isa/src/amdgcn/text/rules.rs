@@ -5,17 +5,31 @@
 
 use super::parse::Rule;
 use crate::amdgcn::inst::{Inst, Operand};
-use crate::amdgcn::model::{Class, Form, Format, Mod};
+use crate::amdgcn::model::{Class, Form, Format, Mod, Slot, Type};
 use crate::amdgcn::{Gen, Gpu, OPERANDS, Reg};
 
 /// What is wrong: the operand, counted from 0, and the rule it breaks.
 type Broken = (u8, Rule);
 
+/// `dst_sel:DWORD`.
+const DWORD: i32 = 6;
+
 /// Checks an instruction.
 pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
     literals(inst)?;
+    old_halves(inst, gpu)?;
     zero_flags(inst, gpu)?;
     let row = inst.row();
+    // gfx8: what is added to the destination is added to all of it.
+    let part = inst.form() == Form::Sdwa && inst.mods.get(Mod::DstSel) != DWORD;
+    if part && gpu.generation() == Gen::Gfx8 && inst.variant().slots.first().is_some_and(|s| s.access.reads())
+    {
+        return Err((0, Rule::ModifierValue));
+    }
+    if row.format == Format::Sopk && row.name.starts_with("s_waitcnt_") && gpu.generation() >= Gen::Gfx11 {
+        let null = matches!(inst.operands[0], Operand::Reg { reg: Reg::NULL, .. });
+        return if null { Ok(()) } else { Err((0, Rule::Operand)) };
+    }
     match row.format {
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
         _ => return Ok(()),
@@ -31,6 +45,20 @@ pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         return Err((0, Rule::Range));
     }
     Ok(())
+}
+
+/// Until gfx7 VOP3 has no constants for sources that are halves.
+fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    if gpu.generation() > Gen::Gfx7 || inst.form() != Form::E64 {
+        return Ok(());
+    }
+    let constant = |(_, (slot, operand)): &(u8, (&Slot, Operand))| {
+        slot.ty == Type::F16 && matches!(operand, Operand::Inline(_))
+    };
+    match (0..).zip(inst.written()).find(constant) {
+        Some((at, _)) => Err((at, Rule::Literal)),
+        None => Ok(()),
+    }
 }
 
 /// All literals are one.
@@ -69,7 +97,16 @@ fn limit(inst: &Inst, gpu: &Gpu) -> usize {
 }
 
 fn constant_bus(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+    // One is never too many.
+    let scalar = |operand: &Operand| match operand {
+        Operand::Reg { reg, .. } => !reg.is_vgpr(),
+        operand => matches!(operand, Operand::Literal(_)),
+    };
+    if inst.operands.iter().filter(|operand| scalar(operand)).count() + inst.implicit().len() < 2 {
+        return Ok(());
+    }
     let limit = limit(inst, gpu);
+    let dual = inst.row().format == Format::Vopd;
     let mut read = [(Reg::NULL, 0u8); OPERANDS + 1];
     let mut count = 0;
     let mut literals = 0;
@@ -81,11 +118,15 @@ fn constant_bus(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         match operand {
             Operand::Reg { reg, dwords, .. } if slot.access.reads() => {
                 let scalar = !reg.is_vgpr() && reg != Reg::NULL && reg != Reg::LDS_DIRECT;
-                let fixed = matches!(slot.class, Class::Fixed | Class::Implicit);
+                // The lane of a write may come from m0 besides.
+                if reg == Reg::M0 && slot.source == 1 && inst.row().name == "v_writelane_b32" {
+                    continue;
+                }
+                let fixed = matches!(slot.class, Class::Fixed | Class::FixedOptional | Class::Implicit);
                 let key = (reg, if fixed { 0 } else { dwords });
-                // vcc is one value, whether said or not.
-                let same =
-                    |other: &(Reg, u8)| other.0 == reg && (other.1 == key.1 || other.1 == 0 || key.1 == 0);
+                // vcc is one value, whether said or not; of dual instructions LLVM counts it twice.
+                let either = |other: &(Reg, u8)| !dual && (other.1 == 0 || key.1 == 0);
+                let same = |other: &(Reg, u8)| other.0 == reg && (other.1 == key.1 || either(other));
                 if scalar && !read.iter().take(count).any(same) {
                     if let Some(place) = read.get_mut(count) {
                         *place = key;
@@ -118,7 +159,8 @@ fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         let name = inst.row().name;
         let reversed = name.contains("rev_") && !name.contains("bfrev_") && !dual;
         let there = dual || gpu.generation() < Gen::Gfx11;
-        if !there || slot.source != 0 || reversed || inst.form() == Form::Sdwa {
+        let wide = slot.ty.bits() > 32;
+        if !there || wide || slot.source != 0 || reversed || inst.form() == Form::Sdwa {
             return Err((at, Rule::LdsDirect));
         }
     }
@@ -135,9 +177,20 @@ fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         crate::amdgcn::tables::rows().get(usize::from(row)).is_some_and(|r| r.name == "v_dual_mov_b32")
     };
     let two_moves = gpu.generation() == Gen::Gfx12 && moves(variant.row) && moves(second);
-    let x = inst.operands.iter().take(usize::from(first_of_y));
-    let y = inst.operands.iter().skip(usize::from(first_of_y));
-    for (place, (x, y)) in x.zip(y).enumerate() {
+    let first_of_y_at = usize::from(first_of_y);
+    // A destination that is added to is the third source.
+    let half = |first: usize, end: usize| {
+        let mut places = [Operand::None; BANKS.len()];
+        for (place, operand) in places.iter_mut().zip(inst.operands.get(first..end).unwrap_or_default()) {
+            *place = *operand;
+        }
+        if variant.slots.get(first).is_some_and(|slot| slot.access.reads()) {
+            places[BANKS.len() - 1] = places[0];
+        }
+        places
+    };
+    let (x, y) = (half(0, first_of_y_at), half(first_of_y_at, usize::from(variant.written)));
+    for (place, (x, y)) in x.iter().zip(&y).enumerate() {
         let (Operand::Reg { reg: x, .. }, Operand::Reg { reg: y, .. }) = (x, y) else { continue };
         let bank = BANKS.get(place).copied().unwrap_or_default();
         if !x.is_vgpr() || !y.is_vgpr() || (place > 0 && two_moves) || x.0 & bank != y.0 & bank {

@@ -21,6 +21,11 @@ pub(super) struct Value {
     pub(super) address: bool,
 }
 
+/// Whether a byte may be part of a name.
+fn is_name(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'$')
+}
+
 /// How deep parentheses may nest.
 const DEPTH: u8 = 32;
 
@@ -87,11 +92,57 @@ impl<'a> Scan<'a> {
     pub(super) fn name(&mut self) -> &'a str {
         let start = self.at;
         if !self.peek().is_ascii_digit() {
-            while matches!(self.peek(), b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'$') {
-                self.at += 1;
-            }
+            let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+            self.at += rest.iter().position(|byte| !is_name(*byte)).unwrap_or(rest.len());
         }
         self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Up to three decimal digits at a place, and where they end.
+    fn index(&self, from: usize) -> Option<(u16, usize)> {
+        let digits = self.text.as_bytes().get(from..)?;
+        let (mut value, mut at) = (0, 0);
+        while let Some(digit @ b'0'..=b'9') = digits.get(at) {
+            if at == 3 {
+                return None;
+            }
+            value = value * 10 + u16::from(digit - b'0');
+            at += 1;
+        }
+        (at > 0).then_some((value, from + at))
+    }
+
+    /// The letter of a register, its first and its last number, if that is next in the plainest way: `v1`, `s[2:3]`.
+    /// Spaces after it are taken; nothing is taken otherwise.
+    pub(super) fn plain_register(&mut self) -> Option<(u8, u16, u16)> {
+        let letter = self.peek();
+        if letter != b'v' && letter != b's' {
+            return None;
+        }
+        let bytes = self.text.as_bytes();
+        let (first, last, end) = if self.byte(1) == b'[' {
+            let (first, colon) = self.index(self.at + 2)?;
+            let (last, bracket) = self.index(colon + 1)?;
+            // A number that begins with a zero is octal.
+            let octal = |from: usize, end: usize| bytes.get(from) == Some(&b'0') && end > from + 1;
+            if bytes.get(colon) != Some(&b':')
+                || bytes.get(bracket) != Some(&b']')
+                || octal(self.at + 2, colon)
+                || octal(colon + 1, bracket)
+            {
+                return None;
+            }
+            (first, last, bracket + 1)
+        } else {
+            let (number, end) = self.index(self.at + 1)?;
+            if bytes.get(end).is_some_and(|byte| is_name(*byte)) {
+                return None;
+            }
+            (number, number, end)
+        };
+        self.at = end;
+        self.space();
+        Some((letter, first, last))
     }
 
     /// `1b` and `1f`: the nearest label `1` before and after.
@@ -133,6 +184,15 @@ impl<'a> Scan<'a> {
     pub(super) fn number(&mut self) -> Result<Value, ParseError> {
         let start = self.at;
         let bytes = self.text.as_bytes();
+        // Nearly all are small and decimal.
+        if let Some((value, end)) =
+            self.index(start).filter(|(_, end)| self.peek() != b'0' || *end == start + 1)
+            && !bytes.get(end).is_some_and(|byte| is_name(*byte))
+        {
+            self.at = end;
+            self.space();
+            return Ok(Value { value: value.into(), float: false, address: false });
+        }
         let (radix, digits) = match (self.peek(), self.byte(1)) {
             (b'0', b'x' | b'X') => (16, start + 2),
             (b'0', b'b' | b'B') => (2, start + 2),

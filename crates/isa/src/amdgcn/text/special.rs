@@ -147,6 +147,17 @@ fn target(scan: &mut Scan<'_>, gpu: &Gpu) -> Result<i32, ParseError> {
     found.ok_or_else(|| scan.error(at, Rule::Target))
 }
 
+/// Whether text has a name for the value of a field.
+pub(super) fn has_name(slot: &Slot, value: i32, gpu: &Gpu) -> bool {
+    match slot.class {
+        Class::Attr => value >> 2 <= LAST_ATTRIBUTE,
+        Class::InterpSlot => (value as usize) < SLOTS.len(),
+        Class::GprIdx => value <= 15,
+        Class::ExpTarget => target_of(value, gpu).is_some(),
+        _ => true,
+    }
+}
+
 /// Appends the value of a field as an operand.
 pub(super) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut String) {
     match slot.class {
@@ -186,12 +197,16 @@ fn number(value: i32, out: &mut String) {
     }
 }
 
-fn write_target(value: i32, gpu: &Gpu, out: &mut String) {
+/// The row of an export target.
+fn target_of(value: i32, gpu: &Gpu) -> Option<&'static (&'static str, i32, i32, Gen, Gen)> {
     let generation = gpu.generation();
-    let found = TARGETS.iter().find(|(_, first, count, since, until)| {
+    TARGETS.iter().find(|(_, first, count, since, until)| {
         (*since..=*until).contains(&generation) && (*first..first + (*count).max(1)).contains(&value)
-    });
-    match found {
+    })
+}
+
+fn write_target(value: i32, gpu: &Gpu, out: &mut String) {
+    match target_of(value, gpu) {
         Some((name, first, count, ..)) => {
             out.push_str(name);
             if *count > 0 {

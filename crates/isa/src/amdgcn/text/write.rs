@@ -5,8 +5,43 @@ use crate::amdgcn::inst::{Half, Inst, Mods, Operand};
 use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type};
 use crate::amdgcn::{Gen, Gpu, Reg};
 
+/// Digits of the numbers below 1000, three each.
+static DIGITS: [[u8; 3]; 1000] = {
+    let mut digits = [[0; 3]; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        digits[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    digits
+};
+
+/// The numbers below 1000 as text.
+static NUMBERS: [&str; 1000] = {
+    let mut numbers = [""; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        let (_, digits) = DIGITS[n].split_at(if n < 10 {
+            2
+        } else if n < 100 {
+            1
+        } else {
+            0
+        });
+        numbers[n] = match std::str::from_utf8(digits) {
+            Ok(number) => number,
+            Err(_) => panic!("digits are text"),
+        };
+        n += 1;
+    }
+    numbers
+};
+
 /// Appends a number in decimal.
 pub(super) fn decimal(value: i64, out: &mut String) {
+    if let Some(number) = usize::try_from(value).ok().and_then(|value| NUMBERS.get(value)) {
+        return out.push_str(number);
+    }
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
@@ -21,14 +56,17 @@ pub(super) fn decimal(value: i64, out: &mut String) {
     if value < 0 {
         out.push('-');
     }
-    out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// Appends a number in hexadecimal with `0x`.
 pub(super) fn hex(value: u64, out: &mut String) {
-    out.push_str("0x");
-    let nibbles = (64 - value.leading_zeros()).div_ceil(4).max(1);
-    out.extend((0..nibbles).rev().map(|n| char::from(b"0123456789abcdef"[(value >> (4 * n)) as usize & 15])));
+    let nibbles = (64 - (value | 1).leading_zeros()).div_ceil(4) as usize;
+    let mut text = *b"0x0000000000000000";
+    for (n, digit) in text[2..2 + nibbles].iter_mut().rev().enumerate() {
+        *digit = b"0123456789abcdef"[(value >> (4 * n)) as usize & 15];
+    }
+    out.push_str(std::str::from_utf8(&text[..2 + nibbles]).unwrap_or_default());
 }
 
 /// Appends a register, or several from it on.
@@ -62,14 +100,9 @@ pub(super) fn register(reg: Reg, dwords: u8, half: Half, out: &mut String) {
     }
 }
 
-/// Appends an inline constant as a slot shows it: where integers of 16 bits are expected, halves show as their bits.
+/// Appends an inline constant as a slot shows it.
 fn constant(slot: &Slot, code: u8, out: &mut String) {
-    const HALVES: [u16; 9] = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
-    let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
-    match (ty, code) {
-        (Type::B16 | Type::I16 | Type::U16, 240..=248) => {
-            hex(HALVES.get(usize::from(code - 240)).copied().unwrap_or_default().into(), out);
-        }
+    match (slot.ty, code) {
         (Type::F64 | Type::B64 | Type::I64 | Type::U64, 248) => out.push_str("0.15915494309189532"),
         _ => inline(code, out),
     }
@@ -116,7 +149,11 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
     let compares = inst.row().format == Format::Vopc;
     let generation = gpu.generation();
     if variant.written == 0 {
-        return "";
+        return match variant.form {
+            Form::E64 => "_e64",
+            Form::Sdwa => "_sdwa",
+            _ => "",
+        };
     }
     match variant.form {
         Form::Native => "",
@@ -132,9 +169,17 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
     }
 }
 
-/// Whether the short form could say the same.
+/// Whether the short form could say the same, or something of the same text: it takes signs of constants.
 fn is_short(inst: &Inst) -> bool {
-    inst.mods == Mods::default()
+    let mut mods = inst.mods;
+    for (slot, operand) in inst.written().filter(|(slot, _)| slot.source < 3) {
+        if matches!(operand, Operand::Inline(_)) {
+            for id in [Mod::Neg, Mod::Abs] {
+                mods.set(id, mods.get(id) & !(1 << slot.source));
+            }
+        }
+    }
+    mods == Mods::default()
         && inst.written().all(|(slot, operand)| match (slot.field, operand) {
             (Field::Src1, Operand::Reg { reg, .. }) => reg.is_vgpr(),
             (Field::Src1, _) => false,

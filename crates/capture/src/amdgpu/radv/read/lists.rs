@@ -218,7 +218,9 @@ fn fault_detail<'a>(
         *address = address.or(Scan::new(rest).hex());
     } else if let Some(rest) = behind("PROTECTION_FAULT_STATUS:") {
         *status = status.or(Scan::new(rest).hex32());
-    } else if let Some(rest) = behind("in process ").or_else(|| behind("Process information: process ")) {
+    } else if let Some(rest) =
+        ["in process ", "Process information: process ", " Process "].into_iter().find_map(behind)
+    {
         process.get_or_insert_with(|| line.keep(rest.trim_end()));
     }
 }

@@ -1,5 +1,11 @@
 //! `pipeline.log` and `shader_dump.log`: shaders with their disassembly, the waves in them, descriptors; and
 //! `trap_handler.log`, which has the same instructions.
+//!
+//! # Folklore
+//! - In listings with addresses Mesa counts every instruction of more than a dword as two, and leaves the lines
+//!   `(then repeated 3 times)` out: behind an instruction of three dwords (images with many addresses, literals), and behind
+//!   repetitions, its offsets and addresses are too low. A wave stands at the address that is said, which is then of an
+//!   instruction in front of the one it is listed below. Here instructions have the place that their dwords give them.
 
 use super::shown;
 use crate::amdgpu::radv::model::*;
@@ -169,15 +175,20 @@ impl<'a> Reader<'a> {
 
     /// An annotated listing is of a shader that is there already, or of one that was bound before.
     fn close_listing(&mut self) {
-        let Some(listing) = self.listing.take() else { return };
+        let Some(mut listing) = self.listing.take() else { return };
+        straighten(&mut listing);
         let same = |shader: &&mut Shader<'a>| {
             shader.name == listing.name
                 && shader.address().is_none()
-                && shader.code.iter().map(|i| &i.words).eq(listing.code.iter().map(|i| &i.words))
+                && distinct(&shader.code).eq(distinct(&listing.code))
         };
         match self.state.shaders.iter_mut().rev().take(MAX_LOOKED_AT).find(same) {
             Some(shader) => {
-                shader.code = listing.code;
+                // It has the repetitions that the listing leaves out.
+                let start = listing.address();
+                for instruction in &mut shader.code {
+                    instruction.pc = start.and_then(|start| start.checked_add(instruction.offset));
+                }
                 shader.waves = listing.waves;
             }
             None => self.state.shaders.push(listing),
@@ -216,6 +227,29 @@ impl<'a> Reader<'a> {
             "Num records" => buffer.records = shown::number(value),
             _ => {}
         }
+    }
+}
+
+/// The dwords of instructions, those of repetitions once.
+fn distinct<'s>(code: &'s [Instruction<'_>]) -> impl Iterator<Item = &'s [u32]> {
+    code.chunk_by(|a, b| a.words == b.words).filter_map(|same| Some(same.first()?.words.as_slice()))
+}
+
+/// Gives the instructions of a listing the places that their dwords give them, if it has those that Mesa's count gives.
+fn straighten(listing: &mut Shader<'_>) {
+    let Some(start) = listing.address() else { return };
+    let mut counted = 0_u64;
+    for instruction in &listing.code {
+        if instruction.pc.is_none() || instruction.offset != counted {
+            return;
+        }
+        counted += if instruction.words.len() > 1 { 8 } else { 4 };
+    }
+    let mut offset = 0_u64;
+    for instruction in &mut listing.code {
+        instruction.offset = offset;
+        instruction.pc = start.checked_add(offset);
+        offset += 4 * instruction.words.len() as u64;
     }
 }
 
@@ -365,6 +399,7 @@ pub(super) fn trap<'a>(text: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Opt
             shown::add(&line, &mut trap.registers, &mut budget);
         }
     }
+    trap.shader.iter_mut().for_each(straighten);
     trap.exec = low.zip(high).map(|(low, high)| u64::from(high) << 32 | u64::from(low));
     if !recognized {
         return None;

@@ -1,0 +1,64 @@
+//! What is known of `exec` on a path: enough to tell that both sides of a condition were not skipped.
+//!
+//! Behind a taken `s_cbranch_execz` no lane is enabled. `s_andn2_b64 exec, S, exec` then makes `exec` equal to `S`; where the next such
+//! branch is taken too, `S` is 0, and no lane has been enabled by it since it was saved. With no lane enabled vector registers are neither
+//! read nor written, so that nothing need be waited for.
+
+use super::op::{ExecOp, Op, Regs, What, flag};
+use super::program::covers;
+use unwedge_isa::amdgcn::Reg;
+
+/// What is known. States of one place are kept apart by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Exec {
+    /// Nothing.
+    #[default]
+    Any,
+    /// It is 0, and so is this pair of scalar registers.
+    Zero(Option<u16>),
+    /// It is equal to this pair.
+    Is(u16),
+    /// All lanes.
+    Ones,
+}
+
+impl Exec {
+    /// What is known behind an instruction.
+    pub fn after(self, op: &Op, regs: &[Regs]) -> Exec {
+        if op.has(flag::WRITES_EXEC) {
+            return match (op.exec, self) {
+                (ExecOp::Without(ExecOp::ONES) | ExecOp::With(ExecOp::ONES), Exec::Zero(_)) => Exec::Ones,
+                (ExecOp::Without(source) | ExecOp::With(source), Exec::Zero(_)) => Exec::Is(source),
+                (ExecOp::Copy(source), Exec::Zero(Some(zero))) if source == zero => self,
+                _ => Exec::Any,
+            };
+        }
+        let (Exec::Zero(Some(pair)) | Exec::Is(pair)) = self else { return self };
+        let gone = regs.iter().any(|r| r.writes && (covers(*r, Reg(pair)) || covers(*r, Reg(pair + 1))));
+        match self {
+            Exec::Zero(_) if gone => Exec::Zero(None),
+            Exec::Is(_) if gone => Exec::Any,
+            _ => self,
+        }
+    }
+
+    /// What is known behind a block that ends in an instruction: where it falls through, and where it branches to. `None`: control does
+    /// not go there.
+    pub fn ways(self, last: &Op) -> [Option<Exec>; 2] {
+        let zero = match self {
+            Exec::Ones => None,
+            Exec::Is(pair) => Some(Exec::Zero(Some(pair))),
+            Exec::Any => Some(Exec::Zero(None)),
+            Exec::Zero(_) => Some(self),
+        };
+        let lanes = if matches!(self, Exec::Zero(_)) { None } else { Some(Exec::Any) };
+        match (last.what, last.name()) {
+            (What::CBranch, "s_cbranch_execz") => [lanes, zero],
+            (What::CBranch, "s_cbranch_execnz") => [zero, lanes],
+            _ => match self {
+                Exec::Zero(_) => [Some(self); 2],
+                _ => [Some(Exec::Any); 2],
+            },
+        }
+    }
+}

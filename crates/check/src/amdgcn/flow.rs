@@ -1,0 +1,387 @@
+//! The fixed point: what is pending at the start of each block, and what that breaks.
+
+use super::exec::Exec;
+use super::facts::{COUNTS, Rule};
+use super::finding::{Finding, Need};
+use super::hazards::{Hazards, Kind};
+use super::op::{Class, Op, Regs, What, flag};
+use super::partial;
+use super::program::{Block, Program};
+use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
+use super::waits::{NO, SMEM_STORE, Waits, add_regs};
+use super::{Options, Preset};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+
+/// Times a block is looked at before its state is condensed each time, and at all.
+const VISITS_CONDENSE: u32 = 24;
+const VISITS: u32 = 400;
+
+/// What holds at a place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct State {
+    waits: List,
+    hazards: List,
+    /// Registers that may have been written: scalar, vector.
+    written: [Set; 2],
+    /// The instruction that set `exec` to 0, if on all paths.
+    no_lane: Option<u32>,
+    /// What else is known of `exec`.
+    exec: Exec,
+}
+
+/// States of one place that are kept apart, at most.
+const APART: usize = 6;
+
+/// Takes a state into those of a place; whether that changed anything.
+fn take(have: &mut Vec<State>, mut new: State, condense: bool) -> bool {
+    if have.len() >= APART && have.iter().all(|s| s.exec != new.exec) {
+        new.exec = Exec::Any;
+    }
+    let Some(same) = have.iter_mut().find(|s| s.exec == new.exec) else {
+        have.push(new);
+        return true;
+    };
+    let changed = same.join(&new);
+    if changed && condense {
+        same.waits.condense();
+        same.hazards.condense();
+    }
+    changed
+}
+
+impl State {
+    fn join(&mut self, other: &State) -> bool {
+        let before = (self.written, self.no_lane);
+        for (set, more) in self.written.iter_mut().zip(&other.written) {
+            unite(set, more);
+        }
+        if self.no_lane != other.no_lane {
+            self.no_lane = None;
+        }
+        let changed = self.waits.join(&other.waits) | self.hazards.join(&other.hazards);
+        changed || before != (self.written, self.no_lane)
+    }
+}
+
+struct Flow<'a> {
+    program: &'a Program,
+    gpu: &'a Gpu,
+    options: &'a Options,
+    waits: Waits,
+    hazards: Hazards,
+    partial: bool,
+}
+
+/// Follows a program; whether to its end.
+pub(super) fn follow(program: &Program, gpu: &Gpu, options: &Options, findings: &mut Vec<Finding>) -> bool {
+    let hazards = Hazards::new(gpu, program, options.continues);
+    let partial =
+        gpu.wave64() && matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) && hazards.has_exec_writes;
+    let flow = Flow { program, gpu, options, waits: Waits::new(gpu), hazards, partial };
+    flow.run(findings)
+}
+
+impl Flow<'_> {
+    fn run(&self, findings: &mut Vec<Finding>) -> bool {
+        let blocks = &self.program.blocks;
+        let mut states: Vec<Vec<State>> = vec![Vec::new(); blocks.len()];
+        let mut visits = vec![0u32; blocks.len()];
+        let mut queued = vec![false; blocks.len()];
+        let mut queue = BinaryHeap::new();
+        let mut complete = true;
+        for &entry in &self.program.entries {
+            states[entry as usize].push(self.start());
+            queue.push(Reverse(entry));
+            queued[entry as usize] = true;
+        }
+        while let Some(Reverse(number)) = queue.pop() {
+            let at = number as usize;
+            queued[at] = false;
+            visits[at] += 1;
+            if visits[at] > VISITS {
+                complete = false;
+                continue;
+            }
+            let block = &blocks[at];
+            if block.next == [None; 2] {
+                continue;
+            }
+            let Some(last) = self.program.block_ops(block).last() else { continue };
+            for mut state in states[at].clone() {
+                self.pass(block, &mut state, None);
+                let ways =
+                    if block.next[1].is_some() { state.exec.ways(last) } else { [Some(state.exec); 2] };
+                for (next, exec) in block.next.into_iter().zip(ways) {
+                    let (Some(next), Some(exec)) = (next, exec) else { continue };
+                    let to = next as usize;
+                    let new = State { exec, ..state.clone() };
+                    if take(&mut states[to], new, visits[to] > VISITS_CONDENSE) && !queued[to] {
+                        queued[to] = true;
+                        queue.push(Reverse(next));
+                    }
+                }
+            }
+        }
+        let begin = findings.len();
+        for (block, states) in blocks.iter().zip(&states) {
+            let from = findings.len();
+            for state in states {
+                self.pass(block, &mut state.clone(), Some(findings));
+            }
+            // A wait is spare if it is on all paths.
+            if states.len() > 1 {
+                let of = |at: u32| move |f: &&Finding| f.rule == Rule::SpareWait && f.at == at;
+                let told = findings[from..].to_vec();
+                findings.retain(|f| {
+                    f.rule != Rule::SpareWait || told.iter().filter(of(f.at)).count() % states.len() == 0
+                });
+            }
+        }
+        for finding in &mut findings[begin..] {
+            finding.path = self.path(finding, &states);
+        }
+        complete
+    }
+
+    /// What holds where a program starts.
+    fn start(&self) -> State {
+        let mut state = State { written: [[u64::MAX; 4]; 2], ..State::default() };
+        if let Some(Preset { sgprs, vgprs }) = self.options.preset {
+            let mut clear = |file: usize, from: u16, to: u16| {
+                for reg in from.min(to)..to {
+                    state.written[file][usize::from(reg / 64)] &= !(1 << (reg % 64));
+                }
+            };
+            clear(0, sgprs, self.gpu.sgprs());
+            clear(0, Reg::VCC.0, Reg::VCC.0 + 2);
+            clear(1, vgprs, 256);
+        }
+        let scc = Reg::SCC.0;
+        state.written[0][usize::from(scc / 64)] &= !(1 << (scc % 64));
+        state
+    }
+
+    /// Goes through a block; with `findings`, tells what it breaks.
+    fn pass(&self, block: &Block, state: &mut State, mut findings: Option<&mut Vec<Finding>>) {
+        for (at, op) in self.program.block_ops(block).iter().enumerate() {
+            let number = (block.first + at) as u32;
+            let regs = self.program.regs(op);
+            let said = self.waits.said(op);
+            if let Some(said) = &said {
+                if let Some(findings) = findings.as_deref_mut() {
+                    self.spare(op, said, state, findings);
+                }
+                self.waits.wait(&mut state.waits, said);
+            }
+            let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
+            if let Some(p) = self.stored_there(op, regs, state) {
+                if let Some(findings) = findings.as_deref_mut() {
+                    let need = Some(Need { counter: self.waits.name(2), value: 0 });
+                    findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
+                }
+                state.waits.forget(|p| p.extra & SMEM_STORE != 0);
+            }
+            if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
+                let mut wait = [NO; super::facts::SLOTS];
+                for (slot, need) in needs.iter().enumerate() {
+                    let Some((value, p)) = need else { continue };
+                    wait[slot] = *value;
+                    if let Some(findings) = findings.as_deref_mut() {
+                        let need = Need { counter: self.waits.name(slot), value: *value };
+                        findings.push(self.missing_wait(op, p, need));
+                    }
+                }
+                self.waits.wait(&mut state.waits, &wait);
+                // The wait that is put before it takes a wait state, and cures what it cures.
+            }
+            self.hazards.step(
+                &mut state.hazards,
+                number,
+                op,
+                regs,
+                said.as_ref(),
+                &mut |rule, p, missing| {
+                    if let Some(findings) = findings.as_deref_mut() {
+                        findings.push(self.finding(rule, op.at, Some(p), missing));
+                    }
+                },
+            );
+            if let Some(findings) = findings.as_deref_mut() {
+                self.told(op, number, regs, state, findings);
+            }
+            self.waits.begin(&mut state.waits, number, op, regs);
+            for r in regs.iter().filter(|r| r.writes) {
+                add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
+            }
+            state.exec = state.exec.after(op, regs);
+            if op.has(flag::WRITES_EXEC) {
+                state.no_lane = op.has(flag::ZERO).then_some(number);
+            }
+        }
+        if let Some(findings) = findings.filter(|_| block.leaves && self.options.continues) {
+            self.open_end(block, state, findings);
+        }
+    }
+
+    /// The store of scalar memory through the same descriptor that a load follows.
+    fn stored_there(&self, op: &Op, regs: &[Regs], state: &State) -> Option<Pending> {
+        let load = op.class == Class::Smem && op.has(flag::BUFFER) && !op.has(flag::STORE | flag::ATOMIC);
+        if !load || self.gpu.generation() != Gen::Gfx10 {
+            return None;
+        }
+        let base = |regs: &[Regs]| regs.iter().find(|r| r.field == Field::Sbase).map(|r| r.reg);
+        let stored = |p: &&Pending| {
+            let store = self.program.ops.get(p.op as usize);
+            p.extra & SMEM_STORE != 0 && store.is_some_and(|s| base(self.program.regs(s)) == base(regs))
+        };
+        state.waits.all.iter().find(stored).copied()
+    }
+
+    /// What an instruction breaks that needs no second one to be pending.
+    fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
+        for r in regs.iter().filter(|r| r.reads) {
+            let mut read = EMPTY;
+            add_regs(&mut read, *r);
+            let known = both(&read, &state.written[usize::from(r.is_vgpr())]);
+            let absent: Set = std::array::from_fn(|i| read[i] & !known[i]);
+            if let Some((reg, count)) = first_of(&absent) {
+                let base = if r.is_vgpr() { Reg::VGPR0.0 } else { 0 };
+                let regs = Some((Reg(base + reg), count));
+                findings.push(Finding { regs, ..self.finding(Rule::Unwritten, op.at, None, 0) });
+            }
+        }
+        if let Some(first) = state.no_lane {
+            let lanes = op.is_vector()
+                && !matches!(op.class, Class::Exp | Class::LdsDir)
+                && !op.has(flag::READLANE | flag::READFIRST | flag::WRITELANE)
+                && op.what != What::VNop;
+            if lanes {
+                let first = self.program.ops.get(first as usize).map(|first| first.at * 4);
+                findings.push(Finding { first, ..self.finding(Rule::NoLane, op.at, None, 0) });
+            }
+        }
+        if self.partial {
+            if let Some(first) = partial::first_write(self.program, number as usize, self.gpu.generation()) {
+                let first = self.program.ops.get(first).map(|first| first.at * 4);
+                findings.push(Finding { first, ..self.finding(Rule::ValuPartialForwarding, op.at, None, 0) });
+            }
+        }
+        let dealloc = op.what == What::SendMsg && op.imm & 15 == 3 && self.gpu.generation() >= Gen::Gfx11;
+        if dealloc {
+            let scratch = state.waits.all.iter().find(|p| {
+                let store = self.program.ops.get(p.op as usize);
+                store.is_some_and(|s| s.class == Class::Scratch && s.has(flag::STORE))
+            });
+            if let Some(p) = scratch {
+                findings.push(self.finding(Rule::ScratchDealloc, op.at, Some(p), 0));
+            }
+        }
+    }
+
+    /// Waits for what is not pending.
+    fn spare(&self, op: &Op, said: &super::waits::Said, state: &State, findings: &mut Vec<Finding>) {
+        if op.what != What::Wait {
+            return;
+        }
+        let spare = said.iter().enumerate().all(|(slot, &value)| {
+            value == NO
+                || !state
+                    .waits
+                    .all
+                    .iter()
+                    .any(|p| usize::from(COUNTS[usize::from(p.kind)].slot) == slot && p.age >= value)
+        });
+        // There waits cure hazards too.
+        let cures = self.gpu.generation() == Gen::Gfx10 && !state.hazards.all.is_empty();
+        let asks = said.iter().enumerate().any(|(slot, &value)| value != NO && self.waits.asks(slot, value));
+        if spare && asks && !cures {
+            findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
+        }
+    }
+
+    /// What is pending where the code goes on elsewhere.
+    fn open_end(&self, block: &Block, state: &State, findings: &mut Vec<Finding>) {
+        let Some(last) = self.program.block_ops(block).last() else { return };
+        let behind = if last.what == What::SetPc { last.at } else { last.at + u32::from(last.dwords) };
+        for p in &state.hazards.all {
+            let rule = Kind::rule(p);
+            if Kind::stays_open(p) && rule.info().holds(self.gpu.generation()) {
+                let level = rule.info().level;
+                let open = Some(rule);
+                findings.push(Finding { level, open, ..self.finding(Rule::OpenEnd, behind, Some(p), 0) });
+            }
+        }
+    }
+
+    fn missing_wait(&self, op: &Op, p: &Pending, need: Need) -> Finding {
+        let mut used = EMPTY;
+        for r in self.program.regs(op).iter().filter(|r| r.is_vgpr() == p.vector) {
+            add_regs(&mut used, *r);
+        }
+        let base = if p.vector { Reg::VGPR0.0 } else { 0 };
+        let regs = first_of(&both(&used, &p.regs)).map(|(reg, count)| (Reg(base + reg), count));
+        Finding { need: Some(need), regs, ..self.finding(Rule::Wait, op.at, Some(p), 0) }
+    }
+
+    fn finding(&self, rule: Rule, at: u32, p: Option<&Pending>, missing: u8) -> Finding {
+        let first = p.and_then(|p| self.program.ops.get(p.op as usize)).map(|op| op.at * 4);
+        let level = rule.info().level;
+        Finding {
+            rule,
+            level,
+            at: at * 4,
+            first,
+            path: Vec::new(),
+            need: None,
+            missing,
+            regs: None,
+            open: None,
+        }
+    }
+
+    /// The shortest way through blocks from what made it so to where it shows, on which it stays pending.
+    fn path(&self, finding: &Finding, states: &[Vec<State>]) -> Vec<u32> {
+        let start = |block: usize| self.program.blocks[block].first;
+        let find = |at: u32| self.program.ops.binary_search_by_key(&(at / 4), |op| op.at).ok();
+        let (Some(second), Some(first)) = (find(finding.at), finding.first.and_then(find)) else {
+            return Vec::new();
+        };
+        let (from, to) = (self.program.block_of(first), self.program.block_of(second));
+        let byte = |block: usize| self.program.ops[start(block)].at * 4;
+        if from == to && first < second {
+            return vec![byte(from)];
+        }
+        let pending = |block: usize| {
+            states[block]
+                .iter()
+                .any(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
+        };
+        let mut before: Vec<Option<u32>> = vec![None; self.program.blocks.len()];
+        let mut queue = std::collections::VecDeque::from([from]);
+        while let Some(at) = queue.pop_front() {
+            for next in self.program.blocks[at].next.into_iter().flatten() {
+                let next = next as usize;
+                if before[next].is_some() || !pending(next) {
+                    continue;
+                }
+                before[next] = Some(at as u32);
+                if next == to {
+                    let mut path = vec![byte(to)];
+                    let mut at = at;
+                    while at != from {
+                        path.push(byte(at));
+                        at = before[at].unwrap_or(from as u32) as usize;
+                    }
+                    path.push(byte(from));
+                    path.reverse();
+                    return path;
+                }
+                queue.push_back(next);
+            }
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,247 @@
+//! Hazards: what one instruction does that another must not follow too closely.
+//!
+//! Each rule keeps what its first instruction did as something pending, until enough has happened since or what cures it; the
+//! second instruction then finds it. One function per group of generations: they share no hazard. Where a rule is
+//! broken its cure is assumed from there on, so that one mistake is told once.
+//!
+//! Facts: `data/amd/check/rules.txt`.
+
+mod gfx10;
+mod gfx11;
+mod gfx6;
+
+use super::facts::Rule;
+use super::op::{Class, Op, Regs, What, flag};
+use super::program::Program;
+use super::state::{EMPTY, List, Pending, Set};
+use super::waits::{NO, Said, add_regs};
+use unwedge_isa::amdgcn::{Gen, Gpu};
+
+/// What is pending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    ValuSgpr,
+    SaluSgpr,
+    ValuVgpr,
+    ValuExec,
+    InterpVgpr,
+    SetReg,
+    Vskip,
+    TrapSts,
+    SaluM0,
+    StoreData,
+    /// Of a group of scalar memory instructions.
+    GroupReads,
+    GroupWrites,
+    GroupStore,
+    /// Scalar memory was read, and vcc not written since it was over.
+    StaleVccz,
+    /// Scalar memory was written, and the cache not since.
+    SmemStored,
+
+    VmemReads,
+    StoreReads,
+    DsReads,
+    SmemReads,
+    Cmpx,
+    Vopc,
+    ExecRead,
+    Vmem,
+    VmemBranch,
+    Ds,
+    DsBranch,
+    BigNsa,
+    Writelane,
+    FloatAtomic,
+
+    ValuUsed,
+    LoadUsed,
+    SampleUsed,
+    BvhUsed,
+    StoreUsed,
+    DsUsed,
+    Trans,
+    MaskRead,
+    MaskSalu,
+    MaskValu,
+    Wmma,
+    SgprRead,
+    SgprSalu,
+    SgprValu,
+}
+
+impl Kind {
+    /// Whether something pending matters where code goes on that is not known.
+    pub fn stays_open(p: &Pending) -> bool {
+        const OWN: [Kind; 4] = [Kind::StaleVccz, Kind::SmemStored, Kind::MaskRead, Kind::SgprRead];
+        !OWN.iter().any(|kind| *kind as u8 == p.kind)
+    }
+
+    /// The rule that something pending of this kind would break first.
+    pub fn rule(p: &Pending) -> Rule {
+        let number = p.kind;
+        const VMEM: [u8; 5] = [
+            Kind::LoadUsed as u8,
+            Kind::SampleUsed as u8,
+            Kind::BvhUsed as u8,
+            Kind::StoreUsed as u8,
+            Kind::DsUsed as u8,
+        ];
+        const RULES: &[(Kind, Rule)] = &[
+            (Kind::ValuSgpr, Rule::VmemReadValuSgpr),
+            (Kind::SaluSgpr, Rule::SbufferDescSalu),
+            (Kind::ValuVgpr, Rule::DppReadVgpr),
+            (Kind::ValuExec, Rule::DppExec),
+            (Kind::InterpVgpr, Rule::VintrpReadlane),
+            (Kind::SetReg, Rule::SetregSetreg),
+            (Kind::Vskip, Rule::Vskip),
+            (Kind::TrapSts, Rule::RfeTrapsts),
+            (Kind::SaluM0, Rule::M0GdsMsg),
+            (Kind::StoreData, Rule::VmemStoreData),
+            (Kind::GroupReads, Rule::SmemClauseXnack),
+            (Kind::GroupWrites, Rule::SmemClauseXnack),
+            (Kind::GroupStore, Rule::SmemClauseStore),
+            (Kind::StaleVccz, Rule::VcczSmem),
+            (Kind::SmemStored, Rule::DcacheWb),
+            (Kind::VmemReads, Rule::VmemToScalarWrite),
+            (Kind::StoreReads, Rule::VmemToScalarWrite),
+            (Kind::DsReads, Rule::VmemToScalarWrite),
+            (Kind::SmemReads, Rule::SmemToVectorWrite),
+            (Kind::Cmpx, Rule::VcmpxPermlane11),
+            (Kind::Vopc, Rule::VopcPermlane),
+            (Kind::ExecRead, Rule::VcmpxExecWar),
+            (Kind::Vmem, Rule::LdsBranchVmemWar),
+            (Kind::VmemBranch, Rule::LdsBranchVmemWar),
+            (Kind::Ds, Rule::LdsBranchVmemWar),
+            (Kind::DsBranch, Rule::LdsBranchVmemWar),
+            (Kind::BigNsa, Rule::NsaToVmem),
+            (Kind::Writelane, Rule::WritelaneToNsa),
+            (Kind::FloatAtomic, Rule::FpAtomicDenorm),
+            (Kind::ValuUsed, Rule::LdsDirectValu),
+            (Kind::Trans, Rule::ValuTransUse),
+            (Kind::MaskRead, Rule::ValuMaskWrite),
+            (Kind::MaskSalu, Rule::ValuMaskWrite),
+            (Kind::MaskValu, Rule::ValuMaskWrite),
+            (Kind::Wmma, Rule::Wmma),
+            (Kind::SgprRead, Rule::ValuReadSgpr),
+            (Kind::SgprSalu, Rule::ValuReadSgpr),
+            (Kind::SgprValu, Rule::ValuReadSgpr),
+        ];
+        if number == Kind::GroupStore as u8 && p.extra != 2 {
+            return Rule::SmemClauseInv;
+        }
+        if VMEM.contains(&number) {
+            return Rule::LdsDirectVmem;
+        }
+        RULES.iter().find(|(kind, _)| *kind as u8 == number).map_or(Rule::OpenEnd, |(_, rule)| *rule)
+    }
+}
+
+/// A rule that is broken: the first instruction, and how much is missing of the distance.
+pub(super) type Broken<'a> = &'a mut dyn FnMut(Rule, &Pending, u8);
+
+/// The rules of one GPU, and which of their second instructions a program has.
+pub(super) struct Hazards {
+    generation: Gen,
+    wave64: bool,
+    xnack: bool,
+    pub has_ldsdir: bool,
+    has_permlane: bool,
+    has_wmma: bool,
+    has_nsa: bool,
+    has_denorm: bool,
+    has_vccz: bool,
+    pub has_exec_writes: bool,
+}
+
+impl Hazards {
+    /// `open`: code follows that is not seen.
+    pub fn new(gpu: &Gpu, program: &Program, open: bool) -> Hazards {
+        let mut has = Hazards {
+            generation: gpu.generation(),
+            wave64: gpu.wave64(),
+            xnack: gpu.xnack(),
+            has_ldsdir: open,
+            has_permlane: open,
+            has_wmma: open,
+            has_nsa: open,
+            has_denorm: open,
+            has_vccz: false,
+            has_exec_writes: false,
+        };
+        for op in &program.ops {
+            has.has_ldsdir |= op.class == Class::LdsDir;
+            has.has_permlane |= op.has(flag::PERMLANE);
+            has.has_wmma |= op.has(flag::WMMA);
+            has.has_nsa |= op.has(flag::NSA);
+            has.has_denorm |= op.what == What::DenormMode;
+            has.has_vccz |= op.what == What::CBranchVccz;
+            has.has_exec_writes |= op.has(flag::WRITES_EXEC) && op.is_salu();
+        }
+        has
+    }
+
+    /// Takes one instruction: tells the rules it breaks, and what is pending behind it.
+    pub fn step(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        said: Option<&Said>,
+        broken: Broken<'_>,
+    ) {
+        match self.generation {
+            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
+                self.gfx6(list, number, op, regs, said, broken);
+            }
+            Gen::Gfx10 | Gen::Gfx10_3 => self.gfx10(list, number, op, regs, said, broken),
+            Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => self.gfx11(list, number, op, regs, said, broken),
+        }
+        self.stored(list, number, op, broken);
+    }
+
+    /// Scalar memory that was written must be written back before the end.
+    fn stored(&self, list: &mut List, number: u32, op: &Op, broken: Broken<'_>) {
+        if op.class == Class::Smem && op.has(flag::STORE | flag::ATOMIC) {
+            list.push(pending(Kind::SmemStored, number));
+        } else if op.what == What::DcacheWb {
+            list.forget(|p| p.kind == Kind::SmemStored as u8);
+        } else if op.what == What::End {
+            for p in list.all.iter().filter(|p| p.kind == Kind::SmemStored as u8) {
+                broken(Rule::DcacheWb, p, 0);
+            }
+        }
+    }
+}
+
+/// Something pending without registers.
+fn pending(kind: Kind, number: u32) -> Pending {
+    Pending { kind: kind as u8, age: 0, extra: 0, vector: false, op: number, regs: EMPTY }
+}
+
+/// Something pending of some registers of one file; `None`: there are none.
+fn pending_of(
+    kind: Kind,
+    number: u32,
+    vector: bool,
+    regs: &[Regs],
+    of: impl Fn(&Regs) -> bool,
+) -> Option<Pending> {
+    let mut new = Pending { vector, ..pending(kind, number) };
+    for r in regs.iter().filter(|r| r.is_vgpr() == vector && of(r)) {
+        add_regs(&mut new.regs, *r);
+    }
+    (new.regs != EMPTY).then_some(new)
+}
+
+/// The registers of one file that an instruction touches.
+fn set_of(regs: &[Regs], vector: bool, of: impl Fn(&Regs) -> bool) -> Set {
+    pending_of(Kind::ValuSgpr, 0, vector, regs, of).map_or(EMPTY, |p| p.regs)
+}
+
+/// Whether a wait says 0 for a counter.
+fn drained(said: Option<&Said>, slot: usize) -> bool {
+    said.is_some_and(|said| said[slot] == 0 && said[slot] != NO)
+}

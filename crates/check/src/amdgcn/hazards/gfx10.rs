@@ -1,0 +1,216 @@
+//! gfx10: what is read late, and instructions that must not meet. gfx10.3 has one of them.
+
+use super::{Broken, Hazards, Kind, drained, pending, pending_of};
+use crate::amdgcn::facts::{Rule, SA_SDST, VM_VSRC};
+use crate::amdgcn::op::{Class, Op, Regs, What, flag};
+use crate::amdgcn::state::{List, Pending, add};
+use crate::amdgcn::waits::{Said, touches};
+use unwedge_isa::amdgcn::{Gen, Reg};
+
+/// What memory instructions read late.
+const LATE_READS: [Kind; 3] = [Kind::VmemReads, Kind::StoreReads, Kind::DsReads];
+
+impl Hazards {
+    pub(super) fn gfx10(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        said: Option<&Said>,
+        broken: Broken<'_>,
+    ) {
+        self.denormals(list, number, op, said, broken);
+        if self.generation != Gen::Gfx10 {
+            return;
+        }
+        let depctr = |field: crate::amdgcn::facts::Depctr| {
+            op.what == What::Depctr && field.waited(op.imm as u16, self.generation)
+        };
+        let gone =
+            |list: &mut List, kinds: &[Kind]| list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind));
+        // Scalar registers, exec and m0 that memory instructions read late.
+        if op.is_valu() || depctr(VM_VSRC) {
+            gone(list, &LATE_READS);
+        }
+        for (slot, kind) in [(0, Kind::VmemReads), (2, Kind::DsReads), (3, Kind::StoreReads)] {
+            if drained(said, slot) {
+                gone(list, &[kind]);
+            }
+        }
+        let late = |p: &Pending| LATE_READS.iter().any(|k| *k as u8 == p.kind);
+        if matches!(op.class, Class::Salu | Class::Smem) || op.class == Class::Sopp {
+            let hit =
+                list.all.iter().find(|p| late(p) && regs.iter().any(|r| r.writes && touches(&p.regs, *r)));
+            if let Some(p) = hit.copied() {
+                broken(Rule::VmemToScalarWrite, &p, 0);
+                gone(list, &LATE_READS);
+            }
+        }
+        let kind = match op.class {
+            Class::Ds => Some(Kind::DsReads),
+            _ if !op.is_vmem() && !op.is_flat_like() => None,
+            _ if op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS) => {
+                Some(Kind::StoreReads)
+            }
+            _ => Some(Kind::VmemReads),
+        };
+        if let Some(kind) = kind {
+            let mut new = pending_of(kind, number, false, regs, |r| r.reads).unwrap_or(pending(kind, number));
+            add(&mut new.regs, Reg::EXEC.0, 2);
+            if op.class == Class::Ds && op.has(flag::GDS) {
+                add(&mut new.regs, Reg::M0.0, 1);
+            }
+            list.push(new);
+        }
+        self.smem_reads(list, number, op, regs, said, broken);
+        self.comparisons(list, number, op, regs, depctr(SA_SDST), broken);
+        self.branches(list, number, op, said, broken);
+        self.images(list, number, op, broken);
+    }
+
+    fn smem_reads(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        said: Option<&Said>,
+        broken: Broken<'_>,
+    ) {
+        let is = |p: &Pending| p.kind == Kind::SmemReads as u8;
+        if op.is_valu() {
+            let hit = list
+                .all
+                .iter()
+                .find(|p| is(p) && regs.iter().any(|r| r.writes && !r.is_vgpr() && touches(&p.regs, *r)));
+            if let Some(p) = hit.copied() {
+                broken(Rule::SmemToVectorWrite, &p, 0);
+                list.forget(is);
+            }
+        } else if op.class == Class::Smem {
+            if let Some(new) = pending_of(Kind::SmemReads, number, false, regs, |r| r.reads) {
+                list.push(new);
+            }
+        } else {
+            let idle = matches!(op.what, What::SetVskip | What::Version | What::Wait);
+            let cures = op.class == Class::Salu && !idle && writes_something(op, regs);
+            if cures || drained(said, 2) {
+                list.forget(is);
+            }
+        }
+    }
+
+    fn comparisons(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        sdst: bool,
+        broken: Broken<'_>,
+    ) {
+        if op.has(flag::PERMLANE) {
+            for p in list.all.iter().filter(|p| p.kind == Kind::Cmpx as u8 || p.kind == Kind::Vopc as u8) {
+                let cmpx = p.kind == Kind::Cmpx as u8;
+                broken(if cmpx { Rule::VcmpxPermlane10 } else { Rule::VopcPermlane }, p, 0);
+            }
+        }
+        if op.is_valu() && op.what != What::VNop {
+            list.forget(|p| p.kind == Kind::Cmpx as u8 || p.kind == Kind::Vopc as u8);
+        }
+        if self.has_permlane && op.has(flag::VOPC) {
+            list.push(pending(if op.has(flag::CMPX) { Kind::Cmpx } else { Kind::Vopc }, number));
+        }
+        let is = |p: &Pending| p.kind == Kind::ExecRead as u8;
+        if op.is_valu() {
+            if op.has(flag::WRITES_EXEC) {
+                if let Some(p) = list.all.iter().find(|p| is(p)).copied() {
+                    broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::ExecBranchWar }, &p, 0);
+                    list.forget(is);
+                }
+            }
+            if regs.iter().any(|r| r.writes && !r.is_vgpr()) {
+                list.forget(is);
+            }
+        } else if sdst {
+            list.forget(is);
+        } else if op.has(flag::READS_EXEC) {
+            let branch = u8::from(op.ends_block());
+            list.forget(|p| is(p) && p.extra >= branch);
+            list.push(Pending { extra: branch, ..pending(Kind::ExecRead, number) });
+        }
+    }
+
+    fn branches(&self, list: &mut List, number: u32, op: &Op, said: Option<&Said>, broken: Broken<'_>) {
+        let vmem = op.is_vmem() || matches!(op.class, Class::Global | Class::Scratch);
+        let (own, other_branch) = match op.class {
+            Class::Ds => (Kind::Ds, Kind::VmemBranch),
+            _ => (Kind::Vmem, Kind::DsBranch),
+        };
+        let all = [Kind::Vmem, Kind::VmemBranch, Kind::Ds, Kind::DsBranch];
+        if vmem || op.class == Class::Ds {
+            if let Some(p) = list.all.iter().find(|p| p.kind == other_branch as u8).copied() {
+                broken(Rule::LdsBranchVmemWar, &p, 0);
+            }
+            list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
+            list.push(pending(own, number));
+        } else if op.name() == "s_waitcnt_vscnt" && drained(said, 3) {
+            list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
+        } else if op.ends_block() && op.what != What::End || op.what == What::GetPc {
+            for (kind, behind) in [(Kind::Vmem, Kind::VmemBranch), (Kind::Ds, Kind::DsBranch)] {
+                if let Some(p) = list.all.iter().find(|p| p.kind == kind as u8).copied() {
+                    list.forget(|p| p.kind == kind as u8);
+                    list.push(Pending { kind: behind as u8, ..p });
+                }
+            }
+        }
+    }
+
+    fn images(&self, list: &mut List, number: u32, op: &Op, broken: Broken<'_>) {
+        if !self.has_nsa {
+            return;
+        }
+        for p in &list.all {
+            if p.kind == Kind::BigNsa as u8 && op.class == Class::Buffer && op.imm & 6 != 0 {
+                broken(Rule::NsaToVmem, p, 1);
+            }
+            if p.kind == Kind::Writelane as u8 && op.has(flag::NSA) {
+                broken(Rule::WritelaneToNsa, p, 1);
+            }
+        }
+        list.forget(|p| p.kind == Kind::BigNsa as u8 || p.kind == Kind::Writelane as u8);
+        if op.has(flag::NSA) && op.dwords >= 4 {
+            list.push(pending(Kind::BigNsa, number));
+        }
+        if op.has(flag::WRITELANE) {
+            list.push(pending(Kind::Writelane, number));
+        }
+    }
+
+    fn denormals(&self, list: &mut List, number: u32, op: &Op, said: Option<&Said>, broken: Broken<'_>) {
+        if !self.has_denorm {
+            return;
+        }
+        let distance = Rule::FpAtomicDenorm.info().distance;
+        let is = |p: &Pending| p.kind == Kind::FloatAtomic as u8;
+        if op.what == What::DenormMode {
+            if let Some(p) = list.all.iter().find(|p| is(p)) {
+                broken(Rule::FpAtomicDenorm, p, distance - p.age);
+            }
+        }
+        if op.is_valu() || said.is_some() {
+            list.forget(is);
+        }
+        list.all.iter_mut().filter(|p| is(p)).for_each(|p| p.age = p.age.saturating_add(op.states()));
+        list.forget(|p| is(p) && p.age >= distance);
+        if op.has(flag::FLOAT_ATOMIC) && (op.is_vmem() || op.is_flat_like()) {
+            list.push(pending(Kind::FloatAtomic, number));
+        }
+    }
+}
+
+/// Whether a scalar instruction has a result: null counts, which is no register here.
+fn writes_something(op: &Op, regs: &[Regs]) -> bool {
+    regs.iter().any(|r| r.writes) || op.name().starts_with("s_mov_")
+}

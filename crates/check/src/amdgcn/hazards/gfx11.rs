@@ -1,0 +1,383 @@
+//! gfx11 and gfx12: what the vector ALU has not finished, as `s_waitcnt_depctr` counts it.
+
+use super::{Broken, Hazards, Kind, drained, pending, pending_of, set_of};
+use crate::amdgcn::facts::{Rule, SA_SDST, VA_SDST, VA_VCC, VA_VDST, VM_VSRC};
+use crate::amdgcn::op::{Class, Op, Regs, What, flag};
+use crate::amdgcn::program::covers;
+use crate::amdgcn::state::{EMPTY, List, Pending, Set, both, unite};
+use crate::amdgcn::waits::{Said, touches};
+use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::{Gen, Reg};
+
+/// Vector instructions after which a transcendental result is there, and transcendental ones.
+const TRANS_VALU: u8 = 6;
+const TRANS_TRANS: u8 = 2;
+
+const USED: [Kind; 5] = [Kind::LoadUsed, Kind::SampleUsed, Kind::BvhUsed, Kind::StoreUsed, Kind::DsUsed];
+
+impl Hazards {
+    pub(super) fn gfx11(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        said: Option<&Said>,
+        broken: Broken<'_>,
+    ) {
+        self.permlane(list, number, op, broken);
+        if self.has_wmma {
+            self.matrix(list, number, op, regs, broken);
+        }
+        // How far the vector ALU is waited for before this instruction.
+        let mut vdst = match op.class {
+            Class::Buffer
+            | Class::Image
+            | Class::Flat
+            | Class::Global
+            | Class::Scratch
+            | Class::Ds
+            | Class::Exp => 0,
+            Class::LdsDir => op.wait,
+            _ if op.what == What::Depctr => (op.imm as u16 >> VA_VDST.mask.trailing_zeros()) as u8 & 15,
+            _ => 15,
+        };
+        if self.has_ldsdir {
+            vdst = self.lds_direct(list, number, op, regs, said, vdst, broken);
+        }
+        if self.generation == Gen::Gfx11 {
+            self.transcendental(list, number, op, regs, vdst, broken);
+        }
+        if self.generation == Gen::Gfx12 {
+            self.read_sgprs(list, number, op, regs, vdst, broken);
+        } else if self.wave64 {
+            self.masks(list, number, op, regs, vdst, broken);
+        }
+    }
+
+    fn waited(&self, op: &Op, field: crate::amdgcn::facts::Depctr) -> bool {
+        op.what == What::Depctr && field.waited(op.imm as u16, self.generation)
+    }
+
+    fn permlane(&self, list: &mut List, number: u32, op: &Op, broken: Broken<'_>) {
+        if !self.has_permlane {
+            return;
+        }
+        let is = |p: &Pending| p.kind == Kind::Cmpx as u8;
+        if op.has(flag::PERMLANE) {
+            if let Some(p) = list.all.iter().find(|p| is(p)) {
+                broken(Rule::VcmpxPermlane11, p, 0);
+            }
+        }
+        if op.is_valu() {
+            list.forget(is);
+        }
+        if op.has(flag::CMPX) {
+            list.push(pending(Kind::Cmpx, number));
+        }
+    }
+
+    fn matrix(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], broken: Broken<'_>) {
+        let is = |p: &Pending| p.kind == Kind::Wmma as u8;
+        if op.has(flag::WMMA) {
+            let index = op.has(flag::SWMMAC);
+            let read = |r: &Regs| {
+                r.reads
+                    && r.is_vgpr()
+                    && (matches!(r.field, Field::Src0 | Field::Src1) || index && r.field == Field::Src2)
+            };
+            for p in list.all.iter().filter(|p| is(p)) {
+                if regs.iter().any(|r| read(r) && touches(&p.regs, *r)) {
+                    broken(Rule::Wmma, p, 0);
+                }
+            }
+        }
+        if op.is_valu() {
+            list.forget(is);
+        }
+        if op.has(flag::WMMA) {
+            if let Some(new) = pending_of(Kind::Wmma, number, true, regs, |r| r.writes) {
+                list.push(new);
+            }
+        }
+    }
+
+    /// Gives how far the vector ALU is waited for, its own cure included.
+    #[allow(clippy::too_many_arguments, reason = "what every rule is asked with")]
+    fn lds_direct(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        said: Option<&Said>,
+        mut vdst: u8,
+        broken: Broken<'_>,
+    ) -> u8 {
+        let valu = |p: &Pending| p.kind == Kind::ValuUsed as u8;
+        let vmem = |p: &Pending| USED.iter().any(|k| *k as u8 == p.kind);
+        // No source relies on less than a wait for all.
+        if vdst == 0 {
+            list.forget(valu);
+        }
+        let vsrc = self.waited(op, VM_VSRC)
+            || op.class == Class::LdsDir && self.generation == Gen::Gfx12 && op.wait_vsrc == 0;
+        if op.is_valu() || op.class == Class::Exp || vsrc {
+            list.forget(vmem);
+        }
+        let slots = [
+            (0, Kind::LoadUsed),
+            (4, Kind::SampleUsed),
+            (5, Kind::BvhUsed),
+            (3, Kind::StoreUsed),
+            (2, Kind::DsUsed),
+        ];
+        for (slot, kind) in slots {
+            let slot = if self.generation < Gen::Gfx12 && matches!(slot, 4 | 5) { 0 } else { slot };
+            if drained(said, slot) {
+                list.forget(|p| p.kind == kind as u8);
+            }
+        }
+        if op.class == Class::LdsDir {
+            let written = |p: &Pending| {
+                p.vector && regs.iter().any(|r| r.writes && r.is_vgpr() && touches(&p.regs, *r))
+            };
+            // An age of which a transcendental instruction is part is not known: only 0 will do.
+            let late = |p: &Pending| p.extra != 1 || p.age < op.wait;
+            let first = list.all.iter().filter(|p| valu(p) && written(p) && late(p));
+            if let Some(p) = first.min_by_key(|p| if p.extra == 1 { p.age } else { 0 }).copied() {
+                let wait = if p.extra == 1 { p.age } else { 0 };
+                broken(Rule::LdsDirectValu, &p, wait);
+                if wait == 0 {
+                    list.forget(valu);
+                    vdst = 0;
+                }
+            }
+            if let Some(p) = list.all.iter().find(|p| vmem(p) && written(p)).copied() {
+                broken(Rule::LdsDirectVmem, &p, 0);
+                list.forget(vmem);
+            }
+        }
+        let distance = Rule::LdsDirectValu.info().distance;
+        if op.is_valu() {
+            for p in list.all.iter_mut().filter(|p| valu(p)) {
+                p.age = p.age.saturating_add(1);
+                if op.has(flag::TRANS) {
+                    p.extra = 0;
+                }
+            }
+            list.forget(|p| valu(p) && p.age >= distance);
+            if let Some(mut new) = pending_of(Kind::ValuUsed, number, true, regs, |_| true) {
+                new.extra = u8::from(!op.has(flag::TRANS));
+                list.push(new);
+            }
+        }
+        let store = op.has(flag::STORE) || op.has(flag::ATOMIC) && !op.has(flag::RETURNS);
+        let kind = match op.class {
+            Class::Ds => Some(Kind::DsUsed),
+            _ if !op.is_vmem() && !op.is_flat_like() => None,
+            _ if store => Some(Kind::StoreUsed),
+            _ if op.has(flag::BVH) => Some(Kind::BvhUsed),
+            _ if op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gen::Gfx12 => {
+                Some(Kind::SampleUsed)
+            }
+            _ => Some(Kind::LoadUsed),
+        };
+        if let Some(new) = kind.and_then(|kind| pending_of(kind, number, true, regs, |_| true)) {
+            if op.class == Class::Flat {
+                list.push(Pending { kind: Kind::DsUsed as u8, ..new });
+            }
+            list.push(new);
+        }
+        vdst
+    }
+
+    fn transcendental(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        vdst: u8,
+        broken: Broken<'_>,
+    ) {
+        let is = |p: &Pending| p.kind == Kind::Trans as u8;
+        if vdst == 0 {
+            list.forget(is);
+        }
+        if !op.is_valu() {
+            return;
+        }
+        let read = |p: &Pending| regs.iter().any(|r| r.reads && r.is_vgpr() && touches(&p.regs, *r));
+        if let Some(p) = list.all.iter().find(|p| is(p) && read(p)).copied() {
+            broken(Rule::ValuTransUse, &p, 0);
+            list.forget(is);
+        }
+        for p in list.all.iter_mut().filter(|p| is(p)) {
+            p.age = p.age.saturating_add(1);
+            p.extra = p.extra.saturating_add(u8::from(op.has(flag::TRANS)));
+        }
+        list.forget(|p| is(p) && (p.age >= TRANS_VALU || p.extra >= TRANS_TRANS));
+        if op.has(flag::TRANS) {
+            if let Some(new) = pending_of(Kind::Trans, number, true, regs, |r| r.writes) {
+                list.push(new);
+            }
+        }
+    }
+
+    /// Scalar registers read as lane masks, then written, then read.
+    fn masks(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
+        if self.waited(op, SA_SDST) {
+            list.forget(|p| p.kind == Kind::MaskSalu as u8);
+        }
+        self.wait_valu(list, op, vdst, Kind::MaskValu);
+        if !op.is_valu() && !op.is_salu() {
+            return;
+        }
+        for (kind, _) in [(Kind::MaskSalu, 0), (Kind::MaskValu, 1)] {
+            let hit = list.all.iter().find(|p| {
+                p.kind == kind as u8 && regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r))
+            });
+            if let Some(p) = hit.copied() {
+                broken(Rule::ValuMaskWrite, &p, 0);
+                if kind == Kind::MaskSalu {
+                    list.forget(|p| p.kind == kind as u8);
+                } else {
+                    let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
+                    let other =
+                        regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
+                    forget_valu(list, kind, vcc, other);
+                }
+            }
+        }
+        let numbered = |r: &Regs| !r.is_vgpr() && (r.reg < Reg::M0.0);
+        if op.is_valu() {
+            let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
+            // Another scalar source of the vector ALU, a literal too, ends what the masks before it began.
+            let others = regs.iter().any(|r| r.reads && numbered(r));
+            if others || op.has(flag::LITERAL) {
+                list.forget(|p| p.kind == Kind::MaskRead as u8);
+            }
+            remember(list, Kind::MaskRead, number, masks);
+        } else if op.is_salu() {
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
+        }
+    }
+
+    /// Scalar registers the vector ALU has read, then written, then read.
+    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
+        if self.waited(op, SA_SDST) {
+            list.forget(|p| p.kind == Kind::SgprSalu as u8);
+        }
+        self.wait_valu(list, op, vdst, Kind::SgprValu);
+        if !op.is_valu() && !op.is_salu() {
+            return;
+        }
+        let distance = Rule::ValuReadSgpr.info().distance - u8::from(op.is_salu());
+        let read = |p: &Pending| regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
+        let hit = list.all.iter().find(|p| p.kind == Kind::SgprSalu as u8 && p.age < distance && read(p));
+        if let Some(p) = hit.copied() {
+            broken(Rule::ValuReadSgpr, &p, distance - p.age);
+            list.forget(|p| p.kind == Kind::SgprSalu as u8);
+        }
+        // What the scalar ALU reads of the vector ALU is waited for by hardware.
+        let hit = list.all.iter().find(|p| op.is_valu() && p.kind == Kind::SgprValu as u8 && read(p));
+        if let Some(p) = hit.copied() {
+            broken(if p.extra == 1 { Rule::ValuCarrySgpr } else { Rule::ValuReadSgpr }, &p, 0);
+            let vcc = regs.iter().any(|r| r.reads && is_vcc(r) && touches(&p.regs, *r));
+            let other =
+                regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, pairs(*r)));
+            forget_valu(list, Kind::SgprValu, vcc, other);
+        }
+        let numbered = |r: &Regs| !r.is_vgpr() && r.reg < Reg::M0.0;
+        if op.is_valu() {
+            let mut set = EMPTY;
+            for r in regs.iter().filter(|r| r.reads && numbered(r)) {
+                crate::amdgcn::waits::add_regs(&mut set, pairs(*r));
+            }
+            remember(list, Kind::SgprRead, number, set);
+            self.written(list, number, regs, Kind::SgprRead, Kind::SgprValu);
+        } else {
+            if op.class == Class::Salu {
+                list.all
+                    .iter_mut()
+                    .filter(|p| p.kind == Kind::SgprSalu as u8)
+                    .for_each(|p| p.age = p.age.saturating_add(1));
+                list.forget(|p| {
+                    p.kind == Kind::SgprSalu as u8 && p.age >= Rule::ValuReadSgpr.info().distance
+                });
+            }
+            self.written(list, number, regs, Kind::SgprRead, Kind::SgprSalu);
+        }
+    }
+
+    /// What was read and is now written.
+    fn written(&self, list: &mut List, number: u32, regs: &[Regs], read: Kind, then: Kind) {
+        // A second result: there is one in a vector register.
+        let carry = u8::from(
+            then != Kind::MaskSalu && then != Kind::SgprSalu && regs.iter().any(|r| r.writes && r.is_vgpr()),
+        );
+        let mut was_read = EMPTY;
+        list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
+        let mut set = EMPTY;
+        for r in regs.iter().filter(|r| r.writes && !r.is_vgpr() && r.reg < Reg::M0.0) {
+            let r = if read == Kind::SgprRead { pairs(*r) } else { *r };
+            crate::amdgcn::waits::add_regs(&mut set, r);
+        }
+        let regs = both(&was_read, &set);
+        if regs != EMPTY {
+            list.push(Pending { regs, extra: carry, ..pending(then, number) });
+        }
+    }
+
+    /// Waits for scalar results of the vector ALU.
+    fn wait_valu(&self, list: &mut List, op: &Op, vdst: u8, kind: Kind) {
+        let all = vdst == 0;
+        forget_valu(list, kind, all || self.waited(op, VA_VCC), all || self.waited(op, VA_SDST));
+    }
+}
+
+fn is_vcc(regs: &Regs) -> bool {
+    covers(*regs, Reg::VCC) || covers(*regs, Reg::VCC_HI)
+}
+
+/// Whether a scalar source is a lane mask: the last source, or vcc that is not named.
+fn is_mask(op: &Op, regs: &Regs) -> bool {
+    op.has(flag::MASK_READ)
+        && matches!(regs.field, Field::Src2 | Field::None)
+        && (!op.has(flag::DIV_FMAS) || is_vcc(regs))
+}
+
+/// The pairs registers are in.
+fn pairs(regs: Regs) -> Regs {
+    let first = regs.reg & !1;
+    let end = (regs.reg + u16::from(regs.dwords)).next_multiple_of(2);
+    Regs { reg: first, dwords: (end - first) as u8, ..regs }
+}
+
+/// Forgets results of the vector ALU in vcc, or in other scalar registers.
+fn forget_valu(list: &mut List, kind: Kind, vcc: bool, others: bool) {
+    if !vcc && !others {
+        return;
+    }
+    let mut in_vcc: Set = EMPTY;
+    crate::amdgcn::state::add(&mut in_vcc, Reg::VCC.0, 2);
+    for p in list.all.iter_mut().filter(|p| p.kind == kind as u8) {
+        for (word, mask) in p.regs.iter_mut().zip(in_vcc) {
+            *word &= !(if vcc { mask } else { 0 } | if others { !mask } else { 0 });
+        }
+    }
+    list.forget(|p| p.kind == kind as u8 && p.regs == EMPTY);
+}
+
+/// Adds to what is read: one thing of a kind, as it does not end by itself.
+fn remember(list: &mut List, kind: Kind, number: u32, set: Set) {
+    if set == EMPTY {
+        return;
+    }
+    match list.all.iter_mut().find(|p| p.kind == kind as u8) {
+        Some(p) => unite(&mut p.regs, &set),
+        None => list.push(Pending { regs: set, ..pending(kind, number) }),
+    }
+}

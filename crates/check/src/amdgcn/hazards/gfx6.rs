@@ -1,0 +1,270 @@
+//! gfx6 to gfx9: distances in wait states, and groups of scalar memory instructions.
+
+use super::{Broken, Hazards, Kind, pending, pending_of, set_of};
+use crate::amdgcn::facts::{Level, Rule};
+use crate::amdgcn::op::{Class, Op, Regs, What, flag};
+use crate::amdgcn::program::covers;
+use crate::amdgcn::state::{EMPTY, List, Pending};
+use crate::amdgcn::waits::{Said, touches};
+use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::{Gen, Reg};
+
+/// Hardware registers of `s_setreg`: MODE, TRAPSTS.
+const MODE: u8 = 1;
+const TRAPSTS: u8 = 3;
+const VSKIP_BIT: i32 = 28;
+
+/// The largest distance of a rule here.
+const FAR: u8 = 5;
+
+impl Hazards {
+    pub(super) fn gfx6(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        regs: &[Regs],
+        said: Option<&Said>,
+        broken: Broken<'_>,
+    ) {
+        let mut missing = 0;
+        for p in &list.all {
+            if let Some(rule) = self.met(p, op, regs).filter(|rule| rule.info().holds(self.generation)) {
+                let distance = rule.info().distance.max(1);
+                if p.age < distance {
+                    broken(rule, p, distance - p.age);
+                    if rule.info().level == Level::Doubt {
+                        continue;
+                    }
+                    missing = missing.max(distance - p.age);
+                }
+            }
+        }
+        if missing > 0 {
+            age(list, missing);
+            end_group(list);
+        }
+        if op.class != Class::Smem {
+            end_group(list);
+        }
+        if !op.is_valu() {
+            let written = set_of(regs, false, |r| r.writes);
+            if written != EMPTY {
+                for p in list.all.iter_mut().filter(|p| p.kind == Kind::ValuSgpr as u8) {
+                    p.regs.iter_mut().zip(written).for_each(|(word, gone)| *word &= !gone);
+                }
+                list.forget(|p| p.kind == Kind::ValuSgpr as u8 && p.regs == EMPTY);
+            }
+        }
+        age(list, op.states());
+        self.vccz(list, number, op, regs, said);
+        self.begin_gfx6(list, number, op, regs);
+    }
+
+    /// The rule that an instruction breaks if it follows something too closely.
+    fn met(&self, p: &Pending, op: &Op, regs: &[Regs]) -> Option<Rule> {
+        let reads = || regs.iter().any(|r| r.reads && r.is_vgpr() == p.vector && touches(&p.regs, *r));
+        let writes = || regs.iter().any(|r| r.writes && r.is_vgpr() == p.vector && touches(&p.regs, *r));
+        let is = |kind: Kind| p.kind == kind as u8;
+        let when = |condition: bool, rule: Rule| condition.then_some(rule);
+        if is(Kind::ValuSgpr) {
+            if op.class == Class::Smem {
+                return when(self.generation == Gen::Gfx6 && reads(), Rule::SmrdReadValuSgpr);
+            }
+            if op.is_vmem() || op.is_flat_like() {
+                return when(reads(), Rule::VmemReadValuSgpr);
+            }
+            if op.has(flag::READLANE | flag::WRITELANE) {
+                let lane = regs.iter().any(|r| {
+                    matches!(r.field, Field::Src1 | Field::Vsrc1)
+                        && !r.is_vgpr()
+                        && r.reads
+                        && touches(&p.regs, *r)
+                });
+                return when(lane, Rule::LaneSelect);
+            }
+            let vcc = |r: &Regs| r.reads && covers(*r, Reg::VCC) && touches(&p.regs, *r);
+            return when(op.has(flag::DIV_FMAS) && regs.iter().any(vcc), Rule::DivFmasVcc);
+        }
+        if is(Kind::SaluSgpr) {
+            let descriptor = op.class == Class::Smem && op.has(flag::BUFFER);
+            let in_it = |r: &Regs| r.field == Field::Sbase && touches(&p.regs, *r);
+            return when(descriptor && regs.iter().any(in_it), Rule::SbufferDescSalu);
+        }
+        if is(Kind::ValuVgpr) {
+            let fetched = |r: &Regs| r.field == Field::Src0 && r.is_vgpr() && touches(&p.regs, *r);
+            return when(op.has(flag::DPP) && regs.iter().any(fetched), Rule::DppReadVgpr);
+        }
+        if is(Kind::ValuExec) {
+            return when(op.has(flag::DPP), Rule::DppExec);
+        }
+        if is(Kind::InterpVgpr) {
+            return when(op.has(flag::READLANE | flag::READFIRST) && reads(), Rule::VintrpReadlane);
+        }
+        if is(Kind::SetReg) {
+            let same = hardware_register(op) == p.extra;
+            return match op.what {
+                What::GetReg if same => Some(Rule::SetregGetreg),
+                What::SetReg if same => Some(Rule::SetregSetreg),
+                What::GetReg | What::SetReg => Some(Rule::SetregOther),
+                _ => None,
+            };
+        }
+        if is(Kind::Vskip) {
+            let rule = if p.extra == 0 { Rule::Vskip } else { Rule::VskipWide };
+            return when(op.is_vector(), rule);
+        }
+        if is(Kind::TrapSts) {
+            return when(op.what == What::Rfe, Rule::RfeTrapsts);
+        }
+        if is(Kind::SaluM0) {
+            let gds = op.class == Class::Ds && op.has(flag::GDS);
+            if gds || matches!(op.what, What::SendMsg | What::TTraceData) {
+                return Some(Rule::M0GdsMsg);
+            }
+            if op.what == What::Movrel {
+                return Some(Rule::M0Movrel);
+            }
+            return when(op.class == Class::Vintrp || op.has(flag::ADDTID | flag::LDS), Rule::M0Lds);
+        }
+        if is(Kind::StoreData) {
+            return when(matches!(op.class, Class::Valu | Class::Vintrp) && writes(), Rule::VmemStoreData);
+        }
+        if op.class == Class::Smem {
+            let silent = !regs.iter().any(|r| r.writes);
+            let store = op.has(flag::STORE | flag::ATOMIC) || p.extra == 2;
+            if is(Kind::GroupStore) && (store || silent || p.extra > 0) {
+                return Some(if store { Rule::SmemClauseStore } else { Rule::SmemClauseInv });
+            }
+            if self.xnack && (is(Kind::GroupReads) && writes() || is(Kind::GroupWrites) && reads()) {
+                return Some(Rule::SmemClauseXnack);
+            }
+        }
+        when(is(Kind::StaleVccz) && op.what == What::CBranchVccz, Rule::VcczSmem)
+    }
+
+    fn vccz(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], said: Option<&Said>) {
+        if !self.has_vccz || self.generation > Gen::Gfx7 {
+            return;
+        }
+        let stale = |p: &&mut Pending| p.kind == Kind::StaleVccz as u8;
+        if op.class == Class::Smem {
+            list.forget(|p| p.kind == Kind::StaleVccz as u8);
+            list.push(Pending { age: 0, ..pending(Kind::StaleVccz, number) });
+        } else if super::drained(said, 2) {
+            list.all.iter_mut().filter(stale).for_each(|p| p.extra = 1);
+        } else if regs.iter().any(|r| r.writes && covers(*r, Reg::VCC)) {
+            list.forget(|p| p.kind == Kind::StaleVccz as u8 && p.extra == 1);
+        }
+    }
+
+    fn begin_gfx6(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
+        let dpp = self.generation >= Gen::Gfx8;
+        let mut push = |new: Option<Pending>| {
+            if let Some(new) = new {
+                list.push(new);
+            }
+        };
+        match op.class {
+            Class::Valu => {
+                push(pending_of(Kind::ValuSgpr, number, false, regs, |r| r.writes));
+                if dpp {
+                    push(pending_of(Kind::ValuVgpr, number, true, regs, |r| r.writes));
+                }
+                if dpp && op.has(flag::WRITES_EXEC) {
+                    push(Some(pending(Kind::ValuExec, number)));
+                }
+            }
+            Class::Vintrp => {
+                if self.generation == Gen::Gfx6 {
+                    push(pending_of(Kind::InterpVgpr, number, true, regs, |r| r.writes));
+                }
+                if dpp {
+                    push(pending_of(Kind::ValuVgpr, number, true, regs, |r| r.writes));
+                }
+            }
+            Class::Salu | Class::Sopp => {
+                if self.generation == Gen::Gfx6 {
+                    push(pending_of(Kind::SaluSgpr, number, false, regs, |r| r.writes));
+                }
+                if regs.iter().any(|r| r.writes && covers(*r, Reg::M0)) {
+                    push(Some(pending(Kind::SaluM0, number)));
+                }
+                if op.what == What::SetReg {
+                    let id = hardware_register(op);
+                    push(Some(Pending { extra: id, ..pending(Kind::SetReg, number) }));
+                    let (low, size) = (op.imm >> 6 & 31, (op.imm >> 11 & 31) + 1);
+                    if id == MODE && low <= VSKIP_BIT && low + size > VSKIP_BIT {
+                        // A write of more may leave it as it is.
+                        push(Some(Pending {
+                            extra: u8::from(low < VSKIP_BIT),
+                            ..pending(Kind::Vskip, number)
+                        }));
+                    }
+                    if id == TRAPSTS {
+                        push(Some(pending(Kind::TrapSts, number)));
+                    }
+                }
+            }
+            Class::Smem => {
+                if self.xnack {
+                    push(pending_of(Kind::GroupReads, number, false, regs, |r| r.reads));
+                    push(pending_of(Kind::GroupWrites, number, false, regs, |r| r.writes));
+                }
+                // 2: a store; 1: neither loads nor stores.
+                let extra = match () {
+                    () if op.has(flag::STORE | flag::ATOMIC) => 2,
+                    () if !regs.iter().any(|r| r.writes) => 1,
+                    () => 0,
+                };
+                push(Some(Pending { extra, ..pending(Kind::GroupStore, number) }));
+            }
+            _ if op.has(flag::LATE_DATA) => {
+                let data = |r: &Regs| r.reads && matches!(r.field, Field::Vdata | Field::Data);
+                push(pending_of(Kind::StoreData, number, true, regs, data));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The hardware register that `s_setreg` and `s_getreg` name.
+fn hardware_register(op: &Op) -> u8 {
+    (op.imm & 63) as u8
+}
+
+/// Wait states go by.
+fn age(list: &mut List, states: u8) {
+    let lasting = |kind: u8| {
+        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore, Kind::StaleVccz, Kind::SmemStored]
+            .iter()
+            .any(|k| *k as u8 == kind)
+    };
+    list.all.retain_mut(|p| {
+        if lasting(p.kind) {
+            return true;
+        }
+        p.age = p.age.saturating_add(states).min(FAR);
+        p.age < limit(p.kind)
+    });
+}
+
+/// The largest distance at which something pending still matters.
+fn limit(kind: u8) -> u8 {
+    const FOUR: u8 = Kind::SaluSgpr as u8;
+    const TWO: [u8; 3] = [Kind::ValuVgpr as u8, Kind::SetReg as u8, Kind::Vskip as u8];
+    const ONE: [u8; 4] =
+        [Kind::InterpVgpr as u8, Kind::TrapSts as u8, Kind::SaluM0 as u8, Kind::StoreData as u8];
+    match kind {
+        FOUR => 4,
+        kind if TWO.contains(&kind) => 2,
+        kind if ONE.contains(&kind) => 1,
+        _ => FAR,
+    }
+}
+
+fn end_group(list: &mut List) {
+    list.forget(|p| {
+        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore].iter().any(|k| *k as u8 == p.kind)
+    });
+}

@@ -1,0 +1,61 @@
+//! Checks AMD machine code, GCN and RDNA, whoever compiled it.
+//!
+//! [`check`] reads what is reached of some code as a graph, follows what is pending (waits, hazards, what has been written) over it until
+//! nothing changes, and tells each rule of [`facts`] that is broken on some path. Paths are not pruned by conditions: both
+//! ways of a branch are taken. Never: runs code, rewrites it, guesses what registers hold.
+
+mod exec;
+pub mod facts;
+mod finding;
+mod flow;
+mod hazards;
+mod op;
+mod partial;
+mod program;
+mod shape;
+mod state;
+mod waits;
+
+pub use facts::{Level, Rule};
+pub use finding::{Finding, Need, Report};
+
+use unwedge_isa::amdgcn::Gpu;
+
+/// Registers that are set when a program starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// Scalar registers from `s0` on.
+    pub sgprs: u16,
+    /// Vector registers from `v0` on.
+    pub vgprs: u16,
+}
+
+/// What is known of code beyond its words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where it starts, in bytes; none: at 0.
+    pub entries: Vec<u32>,
+    /// Code that is another part of the program follows: its end need not be `s_endpgm`, and nothing may be left open.
+    pub continues: bool,
+    /// Registers that are set; not known: all but `scc`.
+    pub preset: Option<Preset>,
+    /// It is a pixel shader, or exports geometry.
+    pub exports: bool,
+}
+
+/// Checks code. Words that are not whole at its end are not looked at.
+pub fn check(code: &[u8], gpu: &Gpu, options: &Options) -> Report {
+    let (chunks, _) = code.as_chunks::<4>();
+    let words: Vec<u32> = chunks.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    let mut entries: Vec<u32> = options.entries.iter().map(|at| at / 4).collect();
+    if entries.is_empty() {
+        entries.push(0);
+    }
+    let program = program::Program::read(&words, &entries, gpu);
+    let mut findings = Vec::new();
+    let mut complete = flow::follow(&program, gpu, options, &mut findings);
+    complete &= shape::check(&program, &words, gpu, options, &mut findings);
+    findings.sort_by_key(|f| (f.at, f.rule, f.first));
+    findings.dedup_by(|a, b| (a.at, a.rule, a.open, a.need) == (b.at, b.rule, b.open, b.need));
+    Report { findings, instructions: program.ops.len(), complete }
+}

@@ -1,0 +1,147 @@
+//! Results that the vector ALU of gfx11 forwards in part: two registers, written on both sides of a write of `exec`, read
+//! together soon after.
+//!
+//! Found backwards from the reader, as it takes three instructions of one path. Distances are told by the rule: at most 4 vector
+//! instructions between second write and read, at most 2 between the writes.
+
+use super::facts::VA_VDST;
+use super::op::{Class, Op, What, flag};
+use super::program::Program;
+use super::state::{EMPTY, Set};
+use super::waits::{add_regs, touches};
+use unwedge_isa::amdgcn::Gen;
+
+const TO_READ: u8 = 4;
+const TO_WRITE: u8 = 2;
+/// Instructions looked at before giving up.
+const STEPS: usize = 2048;
+
+/// One way back.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Registers read that nothing has been found to write.
+    open: Set,
+    since_read: u8,
+    /// Vector instructions since the second write, once there is one.
+    second: Option<u8>,
+    /// Whether `exec` is written before the second write.
+    exec: bool,
+}
+
+/// The first write, if an instruction reads what is forwarded in part.
+pub(super) fn first_write(program: &Program, reader: usize, generation: Gen) -> Option<usize> {
+    let op = program.ops.get(reader)?;
+    let mut open = EMPTY;
+    for r in program.regs(op).iter().filter(|r| r.reads && r.is_vgpr()) {
+        add_regs(&mut open, *r);
+    }
+    if op.class != Class::Valu || open.iter().map(|word| word.count_ones()).sum::<u32>() < 2 {
+        return None;
+    }
+    let mut ways = vec![(reader, Way { open, since_read: 0, second: None, exec: false })];
+    let mut steps = 0;
+    while let Some((mut at, mut way)) = ways.pop() {
+        let block = program.blocks.get(program.block_of(at.min(program.ops.len() - 1)))?;
+        let first = block.first;
+        let mut goes_on = true;
+        while at > first {
+            at -= 1;
+            steps += 1;
+            match step(program, &program.ops[at], &mut way, generation) {
+                Step::Found => return Some(at),
+                Step::Over => {
+                    goes_on = false;
+                    break;
+                }
+                Step::On => {}
+            }
+        }
+        if goes_on && steps < STEPS {
+            for &before in &block.before {
+                let before = &program.blocks[before as usize];
+                // A place behind the last operation of the block before.
+                if let Some(found) =
+                    walk_block(program, before.first, before.end, way, generation, &mut ways, &mut steps)
+                {
+                    return Some(found);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Goes back through a whole block; what lies before it is put on the list.
+fn walk_block(
+    program: &Program,
+    first: usize,
+    end: usize,
+    mut way: Way,
+    generation: Gen,
+    ways: &mut Vec<(usize, Way)>,
+    steps: &mut usize,
+) -> Option<usize> {
+    for at in (first..end).rev() {
+        *steps += 1;
+        match step(program, &program.ops[at], &mut way, generation) {
+            Step::Found => return Some(at),
+            Step::Over => return None,
+            Step::On => {}
+        }
+    }
+    if *steps < STEPS && ways.len() < STEPS {
+        ways.push((first, way));
+    }
+    None
+}
+
+enum Step {
+    On,
+    Over,
+    Found,
+}
+
+fn step(program: &Program, op: &Op, way: &mut Way, generation: Gen) -> Step {
+    let regs = program.regs(op);
+    if op.is_salu() && op.has(flag::WRITES_EXEC) {
+        way.exec |= way.second.is_some();
+    } else if op.is_valu() {
+        let mut writes = false;
+        for r in regs.iter().filter(|r| r.writes && r.is_vgpr()) {
+            if touches(&way.open, *r) {
+                if way.exec && way.second.is_some_and(|between| between <= TO_WRITE) {
+                    return Step::Found;
+                }
+                let mut gone = EMPTY;
+                add_regs(&mut gone, *r);
+                way.open.iter_mut().zip(gone).for_each(|(word, gone)| *word &= !gone);
+                writes = true;
+            }
+        }
+        if writes && (way.second.is_none() || way.since_read <= TO_READ) {
+            (way.second, way.exec) = (Some(0), false);
+        } else {
+            way.second = way.second.map(|between| between.saturating_add(1));
+        }
+        way.since_read = way.since_read.saturating_add(1);
+    } else if waits(op, generation) {
+        return Step::Over;
+    }
+    let far = if way.second.is_none() { TO_READ + 1 } else { TO_READ + TO_WRITE + 2 };
+    if way.since_read >= far || way.open == EMPTY { Step::Over } else { Step::On }
+}
+
+/// Whether all results of the vector ALU are there behind it.
+fn waits(op: &Op, generation: Gen) -> bool {
+    match op.class {
+        Class::Buffer
+        | Class::Image
+        | Class::Flat
+        | Class::Global
+        | Class::Scratch
+        | Class::Ds
+        | Class::Exp => true,
+        Class::LdsDir => op.wait == 0,
+        _ => op.what == What::Depctr && VA_VDST.waited(op.imm as u16, generation),
+    }
+}

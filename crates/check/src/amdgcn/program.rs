@@ -1,0 +1,313 @@
+//! Code as a graph: reached instructions, blocks, where each goes on.
+//!
+//! Only what is reached from an entry is decoded, so that data behind code is no code. Targets of `s_setpc_b64` are
+//! followed where they are proven: `s_getpc_b64` and constants added to it. Never: says what is wrong with registers.
+
+use super::facts::Rule;
+use super::op::{self, Op, Regs, What};
+use unwedge_isa::amdgcn::codec::{self, Decoded};
+use unwedge_isa::amdgcn::model::Class as SlotClass;
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg, listing};
+
+/// Instructions that follow each other.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    /// Indexes of operations.
+    pub first: usize,
+    pub end: usize,
+    /// Blocks it goes on in.
+    pub next: [Option<u32>; 2],
+    /// Blocks that go on in it.
+    pub before: Vec<u32>,
+    /// Whether it goes on where it is not known.
+    pub leaves: bool,
+}
+
+/// Something wrong with the shape: the rule, the dword, and the dword it is about.
+pub(super) type Problem = (Rule, u32, Option<u32>);
+
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub ops: Vec<Op>,
+    pub touches: Vec<Regs>,
+    pub blocks: Vec<Block>,
+    /// Blocks that are entries.
+    pub entries: Vec<u32>,
+    pub problems: Vec<Problem>,
+}
+
+/// No operation starts at this dword.
+const NONE: u32 = u32::MAX;
+
+/// Where control goes from an operation.
+#[derive(Debug, Clone, Copy, Default)]
+struct Exits {
+    /// Behind it.
+    falls: bool,
+    target: Option<u32>,
+    /// Somewhere unknown.
+    leaves: bool,
+}
+
+/// What is known of a pair of scalar registers: an address relative to the code, in bytes.
+#[derive(Clone, Copy)]
+struct Address {
+    reg: u16,
+    bytes: i64,
+}
+
+struct Walk<'a> {
+    words: &'a [u32],
+    gpu: &'a Gpu,
+    /// Operation that starts at a dword.
+    starts: Vec<u32>,
+    program: Program,
+    exits: Vec<Exits>,
+    todo: Vec<u32>,
+    address: Option<Address>,
+}
+
+impl Program {
+    /// Reads what is reached from some dwords.
+    pub fn read(words: &[u32], entries: &[u32], gpu: &Gpu) -> Program {
+        let mut walk = Walk {
+            words,
+            gpu,
+            starts: vec![NONE; words.len()],
+            program: Program::default(),
+            exits: Vec::new(),
+            todo: Vec::new(),
+            address: None,
+        };
+        for &entry in entries.iter().rev() {
+            walk.todo.push(entry);
+        }
+        let mut leaders = entries.to_vec();
+        while let Some(at) = walk.todo.pop() {
+            walk.run(at, &mut leaders);
+        }
+        walk.finish(entries, leaders)
+    }
+
+    pub fn regs(&self, op: &Op) -> &[Regs] {
+        let first = op.touch_first as usize;
+        self.touches.get(first..first + usize::from(op.touch_count)).unwrap_or_default()
+    }
+
+    pub fn block_ops(&self, block: &Block) -> &[Op] {
+        self.ops.get(block.first..block.end).unwrap_or_default()
+    }
+
+    /// The block an operation is in.
+    pub fn block_of(&self, op: usize) -> usize {
+        self.blocks.partition_point(|block| block.end <= op)
+    }
+}
+
+impl Walk<'_> {
+    /// Decodes from a dword on, until control does not go on behind.
+    fn run(&mut self, mut at: u32, leaders: &mut Vec<u32>) {
+        self.address = None;
+        let mut from = None;
+        loop {
+            let Some(rest) = self.words.get(at as usize..).filter(|rest| !rest.is_empty()) else {
+                if at as usize == self.words.len() {
+                    if let Some(last) = from {
+                        self.exits_of(last).leaves = true;
+                    }
+                    self.program.problems.push((Rule::RunsOff, at, None));
+                } else {
+                    self.program.problems.push((Rule::Outside, at, None));
+                }
+                return;
+            };
+            if self.starts[at as usize] != NONE {
+                leaders.push(at);
+                return;
+            }
+            let Some(Decoded { inst, dwords }) = codec::decode(rest, self.gpu) else {
+                if let Some(last) = from {
+                    self.exits_of(last).leaves = true;
+                }
+                self.program.problems.push((Rule::NotInstruction, at, None));
+                return;
+            };
+            let number = self.program.ops.len();
+            self.starts[at as usize] = number as u32;
+            let op = op::of(&inst, at, dwords, self.gpu, &mut self.program.touches);
+            let known = self.follow_address(&inst, &op);
+            let exits = self.leave(&inst, &op, known);
+            self.program.ops.push(op);
+            self.exits.push(exits);
+            if let Some(target) = exits.target {
+                leaders.push(target);
+                self.todo.push(target);
+            }
+            if !exits.falls {
+                return;
+            }
+            from = Some(number);
+            at += u32::from(dwords);
+            if op.ends_block() {
+                leaders.push(at);
+            }
+        }
+    }
+
+    fn exits_of(&mut self, op: usize) -> &mut Exits {
+        let exits = &mut self.exits[op];
+        exits.falls = false;
+        exits
+    }
+
+    fn leave(&mut self, inst: &Inst, op: &Op, known: Option<i64>) -> Exits {
+        let behind = op.at + u32::from(op.dwords);
+        let mut label = || {
+            let target = listing::target(inst, op.at as usize, op.dwords.into());
+            let target =
+                target.and_then(|t| u32::try_from(t).ok()).filter(|t| (*t as usize) < self.words.len());
+            if target.is_none() {
+                self.program.problems.push((Rule::Outside, op.at, None));
+            }
+            target
+        };
+        match op.what {
+            What::End => Exits::default(),
+            What::Branch => {
+                let target = label();
+                Exits { target, leaves: target.is_none(), falls: false }
+            }
+            What::CBranch | What::CBranchVccz | What::Subvector | What::Call => {
+                Exits { target: label(), falls: true, leaves: false }
+            }
+            What::Fork => Exits { falls: true, leaves: true, target: None },
+            What::Rfe => Exits { leaves: true, ..Exits::default() },
+            What::SetPc | What::SwapPc => {
+                let target = known
+                    .filter(|bytes| bytes % 4 == 0)
+                    .and_then(|bytes| u32::try_from(bytes / 4).ok())
+                    .filter(|t| (*t as usize) < self.words.len());
+                Exits { falls: op.what == What::SwapPc, leaves: target.is_none(), target }
+            }
+            _ => {
+                let _ = behind;
+                Exits { falls: true, ..Exits::default() }
+            }
+        }
+    }
+
+    /// Follows an address made of the program counter; gives the one that is jumped to.
+    fn follow_address(&mut self, inst: &Inst, op: &Op) -> Option<i64> {
+        if op.what == What::GetPc {
+            if let Operand::Reg { reg, .. } = inst.operands[0] {
+                self.address =
+                    Some(Address { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
+            }
+            return None;
+        }
+        let address = self.address?;
+        if matches!(op.what, What::SetPc | What::SwapPc) {
+            let jumps = inst.written().any(|(slot, operand)| {
+                slot.access.reads() && matches!(operand, Operand::Reg { reg, .. } if reg.0 == address.reg)
+            });
+            return jumps.then_some(address.bytes);
+        }
+        let regs = &self.program.touches[op.touch_first as usize..];
+        let touched = regs
+            .iter()
+            .find(|r| r.writes && r.reg < address.reg + 2 && r.reg + u16::from(r.dwords) > address.reg)?;
+        let constant = constant(inst);
+        let name = op.name();
+        let low = touched.reg == address.reg && touched.dwords == 1;
+        self.address = match (name, constant) {
+            ("s_add_u32" | "s_addc_u32" | "s_add_i32", Some(value)) if low => {
+                Some(Address { bytes: address.bytes + i64::from(value as i32), ..address })
+            }
+            ("s_sub_u32" | "s_sub_i32", Some(value)) if low => {
+                Some(Address { bytes: address.bytes - i64::from(value as i32), ..address })
+            }
+            ("s_bitset0_b32", Some(0)) if low => Some(Address { bytes: address.bytes & !3, ..address }),
+            ("s_addc_u32" | "s_subb_u32", Some(0 | u32::MAX)) if touched.reg == address.reg + 1 => {
+                Some(address)
+            }
+            _ => None,
+        };
+        None
+    }
+
+    fn finish(mut self, entries: &[u32], mut leaders: Vec<u32>) -> Program {
+        let mut program = std::mem::take(&mut self.program);
+        // Operations in the order of their addresses.
+        let mut order: Vec<u32> = (0..program.ops.len() as u32).collect();
+        order.sort_unstable_by_key(|&n| program.ops[n as usize].at);
+        let ops: Vec<Op> = order.iter().map(|&n| program.ops[n as usize]).collect();
+        let exits: Vec<Exits> = order.iter().map(|&n| self.exits[n as usize]).collect();
+        for (number, op) in ops.iter().enumerate() {
+            self.starts[op.at as usize] = number as u32;
+        }
+        for pair in ops.windows(2) {
+            if pair[0].at + u32::from(pair[0].dwords) > pair[1].at {
+                program.problems.push((Rule::IntoMiddle, pair[1].at, Some(pair[0].at)));
+            }
+        }
+        leaders.sort_unstable();
+        leaders.dedup();
+        let mut leads = leaders.iter().copied().peekable();
+        let mut first = 0;
+        let mut last_exits = Vec::new();
+        for (number, (op, exits)) in ops.iter().zip(&exits).enumerate() {
+            let behind = op.at + u32::from(op.dwords);
+            while leads.next_if(|&l| l <= op.at).is_some() {}
+            let adjacent = ops.get(number + 1).is_some_and(|next| next.at == behind);
+            let splits = leads.peek().is_some_and(|&l| l <= behind);
+            if op.ends_block() || !exits.falls || !adjacent || splits {
+                let leaves = exits.leaves;
+                program.blocks.push(Block {
+                    first,
+                    end: number + 1,
+                    next: [None; 2],
+                    before: Vec::new(),
+                    leaves,
+                });
+                last_exits.push((*exits, behind));
+                first = number + 1;
+            }
+        }
+        let block_at = |program: &Program, dword: u32| -> Option<u32> {
+            let op = *self.starts.get(dword as usize)?;
+            let block = program.blocks.partition_point(|b| b.first < op as usize);
+            (op != NONE && program.blocks.get(block).is_some_and(|b| b.first == op as usize))
+                .then_some(block as u32)
+        };
+        for (number, (exits, behind)) in last_exits.into_iter().enumerate() {
+            let falls = if exits.falls { block_at(&program, behind) } else { None };
+            let target = exits.target.and_then(|t| block_at(&program, t));
+            let target = target.filter(|t| falls != Some(*t));
+            program.blocks[number].next = [falls, target];
+            for next in [falls, target].into_iter().flatten() {
+                program.blocks[next as usize].before.push(number as u32);
+            }
+        }
+        program.entries = entries.iter().filter_map(|&e| block_at(&program, e)).collect();
+        program.ops = ops;
+        program.problems.sort_unstable_by_key(|(rule, at, _)| (*at, *rule));
+        program.problems.dedup();
+        program
+    }
+}
+
+/// The constant among the sources.
+fn constant(inst: &Inst) -> Option<u32> {
+    inst.written().find_map(|(slot, operand)| match operand {
+        Operand::Literal(value) => Some(value),
+        Operand::Inline(code @ 128..=192) => Some(u32::from(code) - 128),
+        Operand::Inline(code @ 193..=208) => Some(0u32.wrapping_sub(u32::from(code) - 192)),
+        Operand::Imm(value) if slot.class == SlotClass::Imm16 => Some(value as u32),
+        _ => None,
+    })
+}
+
+/// Whether a register is one of those.
+pub(super) fn covers(regs: Regs, reg: Reg) -> bool {
+    regs.reg <= reg.0 && reg.0 < regs.reg + u16::from(regs.dwords)
+}

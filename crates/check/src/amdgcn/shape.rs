@@ -1,0 +1,165 @@
+//! The shape of a program: what is reached, where it ends, instructions that are wrong by themselves.
+
+use super::Options;
+use super::facts::Rule;
+use super::finding::Finding;
+use super::op::{Class, Op, What, flag};
+use super::program::Program;
+use unwedge_isa::amdgcn::codec::NOP;
+use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+
+/// The most instructions `s_clause` may name.
+const CLAUSE: i32 = 32;
+/// `s_code_end`, by its word on every GPU that has it.
+const CODE_END: u32 = 0xbf9f_0000;
+
+/// Checks the shape; whether all of it could be seen.
+pub(super) fn check(
+    program: &Program,
+    words: &[u32],
+    gpu: &Gpu,
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> bool {
+    let generation = gpu.generation();
+    let mut tell = |rule: Rule, at: u32, first: Option<u32>| {
+        if rule.info().holds(generation) {
+            findings.push(Finding {
+                rule,
+                level: rule.info().level,
+                at: at * 4,
+                first: first.map(|at| at * 4),
+                path: Vec::new(),
+                need: None,
+                missing: 0,
+                regs: None,
+                open: None,
+            });
+        }
+    };
+    for &(rule, at, first) in &program.problems {
+        if rule != Rule::RunsOff || !options.continues {
+            tell(rule, at, first);
+        }
+    }
+    endless(program, &mut tell);
+    unreached(program, words, &mut tell);
+    for (number, op) in program.ops.iter().enumerate() {
+        alone(op, program, number, generation, &mut tell);
+    }
+    clauses(program, &mut tell);
+    if options.exports && generation == Gen::Gfx11_5 {
+        priorities(program, &mut tell);
+    }
+    true
+}
+
+type Tell<'a> = &'a mut dyn FnMut(Rule, u32, Option<u32>);
+
+/// Blocks from which no end can be reached.
+fn endless(program: &Program, tell: Tell<'_>) {
+    let mut ends = vec![false; program.blocks.len()];
+    let mut todo: Vec<usize> = Vec::new();
+    for (number, block) in program.blocks.iter().enumerate() {
+        let last = program.block_ops(block).last();
+        if block.leaves || block.next == [None; 2] || last.is_some_and(|op| op.what == What::End) {
+            ends[number] = true;
+            todo.push(number);
+        }
+    }
+    while let Some(at) = todo.pop() {
+        for &before in &program.blocks[at].before {
+            if !std::mem::replace(&mut ends[before as usize], true) {
+                todo.push(before as usize);
+            }
+        }
+    }
+    let stuck = |number: usize| !ends[number];
+    for (number, block) in program.blocks.iter().enumerate() {
+        // One finding where such code is entered.
+        let entered = block.before.is_empty()
+            || block.before.iter().any(|b| !stuck(*b as usize) || *b as usize >= number);
+        if stuck(number) && entered {
+            if let Some(op) = program.ops.get(block.first) {
+                tell(Rule::NoEnd, op.at, None);
+            }
+        }
+    }
+}
+
+/// Words between reached instructions that are none of the paddings.
+fn unreached(program: &Program, words: &[u32], tell: Tell<'_>) {
+    let Some(first) = program.ops.first() else { return };
+    let mut at = first.at;
+    for op in &program.ops {
+        let between = words.get(at as usize..op.at as usize).unwrap_or_default();
+        if between.iter().any(|&w| w != NOP && w != CODE_END && w != 0) {
+            tell(Rule::NotReached, at, None);
+        }
+        at = at.max(op.at + u32::from(op.dwords));
+    }
+}
+
+/// Instructions that are wrong by themselves, or behind the one before.
+fn alone(op: &Op, program: &Program, number: usize, generation: Gen, tell: Tell<'_>) {
+    let regs = program.regs(op);
+    match op.what {
+        What::Branch | What::CBranch | What::CBranchVccz | What::Call | What::Subvector
+            if op.imm as u16 == 0x3f =>
+        {
+            tell(Rule::Offset3f, op.at, None);
+        }
+        What::Prefetch => tell(Rule::InstPrefetch, op.at, None),
+        What::Clause if (op.imm & 63) + 1 > CLAUSE => tell(Rule::LongClause, op.at, None),
+        What::SendMsg if op.imm & 15 == 3 && generation >= Gen::Gfx11 => {
+            let before = number.checked_sub(1).and_then(|n| program.ops.get(n));
+            if before.is_none_or(|before| before.what != What::Nop) {
+                tell(Rule::DeallocVgprsNop, op.at, None);
+            }
+        }
+        _ => {}
+    }
+    let saddr = || {
+        regs.iter().any(|r| {
+            !r.is_vgpr() && r.field == unwedge_isa::amdgcn::model::Field::Saddr && r.reg != Reg::NULL.0
+        })
+    };
+    match op.class {
+        Class::Flat if op.imm != 0 => tell(Rule::FlatOffset, op.at, None),
+        Class::Scratch if op.imm < 0 && op.imm % 4 != 0 => tell(Rule::ScratchOffsetUnaligned, op.at, None),
+        _ => {}
+    }
+    if matches!(op.class, Class::Global | Class::Scratch) && op.imm < 0 && saddr() {
+        tell(Rule::ScratchOffsetNegative, op.at, None);
+    }
+}
+
+/// Image instructions in clauses.
+fn clauses(program: &Program, tell: Tell<'_>) {
+    for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.what == What::Clause) {
+        let count = (op.imm & 63) as usize + 1;
+        for inside in program.ops.iter().skip(number + 1).take(count) {
+            if inside.has(flag::NSA) && inside.class == Class::Image {
+                tell(Rule::NsaClause, inside.at, Some(op.at));
+            }
+        }
+    }
+}
+
+/// Exports of gfx11.5: high priority from the start, low behind each sequence until it is over.
+fn priorities(program: &Program, tell: Tell<'_>) {
+    let exports = program.ops.iter().any(|op| op.class == Class::Exp);
+    if !exports {
+        return;
+    }
+    if let Some(first) = program.ops.first().filter(|op| !(op.what == What::SetPrio && op.imm == 2)) {
+        tell(Rule::ExportPriority, first.at, None);
+    }
+    for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.class == Class::Exp) {
+        let Some(next) = program.ops.get(number + 1) else { continue };
+        if next.class == Class::Exp || next.what == What::SetPrio && next.imm == 0 {
+            continue;
+        }
+        tell(Rule::ExportPriority, next.at, Some(op.at));
+    }
+}

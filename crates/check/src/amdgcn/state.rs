@@ -1,0 +1,138 @@
+//! What may be pending at a place of the code.
+//!
+//! Lattice: a set of pending things, each told by what it is and the instruction it came from. Of one thing, more registers and a
+//! smaller age (less has happened since) are higher; the join of two places has all of both. Ages stop counting at the
+//! largest distance that matters and sets are condensed when they get long, so chains are finite.
+
+/// Registers of one file, a bit each.
+pub(super) type Set = [u64; 4];
+
+pub(super) const EMPTY: Set = [0; 4];
+
+/// Something that is not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pending {
+    /// What: a number of [`super::waits`] or [`super::hazards`].
+    pub kind: u8,
+    /// How much has happened since.
+    pub age: u8,
+    /// Something else the kind counts or remembers.
+    pub extra: u8,
+    /// Whether `regs` are vector registers.
+    pub vector: bool,
+    /// The instruction.
+    pub op: u32,
+    pub regs: Set,
+}
+
+/// Things pending of one sort: waits, or hazards.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct List {
+    pub all: Vec<Pending>,
+}
+
+/// The length beyond which a list is condensed.
+const LONG: usize = 160;
+
+impl List {
+    pub fn push(&mut self, new: Pending) {
+        let same = |p: &&mut Pending| (p.kind, p.op, p.vector) == (new.kind, new.op, new.vector);
+        match self.all.iter_mut().find(same) {
+            Some(have) => {
+                unite(&mut have.regs, &new.regs);
+                have.age = have.age.min(new.age);
+                have.extra = have.extra.min(new.extra);
+            }
+            None => self.all.push(new),
+        }
+        if self.all.len() > LONG {
+            self.condense();
+        }
+    }
+
+    /// Takes in what is pending elsewhere; whether that changed anything.
+    pub fn join(&mut self, other: &List) -> bool {
+        let mut changed = false;
+        for new in &other.all {
+            let same = |p: &&mut Pending| (p.kind, p.op, p.vector) == (new.kind, new.op, new.vector);
+            match self.all.iter_mut().find(same) {
+                Some(have) => {
+                    let before = *have;
+                    unite(&mut have.regs, &new.regs);
+                    have.age = have.age.min(new.age);
+                    have.extra = have.extra.min(new.extra);
+                    changed |= *have != before;
+                }
+                None => {
+                    // What is condensed stands for all of its kind and age.
+                    let covered = self.all.len() >= LONG
+                        && self.all.iter().any(|p| {
+                            (p.kind, p.vector) == (new.kind, new.vector)
+                                && p.age <= new.age
+                                && p.extra <= new.extra
+                                && contains(&p.regs, &new.regs)
+                        });
+                    if !covered {
+                        self.all.push(*new);
+                        changed = true;
+                    }
+                }
+            }
+        }
+        if self.all.len() > LONG {
+            self.condense();
+        }
+        changed
+    }
+
+    /// Makes one of all that are of the same kind and age.
+    pub fn condense(&mut self) {
+        let key = |p: &Pending| (p.kind, p.vector, p.age, p.extra, p.op);
+        self.all.sort_unstable_by_key(key);
+        self.all.dedup_by(|new, have| {
+            let same =
+                (new.kind, new.vector, new.age, new.extra) == (have.kind, have.vector, have.age, have.extra);
+            if same {
+                unite(&mut have.regs, &new.regs);
+            }
+            same
+        });
+    }
+
+    pub fn forget(&mut self, mut over: impl FnMut(&Pending) -> bool) {
+        if !self.all.is_empty() {
+            self.all.retain(|p| !over(p));
+        }
+    }
+}
+
+pub(super) fn unite(set: &mut Set, other: &Set) {
+    for (word, more) in set.iter_mut().zip(other) {
+        *word |= more;
+    }
+}
+
+pub(super) fn contains(set: &Set, other: &Set) -> bool {
+    set.iter().zip(other).all(|(word, part)| part & !word == 0)
+}
+
+/// Adds registers `first` to `first + count - 1` of a file.
+pub(super) fn add(set: &mut Set, first: u16, count: u8) {
+    for reg in first..first + u16::from(count) {
+        if let Some(word) = set.get_mut(usize::from(reg / 64)) {
+            *word |= 1 << (reg % 64);
+        }
+    }
+}
+
+/// The lowest register of a set and how many follow each other from it on.
+pub(super) fn first_of(set: &Set) -> Option<(u16, u16)> {
+    let has = |reg: u16| set.get(usize::from(reg / 64)).is_some_and(|word| word >> (reg % 64) & 1 != 0);
+    let first = (0..256).find(|&reg| has(reg))?;
+    let end = (first..256).find(|&reg| !has(reg)).unwrap_or(256);
+    Some((first, end - first))
+}
+
+pub(super) fn both(a: &Set, b: &Set) -> Set {
+    std::array::from_fn(|i| a[i] & b[i])
+}

@@ -1,0 +1,319 @@
+//! Inputs and outputs of a compiler's passes that insert waits and NOPs: inputs are reported where the outputs have something
+//! more, outputs are clean.
+
+mod data;
+
+use data::{Counts, assemble, gpu, packed, shown};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use unwedge_check::amdgcn::facts::COUNTERS;
+use unwedge_check::amdgcn::{Options, Report, Rule, check};
+use unwedge_isa::amdgcn::{Gpu, codec};
+
+/// Blocks with their lines of code; `None`: something in them is no instruction.
+type Blocks = Vec<Vec<String>>;
+
+fn blocks(value: &Value) -> Option<Blocks> {
+    let mut all = Vec::new();
+    for block in value.as_array()? {
+        let mut lines = Vec::new();
+        for line in block["code"].as_array()? {
+            match line {
+                Value::String(text) if text.starts_with("mark ") => lines.push(text.clone()),
+                Value::String(text) => lines.push(text.split("; desc=").next()?.trim().to_owned()),
+                Value::Object(object) => {
+                    let line = object.get("line")?.as_str()?;
+                    let count = object.get("repeat")?.as_u64()?;
+                    lines.extend((0..count).map(|_| line.to_owned()));
+                }
+                _ => return None,
+            }
+        }
+        all.push(lines);
+    }
+    Some(all)
+}
+
+/// A place: block and line; the line behind the last is the block's end.
+type Place = (usize, usize);
+
+/// Checks blocks; gives the places of what is found.
+fn run(blocks: &Blocks, gpu: &Gpu, options: &Options) -> Result<(Report, Vec<Place>), String> {
+    let (mut lines, mut places) = (Vec::new(), Vec::new());
+    for (b, block) in blocks.iter().enumerate() {
+        lines.push(format!("B{b}:"));
+        for (l, line) in block.iter().enumerate().filter(|(_, line)| !line.starts_with("mark ")) {
+            lines.push(line.clone());
+            places.push((b, l));
+        }
+    }
+    let (code, starts) = assemble(&lines, gpu)?;
+    if starts.len() != places.len() {
+        return Err(format!("{} lines are {} instructions", places.len(), starts.len()));
+    }
+    let report = check(&code, gpu, options);
+    let end = blocks.len() - 1;
+    let found = report.findings.iter().map(|f| match starts.binary_search(&f.at) {
+        Ok(n) => places[n],
+        Err(_) => (end, blocks[end].len()),
+    });
+    let found = found.collect();
+    Ok((report, found))
+}
+
+/// What a line says for each counter: the number.
+fn said(line: &str, gpu: &Gpu) -> Option<[u32; 8]> {
+    if !line.starts_with("s_wait") || line.contains("depctr") || line.contains("alu") {
+        return None;
+    }
+    let (code, _) = assemble(&[line.to_owned()], gpu).ok()?;
+    let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+    let decoded = codec::decode(&words, gpu)?;
+    let name = decoded.inst.row().name;
+    let mut said = [u32::MAX; 8];
+    for c in COUNTERS.iter().filter(|c| c.instruction == name && c.gens >> gpu.generation() as u16 & 1 != 0) {
+        let value = c.bits.iter().enumerate().fold(0, |v, (to, from)| v | (words[0] >> from & 1) << to);
+        if value < (1 << c.bits.len()) - 1 {
+            said[usize::from(c.slot)] = value;
+        }
+    }
+    Some(said)
+}
+
+/// Waits before each instruction, by the instructions' numbers over all blocks.
+fn waits(blocks: &Blocks, gpu: &Gpu) -> (Vec<(Place, [u32; 8], String)>, Vec<usize>) {
+    let (mut all, mut ends) = (Vec::new(), Vec::new());
+    for (b, block) in blocks.iter().enumerate() {
+        let mut pending = [u32::MAX; 8];
+        for (l, line) in block.iter().enumerate() {
+            match said(line, gpu) {
+                Some(more) => pending.iter_mut().zip(more).for_each(|(a, b)| *a = (*a).min(b)),
+                None => {
+                    // Interpolation waits by itself.
+                    if let Some((_, n)) = line.split_once("wait_exp:") {
+                        let n: u32 = n.split_whitespace().next().unwrap().parse().unwrap();
+                        pending[1] = pending[1].min(if n == 7 { u32::MAX } else { n });
+                    }
+                    let bare = line.split(" wait_exp:").next().unwrap().to_owned();
+                    all.push(((b, l), std::mem::replace(&mut pending, [u32::MAX; 8]), bare));
+                }
+            }
+        }
+        all.push(((b, block.len()), pending, "end".to_owned()));
+        ends.push(all.len());
+    }
+    (all, ends)
+}
+
+/// Places of the input where the output waits for more.
+fn more_waits(input: &Blocks, output: &Blocks, gpu: &Gpu) -> Option<BTreeSet<Place>> {
+    let (before, _) = waits(input, gpu);
+    let (after, _) = waits(output, gpu);
+    if before.len() != after.len() {
+        return None;
+    }
+    let mut places = BTreeSet::new();
+    for ((place, had, line), (_, has, same)) in before.iter().zip(&after) {
+        if line != same {
+            return None;
+        }
+        if had.iter().zip(has).any(|(had, has)| has < had) {
+            places.insert(*place);
+        }
+    }
+    Some(places)
+}
+
+/// Places of the input before which the output has something more, or where it has it otherwise.
+fn more_lines(input: &Blocks, output: &Blocks) -> Option<BTreeSet<Place>> {
+    let mut places = BTreeSet::new();
+    for (b, (before, after)) in input.iter().zip(output).enumerate() {
+        let mut at = 0;
+        for line in after {
+            match before.get(at) {
+                Some(have) if have == line => at += 1,
+                Some(have)
+                    if line.contains("_load")
+                        && have.split(" wait_").next() == line.split(" wait_").next() =>
+                {
+                    places.insert((b, at));
+                    at += 1;
+                }
+                _ => {
+                    places.insert((b, at));
+                }
+            }
+        }
+        if at != before.len() {
+            return None;
+        }
+    }
+    Some(places)
+}
+
+/// Whether a wait is asked for in a run of memory instructions, and the output has it before that run.
+fn hoisted(input: &Blocks, missed: &[&Place], (b, l): Place) -> bool {
+    let memory = |line: &String| {
+        ["buffer_", "tbuffer_", "image_", "flat_", "global_", "scratch_", "ds_", "s_load", "s_buffer"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    missed.iter().any(|(mb, ml)| *mb == b && *ml < l && input[b][*ml..l].iter().all(memory))
+}
+
+struct Tally {
+    hoisted: usize,
+    same: usize,
+    all: usize,
+    clean: usize,
+}
+
+/// Compares all cases of a pass.
+fn compare(
+    pass: &str,
+    rules: &dyn Fn(Rule) -> bool,
+    more: &dyn Fn(&Blocks, &Blocks, &Gpu) -> Option<BTreeSet<Place>>,
+) -> Tally {
+    let mut counts = Counts::default();
+    let mut tally = Tally { hoisted: 0, same: 0, all: 0, clean: 0 };
+    let mut examples = std::collections::BTreeMap::new();
+    for (file, text) in packed("cases", pass) {
+        for line in text.lines() {
+            let case: Value = serde_json::from_str(line).unwrap();
+            let id = case["id"].as_str().unwrap();
+            let generation = case["gfx"].as_str().unwrap();
+            let gpu = gpu(generation, case["wave"].as_u64().unwrap());
+            let (Some(input), Some(output)) = (blocks(&case["in"]), blocks(&case["out"])) else {
+                counts.add(format!("{file}: has pseudo instructions"));
+                continue;
+            };
+            let Some(places) = more(&input, &output, &gpu) else {
+                counts.add(format!("{file}: input and output do not compare"));
+                continue;
+            };
+            if input.iter().flatten().any(|line| line.starts_with("mark ")) {
+                counts.add(format!("{file}: marks use registers that are not told"));
+                continue;
+            }
+            let ends = input.last().and_then(|b| b.last()).is_some_and(|line| line.starts_with("s_endpgm"));
+            let options =
+                Options { continues: !ends, exports: id.contains("export_priority"), ..Options::default() };
+            let runs = run(&input, &gpu, &options).and_then(|i| Ok((i, run(&output, &gpu, &options)?)));
+            let ((report, found), (after, found_after)) = match runs {
+                Ok(runs) => runs,
+                Err(error) => {
+                    counts.add(format!("{file}: {generation}: not read"));
+                    if shown() > 3 {
+                        println!("{id}: {error}");
+                    }
+                    continue;
+                }
+            };
+            tally.all += 1;
+            let of = |rule: Rule| rules(rule) && rule.info().source.split(' ').any(|s| s == "M");
+            let mine: BTreeSet<Place> = report
+                .faults()
+                .zip_places(&found, &report)
+                .filter(|(f, _)| of(f.rule))
+                .map(|(_, p)| p)
+                .collect();
+            let left: Vec<_> =
+                after.faults().zip_places(&found_after, &after).filter(|(f, _)| of(f.rule)).collect();
+            let (missed, extra): (Vec<_>, Vec<_>) =
+                (places.difference(&mine).collect(), mine.difference(&places).collect());
+            tally.same += usize::from(missed.is_empty() && extra.is_empty());
+            tally.hoisted += usize::from(
+                !(missed.is_empty() && extra.is_empty())
+                    && extra.iter().all(|p| hoisted(&input, &missed, **p))
+                    && missed.iter().all(|p| extra.iter().any(|e| hoisted(&input, &[p], **e))),
+            );
+            tally.clean += usize::from(left.is_empty());
+            let mut tell = |what: String, place: Place, code: &Blocks| {
+                counts.add(format!("{generation}: {what}"));
+                let n = examples.entry(format!("{generation} {what}")).or_insert(0);
+                *n += 1;
+                if *n <= shown() && shown() > 3 {
+                    println!("--- {id}: {what} at {place:?}");
+                    for (b, block) in code.iter().enumerate() {
+                        println!("  B{b}: {}", case["in"][b]["preds"]);
+                        for (l, line) in block.iter().enumerate() {
+                            println!("    {} {line}", if (b, l) == place { ">" } else { " " });
+                        }
+                    }
+                    println!("  output: {}", case["out"]);
+                }
+            };
+            for place in missed {
+                tell("missed".to_owned(), *place, &input);
+            }
+            for place in extra {
+                let f = report
+                    .faults()
+                    .zip_places(&found, &report)
+                    .find(|(f, p)| p == place && of(f.rule))
+                    .unwrap()
+                    .0;
+                tell(
+                    format!("extra {} {:?}", f.rule.info().name, f.open.map(|r| r.info().name)),
+                    *place,
+                    &input,
+                );
+            }
+            for (f, place) in left {
+                tell(
+                    format!("output: {} {:?}", f.rule.info().name, f.open.map(|r| r.info().name)),
+                    place,
+                    &output,
+                );
+            }
+        }
+    }
+    counts.show(pass);
+    println!(
+        "{pass}: {} cases, {} reported exactly, {} where the output waits before a run of memory instructions, {} clean outputs",
+        tally.all, tally.same, tally.hoisted, tally.clean
+    );
+    tally
+}
+
+/// Faults with the places of all findings of their report.
+trait ZipPlaces<'a>: Sized + Iterator<Item = &'a unwedge_check::amdgcn::Finding> {
+    fn zip_places(
+        self,
+        places: &'a [Place],
+        report: &'a Report,
+    ) -> impl Iterator<Item = (Self::Item, Place)> {
+        self.filter_map(move |f| {
+            let n = report.findings.iter().position(|other| std::ptr::eq(other, f))?;
+            Some((f, places[n]))
+        })
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a unwedge_check::amdgcn::Finding>> ZipPlaces<'a> for I {}
+
+#[test]
+fn waits_that_are_inserted() {
+    let rules = |rule| matches!(rule, Rule::Wait | Rule::SmemStoreLoad);
+    compare("insert_waitcnt", &rules, &more_waits);
+}
+
+#[test]
+fn hazards_that_are_resolved() {
+    let others = |rule: Rule| {
+        !matches!(
+            rule,
+            Rule::Wait
+                | Rule::SmemStoreLoad
+                | Rule::DcacheWb
+                | Rule::ScratchDealloc
+                | Rule::InstPrefetch
+                | Rule::FlatOffset
+                | Rule::NsaClause
+                | Rule::ScratchOffsetNegative
+                | Rule::LongClause
+        )
+    };
+    let more = |input: &Blocks, output: &Blocks, _: &Gpu| more_lines(input, output);
+    compare("insert_nops", &others, &more);
+}

@@ -1,0 +1,134 @@
+//! Finished shaders of a compiler that is right: the checker is silent, and sees what is taken out of them.
+
+mod data;
+
+use data::{Binary, Counts, binaries, bytes, shown};
+use unwedge_check::amdgcn::{Level, Options, Report, check};
+use unwedge_isa::amdgcn::codec::{self, Decoded};
+use unwedge_isa::amdgcn::listing;
+
+fn report(words: &[u32], binary: &Binary) -> Report {
+    check(&bytes(words), &binary.gpu, &Options::default())
+}
+
+#[test]
+fn silent() {
+    let mut told = Counts::default();
+    let (mut faults, mut examples) = (0, 0);
+    let all = binaries();
+    for binary in &all {
+        let report = report(&binary.words, binary);
+        assert!(report.complete, "{}", binary.name);
+        for finding in &report.findings {
+            let level = format!("{:?}", finding.level);
+            told.add(format!("{level} {} {:?}", finding.rule.info().name, binary.gpu.generation()));
+            if finding.level == Level::Error {
+                faults += 1;
+                examples += 1;
+                if examples <= shown() {
+                    println!("{}: {finding:?}", binary.name);
+                }
+            }
+        }
+    }
+    println!("{} shaders, {faults} faults", all.len());
+    told.show("told");
+    assert_eq!(faults, 0);
+}
+
+/// What is taken out: its name, and the dword.
+fn protections(binary: &Binary) -> Vec<(&'static str, usize)> {
+    let (mut at, mut found) = (0, Vec::new());
+    while at < binary.words.len() {
+        let Some(Decoded { inst, dwords }) = codec::decode(&binary.words[at..], &binary.gpu) else { break };
+        let name = inst.row().name;
+        let depctr = name == "s_waitcnt_depctr";
+        if name == "s_nop"
+            || depctr
+            || name.starts_with("s_waitcnt")
+            || name.starts_with("s_wait_") && name.contains("cnt")
+        {
+            found.push((name, at));
+        }
+        at += usize::from(dwords);
+    }
+    found
+}
+
+/// Whether `s_nop`s from here on end where a line of the instruction cache begins, which a branch goes back to.
+fn is_padding(binary: &Binary, at: usize) -> bool {
+    let nops = binary.words[at..].iter().take_while(|&&word| word == codec::NOP).count();
+    let end = at + nops;
+    let (mut from, mut found) = (0, false);
+    while from < binary.words.len() {
+        let Some(Decoded { inst, dwords }) = codec::decode(&binary.words[from..], &binary.gpu) else { break };
+        found |= from >= end && listing::target(&inst, from, dwords.into()) == Some(end);
+        from += usize::from(dwords);
+    }
+    nops > 0 && end % 16 == 0 && found
+}
+
+/// The words without one, branches going where they went.
+fn without(binary: &Binary, gone: usize) -> Vec<u32> {
+    let mut words = binary.words.clone();
+    let mut at = 0;
+    while at < words.len() {
+        let Some(Decoded { inst, dwords }) = codec::decode(&words[at..], &binary.gpu) else { break };
+        let size = usize::from(dwords);
+        if let Some(target) = listing::target(&inst, at, size) {
+            let moved = |place: usize| place as i64 - i64::from(place > gone);
+            let distance = moved(target) - moved(at + size);
+            words[at] = words[at] & 0xffff_0000 | u32::from(distance as i16 as u16);
+        }
+        at += size;
+    }
+    words.remove(gone);
+    words
+}
+
+#[test]
+fn taken_out() {
+    // Every shader's turn comes with another part of its protections; all of them with UNWEDGE_ALL.
+    let every = if std::env::var_os("UNWEDGE_ALL").is_some() { 1 } else { 8 };
+    let mut counts = Counts::default();
+    let (mut turn, mut needed, mut seen, mut there, mut examples) = (0, 0, 0, 0, 0);
+    for binary in binaries() {
+        let whole = report(&binary.words, &binary);
+        let spare: Vec<u32> =
+            whole.findings.iter().filter(|f| f.level == Level::Speed).map(|f| f.at).collect();
+        for (name, at) in protections(&binary) {
+            turn += 1;
+            if turn % every != 0 {
+                continue;
+            }
+            let generation = binary.gpu.generation();
+            if name == "s_nop" && is_padding(&binary, at) {
+                counts.add(format!("{name} {generation:?}: before a loop that is aligned"));
+                continue;
+            }
+            if spare.contains(&(4 * at as u32)) {
+                counts.add(format!("{name} {generation:?}: told to be spare"));
+                continue;
+            }
+            needed += 1;
+            let report = report(&without(&binary, at), &binary);
+            let place = 4 * at as u32;
+            if report.findings.iter().any(|f| f.level == Level::Error) {
+                seen += 1;
+                let here = report
+                    .faults()
+                    .any(|f| f.at == place || f.path.iter().any(|p| *p <= place) && f.at >= place);
+                there += usize::from(here);
+                counts.add(format!("{name} {generation:?}: seen{}", if here { "" } else { " elsewhere" }));
+            } else {
+                counts.add(format!("{name} {generation:?}: not seen"));
+                examples += 1;
+                if examples <= shown() {
+                    println!("{}: nothing without {name} at {place:#x}", binary.name);
+                }
+            }
+        }
+    }
+    counts.show("taken out");
+    println!("{needed} taken out, {seen} seen, {there} at their place");
+}

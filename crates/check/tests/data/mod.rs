@@ -1,0 +1,146 @@
+//! The data folder: `UNWEDGE_DATA`, or `../shared/data` beside the workspace; and code made from text.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use flate2::read::GzDecoder;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use unwedge_isa::amdgcn::{Gpu, codec, text};
+
+/// A folder below `amd`; `None`, said so, if it is not there.
+pub fn folder(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("UNWEDGE_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let folder = root.join("amd").join(name);
+    if !folder.is_dir() {
+        println!("skipped: there is no {}", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+/// The texts of packed files of a folder whose names have a part in them.
+pub fn packed(name: &str, part: &str) -> Vec<(String, String)> {
+    let Some(folder) = folder(name) else { return Vec::new() };
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.contains(part) && name.ends_with(".gz") && !name.ends_with(".tar.gz") {
+            let mut text = String::new();
+            GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+            texts.push((name, text));
+        }
+    }
+    texts.sort();
+    texts
+}
+
+/// The GPU of a generation as the data name it.
+pub fn gpu(generation: &str, wave: u64) -> Gpu {
+    let name = match generation {
+        "gfx6" => "gfx600",
+        "gfx7" => "gfx700",
+        "gfx8" => "gfx803",
+        "gfx9" => "gfx900",
+        "gfx10" => "gfx1010",
+        "gfx10_3" => "gfx1030",
+        "gfx11" => "gfx1100",
+        "gfx11_5" => "gfx1150",
+        "gfx12" => "gfx1200",
+        other => other,
+    };
+    let features = if wave == 64 { "+wavefrontsize64" } else { "" };
+    Gpu::new(name).unwrap().with_features(features).unwrap()
+}
+
+/// One program of `aco_binaries`.
+pub struct Binary {
+    pub name: String,
+    pub gpu: Gpu,
+    pub words: Vec<u32>,
+}
+
+pub fn binaries() -> Vec<Binary> {
+    let mut all = Vec::new();
+    for (_, text) in packed("shaders", "binaries") {
+        let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let head = rows.next().unwrap();
+        let at = |name: &str| head.iter().position(|h| *h == name).unwrap();
+        let (shader, family, wave) = (at("shader"), at("family"), at("wave"));
+        let (bytes, code) = (at("exec_bytes"), at("code_dwords_hex"));
+        for row in rows {
+            let dwords = row[code].as_bytes().chunks(8);
+            let words = dwords.map(|hex| u32::from_str_radix(std::str::from_utf8(hex).unwrap(), 16).unwrap());
+            let count: usize = row[bytes].parse().unwrap();
+            all.push(Binary {
+                name: format!("{} {}", row[shader], row[family]),
+                gpu: gpu(row[family], row[wave].parse().unwrap()),
+                words: words.take(count / 4).collect(),
+            });
+        }
+    }
+    all
+}
+
+pub fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Code of lines, and where each of them that makes code begins. A line `NAME:` is a label.
+pub fn assemble(lines: &[String], gpu: &Gpu) -> Result<(Vec<u8>, Vec<u32>), String> {
+    let (mut words, mut starts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    let (mut labels, mut branches) = (Vec::new(), Vec::new());
+    for line in lines {
+        let said = |what: String| format!("{line}: {what}");
+        if let Some(label) = line.strip_suffix(':') {
+            labels.push((label, words.len()));
+            continue;
+        }
+        starts.push(4 * words.len() as u32);
+        if let Some(word) = line.strip_prefix(".long 0x") {
+            words.push(u32::from_str_radix(word, 16).map_err(|e| said(e.to_string()))?);
+            continue;
+        }
+        let (name, target) = line.rsplit_once(' ').unwrap_or((line, ""));
+        let branch = target.starts_with('B') && target[1..].parse::<u32>().is_ok();
+        let text = if branch { format!("{name} 0") } else { line.clone() };
+        let inst = text::parse_line(&text, gpu, &()).map_err(|e| said(e.to_string()))?;
+        let made = codec::encode(&inst, gpu).map_err(|e| said(e.to_string()))?;
+        if branch {
+            branches.push((words.len(), made.as_slice().len(), target));
+        }
+        words.extend_from_slice(made.as_slice());
+    }
+    for (at, size, target) in branches {
+        let (_, to) =
+            labels.iter().find(|(l, _)| *l == target).ok_or_else(|| format!("no label {target}"))?;
+        words[at] |= u32::from((*to as i64 - (at + size) as i64) as i16 as u16);
+    }
+    Ok((bytes(&words), starts))
+}
+
+/// How many of something there were, per name.
+#[derive(Default)]
+pub struct Counts(std::collections::BTreeMap<String, usize>);
+
+impl Counts {
+    pub fn add(&mut self, name: impl Into<String>) {
+        *self.0.entry(name.into()).or_default() += 1;
+    }
+
+    pub fn show(&self, title: &str) {
+        println!("{title}:");
+        for (name, count) in &self.0 {
+            println!("  {count:6} {name}");
+        }
+    }
+}
+
+/// How many examples of a difference are shown: `UNWEDGE_SHOW`.
+pub fn shown() -> usize {
+    std::env::var("UNWEDGE_SHOW").ok().and_then(|n| n.parse().ok()).unwrap_or(3)
+}

@@ -1,0 +1,288 @@
+//! `unwedge amd run`: machine code on the emulator.
+
+use super::amd::gpu;
+use crate::args::{AmdRun, Global};
+use crate::failure::{Failure, Outcome};
+use crate::input::Input;
+use crate::json::Hex;
+use crate::output::Output;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use unwedge_capture::code_object::{self, NotCodeObject};
+use unwedge_isa::amdgcn::regs;
+use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Memory, Program, Timing, Trace};
+
+/// Where code lies that says nothing of it.
+const CODE: u64 = 0x7f00_0000_0000;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    gpu: &'a str,
+    instructions: u64,
+    lanes: u64,
+    workgroups: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_emulated: Vec<&'static str>,
+    faults: Vec<Found>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memory: Vec<Dumped>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    workgroup: u32,
+    wave: u32,
+    offset: Hex,
+    instruction: Option<String>,
+    what: String,
+}
+
+#[derive(Serialize)]
+struct Dumped {
+    address: Hex,
+    words: Vec<Hex>,
+}
+
+fn usage(what: impl Into<String>) -> Failure {
+    Failure::Usage(what.into())
+}
+
+/// A number: decimal, or hexadecimal after `0x`.
+fn number(text: &str) -> Result<u64, Failure> {
+    let found = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    found.map_err(|_| usage(format!("`{text}` is no number")))
+}
+
+fn small(text: &str) -> Result<u32, Failure> {
+    u32::try_from(number(text)?).map_err(|_| usage(format!("`{text}` has more than 32 bits")))
+}
+
+/// Up to three numbers; those not said are 1.
+fn axes(text: &str) -> Result<[u32; 3], Failure> {
+    let mut all = [1; 3];
+    for (at, part) in text.split(',').enumerate() {
+        *all.get_mut(at).ok_or_else(|| usage(format!("`{text}` has more than three axes")))? =
+            small(part)?.max(1);
+    }
+    Ok(all)
+}
+
+/// The number of a scalar register.
+fn scalar(name: &str) -> Result<u16, Failure> {
+    let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u16>().ok());
+    let found = match (numbered("s"), numbered("ttmp")) {
+        (Some(n), _) if n < 106 => Some(n),
+        (_, Some(n)) if n < 16 => Some(regs::Reg::TTMP0.0 + n),
+        _ => regs::special(name).map(|reg| reg.0).filter(|n| *n < 136),
+    };
+    found.ok_or_else(|| usage(format!("`{name}` is no scalar register")))
+}
+
+fn assignment(text: &str) -> Result<(&str, &str), Failure> {
+    text.split_once('=').ok_or_else(|| usage(format!("`{text}` is not of the form REG=VALUE")))
+}
+
+fn vector(text: &str) -> Result<(u8, Initial), Failure> {
+    let (name, value) = assignment(text)?;
+    let register = name.strip_prefix('v').and_then(|digits| digits.parse::<u8>().ok());
+    let register = register.ok_or_else(|| usage(format!("`{name}` is no vector register")))?;
+    Ok((
+        register,
+        match value {
+            "local-id-x" => Initial::LocalId(0),
+            "local-id-y" => Initial::LocalId(1),
+            "local-id-z" => Initial::LocalId(2),
+            "local-ids" => Initial::PackedLocalIds,
+            _ => Initial::Value(small(value)?),
+        },
+    ))
+}
+
+fn dispatch(args: &AmdRun, gpu: &Gpu) -> Result<Dispatch, Failure> {
+    let mut made = Dispatch {
+        groups: axes(&args.groups)?,
+        size: axes(&args.size)?,
+        lds: small(&args.lds)?.min(1 << 20),
+        gds: 4096,
+        scratch: small(&args.scratch)?.min(1 << 20),
+        mode: small(&args.mode)?,
+        steps: args.steps,
+        timing: args.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
+        threads: args.threads,
+        group_id_in_ttmp: gpu.generation() >= Gen::Gfx12,
+        ..Dispatch::default()
+    };
+    for text in &args.sgpr {
+        let (name, value) = assignment(text)?;
+        made.scalars.push((scalar(name)?, small(value)?));
+    }
+    for text in &args.vgpr {
+        made.vectors.push(vector(text)?);
+    }
+    for (place, name) in made.group_id.iter_mut().zip(args.group_id.iter().flat_map(|list| list.split(','))) {
+        *place = Some(scalar(name)?);
+    }
+    Ok(made)
+}
+
+fn memory(args: &AmdRun, global: &Global) -> Result<Memory, Failure> {
+    let mut memory = Memory::default();
+    for text in &args.buffer {
+        let (address, bytes) = match (text.split_once('='), text.split_once(':')) {
+            (Some((address, file)), _) => {
+                (address, Input::open(Path::new(file), global.max_size)?.bytes.to_vec())
+            }
+            (None, Some((address, size))) => {
+                let size = number(size)?.min(global.max_size);
+                (address, vec![0; usize::try_from(size).unwrap_or(0)])
+            }
+            _ => return Err(usage(format!("`{text}` is neither ADDRESS=FILE nor ADDRESS:BYTES"))),
+        };
+        memory.map(number(address)?, bytes).map_err(|e| usage(e.to_string()))?;
+    }
+    Ok(memory)
+}
+
+/// The code to run: its words, and where it lies.
+fn code(input: &Input, args: &AmdRun) -> Result<(Vec<u32>, u64, Gpu), Failure> {
+    let words =
+        |bytes: &[u8]| bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    match code_object::read(&input.bytes) {
+        Ok(object) => {
+            let gpu = gpu(&args.target, object.processor())?;
+            let functions = object.functions();
+            let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
+            let found = functions.iter().find(|function| wanted(function.name));
+            let found = found
+                .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
+            Ok((words(found.code), found.address, gpu))
+        }
+        Err(wrong @ NotCodeObject::OtherMachine(_)) => {
+            Err(Failure::Unusable(format!("{}: {wrong}", input.name)))
+        }
+        Err(NotCodeObject::NotElf) => Ok((words(&input.bytes), CODE, gpu(&args.target, None)?)),
+    }
+}
+
+fn found(program: &Program, fault: &Fault) -> Found {
+    Found {
+        workgroup: fault.workgroup,
+        wave: fault.wave,
+        offset: Hex::offset(fault.at),
+        instruction: program.text(fault.at),
+        what: fault.kind.to_string(),
+    }
+}
+
+/// One executed instruction as a line, or two: scalar values, and vector registers lane by lane.
+fn traced(program: &Program, trace: &Trace, out: &mut String) {
+    let text = program.text(trace.at).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "{}.{} {:#07x} exec {:016x}  {text}",
+        trace.workgroup, trace.wave, trace.at, trace.exec
+    );
+    for (reg, values) in &trace.writes {
+        let name = match reg.special_name() {
+            Some(name) => name.to_owned(),
+            None if reg.is_vgpr() => format!("v{}", reg.index()),
+            None if reg.is_ttmp() => format!("ttmp{}", reg.index()),
+            None => format!("s{}", reg.index()),
+        };
+        let shown: Vec<String> = values.iter().map(|value| format!("{value:08x}")).collect();
+        let _ = writeln!(out, "    {name} = {}", shown.join(" "));
+    }
+}
+
+/// Memory to be shown or written afterwards.
+fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<Dumped>, Failure> {
+    let mut all = Vec::new();
+    for text in &args.dump {
+        let (range, file) =
+            text.split_once('=').map_or((text.as_str(), None), |(range, file)| (range, Some(file)));
+        let (address, size) = range
+            .split_once(':')
+            .ok_or_else(|| usage(format!("`{range}` is not of the form ADDRESS:BYTES")))?;
+        let (address, size) = (number(address)?, number(size)?);
+        let bytes = usize::try_from(size).ok().and_then(|size| memory.get(address, size));
+        let bytes = bytes.ok_or_else(|| Failure::NotFound(format!("{range} is not mapped")))?;
+        match file {
+            Some(file) => std::fs::write(file, bytes).map_err(|e| Failure::Write(file.to_owned(), e))?,
+            None => {
+                let words = bytes.chunks(4).map(|chunk| {
+                    Hex::dword(chunk.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)))
+                });
+                all.push(Dumped { address: Hex::wide(address), words: words.collect() });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Runs the command.
+pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
+    let input = Input::open(&args.file, global.max_size)?;
+    let (words, base, gpu) = code(&input, args)?;
+    let program = Program::new(&words, base, gpu);
+    let dispatch = dispatch(args, &gpu)?;
+    let mut memory = memory(args, global)?;
+    let mut out = Output::open(global, true);
+    let result = if args.trace && !args.json {
+        let mut text = String::new();
+        // A failed write is remembered, and reported by `finish`.
+        let mut tell = |trace: &Trace| {
+            text.clear();
+            traced(&program, trace, &mut text);
+            let _ = out.write_all(text.as_bytes());
+        };
+        unwedge_sim::amdgcn::run(&program, &mut memory, &dispatch, Some(&mut tell))
+    } else {
+        unwedge_sim::amdgcn::run(&program, &mut memory, &dispatch, None)
+    };
+    let report = Report {
+        gpu: gpu.name(),
+        instructions: result.steps,
+        lanes: result.lane_steps,
+        workgroups: result.groups,
+        not_emulated: program.not_emulated(),
+        faults: result.faults.iter().map(|fault| found(&program, fault)).collect(),
+        memory: dumped(args, &memory)?,
+    };
+    if args.json {
+        let mut json = serde_json::to_vec(&report).map_err(|e| Failure::Output(e.into()))?;
+        json.push(b'\n');
+        let _ = out.write_all(&json);
+    } else {
+        let mut text = String::new();
+        for fault in &report.faults {
+            let Found { workgroup, wave, offset, what, .. } = fault;
+            let _ = writeln!(text, "workgroup {workgroup}, wave {wave}, at {offset}: {what}");
+            if let Some(instruction) = &fault.instruction {
+                let _ = writeln!(text, "    {instruction}");
+            }
+        }
+        for dumped in &report.memory {
+            for (line, words) in dumped.words.chunks(8).enumerate() {
+                let shown: Vec<String> = words.iter().map(|word| word.to_string().split_off(2)).collect();
+                let _ = writeln!(text, "{} +{:04x}: {}", dumped.address, line * 32, shown.join(" "));
+            }
+        }
+        let _ = writeln!(
+            text,
+            "{}: {} instructions in {} workgroups, {} faults",
+            report.gpu,
+            report.instructions,
+            report.workgroups,
+            report.faults.len()
+        );
+        let _ = out.write_all(text.as_bytes());
+    }
+    out.finish()?;
+    Ok(if report.faults.is_empty() { Outcome::Complete } else { Outcome::Found })
+}

@@ -1,0 +1,97 @@
+//! What `amd asm` and `amd disasm` print, in memory. Never: files, the terminal, other processes; mistakes are told on
+//! standard error, as the commands do.
+
+use crate::args::{AmdDisasm, AmdEmit, AmdLoader, AmdTarget};
+use crate::isa::Answer;
+use crate::isa::amd::{assembled, assembled_line, disassembled, disassembled_line};
+use std::io::Write;
+use unwedge_isa::amdgcn::Gpu;
+
+/// What to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// `amd asm`
+    Assemble,
+    /// `amd asm --emit hex`
+    AssembleHex,
+    /// `amd asm --hex`
+    AssembleLines,
+    /// `amd disasm`
+    Disassemble,
+    /// `amd disasm --words`
+    DisassembleWords,
+    /// `amd disasm --hex`
+    DisassembleLines,
+}
+
+impl View {
+    /// Every view.
+    pub const ALL: [View; 6] = [
+        View::Assemble,
+        View::AssembleHex,
+        View::AssembleLines,
+        View::Disassemble,
+        View::DisassembleWords,
+        View::DisassembleLines,
+    ];
+
+    /// The most bytes that it prints for an input of so many. Sources may ask for any number of bytes: the assembler stops
+    /// at a size of its own.
+    pub fn limit(self, input: u64) -> u64 {
+        const ASSEMBLER: u64 = 1 << 30;
+        match self {
+            View::Assemble | View::AssembleHex => ASSEMBLER,
+            _ => 64 * input + (1 << 20),
+        }
+    }
+}
+
+/// Prints one view on `out`. The error is what the program says when it cannot use the input.
+pub fn show(view: View, bytes: &[u8], gpu: Gpu, out: &mut dyn Write) -> Result<(), String> {
+    let text = || std::str::from_utf8(bytes).map_err(|e| e.to_string());
+    let assemble = |emit| {
+        let made = assembled("source", text()?, &gpu, emit, AmdLoader::HsaV5);
+        made.map_err(|failure| failure.to_string())
+    };
+    let printed = match view {
+        View::Assemble => assemble(AmdEmit::Elf)?,
+        View::AssembleHex => assemble(AmdEmit::Hex)?,
+        View::AssembleLines => {
+            each_line(text()?, out, &mut |line, reply| assembled_line(line, &gpu, reply));
+            return Ok(());
+        }
+        View::DisassembleLines => {
+            let mut words = Vec::new();
+            each_line(text()?, out, &mut |line, reply| disassembled_line(line, &gpu, &mut words, reply));
+            return Ok(());
+        }
+        View::Disassemble | View::DisassembleWords => {
+            let args = AmdDisasm {
+                file: "-".into(),
+                target: AmdTarget { gpu: Some(gpu.name().to_owned()), features: None },
+                hex: false,
+                words: view == View::DisassembleWords,
+                function: None,
+            };
+            let mut text = String::new();
+            disassembled("code", bytes, &args, &mut |part| text.push_str(part))
+                .map_err(|failure| failure.to_string())?;
+            text.into_bytes()
+        }
+    };
+    // A failed write is for the owner of `out` to remember.
+    let _ = out.write_all(&printed);
+    Ok(())
+}
+
+fn each_line(text: &str, out: &mut dyn Write, answer: &mut Answer<'_>) {
+    let mut reply = Vec::new();
+    for line in text.lines() {
+        reply.clear();
+        if let Err(message) = answer(line, &mut reply) {
+            reply.extend_from_slice(message.as_bytes());
+        }
+        reply.push(b'\n');
+        let _ = out.write_all(&reply);
+    }
+}

@@ -1,0 +1,83 @@
+//! Which registers an instruction reads and writes, as the table and its modifiers say.
+//!
+//! Facts of the table only: what hardware does late or not at all (waits, hazards) is said elsewhere. `exec`, read by nearly
+//! every vector instruction, is told only where an operand or the table names it.
+
+use super::inst::{Inst, Operand, dwords};
+use super::mem;
+use super::model::{Access, Field, Format, Mod, Slot, Trait, Type};
+use super::{Gpu, Reg};
+
+/// Registers that an instruction reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    /// The first of them.
+    pub reg: Reg,
+    /// How many.
+    pub dwords: u8,
+    /// Which way.
+    pub access: Access,
+    /// The field that names them; [`Field::None`] if the instruction does not name them.
+    pub field: Field,
+    /// What the value is.
+    pub ty: Type,
+}
+
+impl Inst {
+    /// Calls `each` with all registers it reads or writes, in the order of its operands; several times with one that is
+    /// named several times.
+    pub fn touches(&self, gpu: &Gpu, each: &mut impl FnMut(Touch)) {
+        let row = self.row();
+        let (traits, memory) = (row.traits, row.format.is_memory());
+        let variant = self.variant();
+        for (at, slot) in variant.slots.iter().enumerate() {
+            let written = at < usize::from(variant.written);
+            let operand =
+                if written { self.operands.get(at).copied().unwrap_or_default() } else { implied(slot, gpu) };
+            let mut access = slot.access;
+            if memory && access.writes() {
+                let silent =
+                    traits.has(Trait::Atomic) && row.format != Format::Ds && !mem::returns(&self.mods, gpu);
+                if silent || self.mods.has(Mod::Lds) {
+                    access = Access(access.0 & !Access::WRITE);
+                }
+            }
+            match operand {
+                _ if access.0 == 0 => {}
+                Operand::Reg { reg, dwords, .. } if reg != Reg::NULL => {
+                    each(Touch { reg, dwords: dwords.max(1), access, field: slot.field, ty: slot.ty });
+                }
+                Operand::List(count) => self.listed(count, slot, gpu, each),
+                _ => {}
+            }
+        }
+    }
+
+    /// Registers of an address that are named one by one.
+    fn listed(&self, count: u8, slot: &Slot, gpu: &Gpu, each: &mut impl FnMut(Touch)) {
+        let parts = mem::image_parts(self, gpu).map_or([1; mem::LIST], |(parts, _)| parts);
+        for (number, part) in self.list.iter().zip(parts).take(count.into()) {
+            let (reg, dwords) = (Reg::vgpr(*number), part.max(1));
+            each(Touch { reg, dwords, access: slot.access, field: slot.field, ty: slot.ty });
+        }
+    }
+
+    /// Whether it gives back what was in memory before it: loads, and atomics that were asked to.
+    pub fn returns(&self, gpu: &Gpu) -> bool {
+        let traits = self.row().traits;
+        if self.row().format == Format::Ds || !traits.has(Trait::Atomic) {
+            return self.variant().slots.iter().any(|s| s.access.writes() && s.reg != Reg::SCC.0);
+        }
+        mem::returns(&self.mods, gpu)
+    }
+}
+
+/// A register that is not written in the text.
+fn implied(slot: &Slot, gpu: &Gpu) -> Operand {
+    let reg = Reg(slot.reg);
+    let count = match reg {
+        Reg::VCC | Reg::EXEC if slot.ty == Type::None => 1 + u8::from(gpu.wave64()),
+        _ => dwords(slot.ty, gpu).max(1),
+    };
+    Operand::reg(reg, count)
+}

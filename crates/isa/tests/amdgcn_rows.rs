@@ -1,0 +1,333 @@
+//! Every form of every row of AMD's tables: words to text and back, one reading of any words, lines and words that are
+//! broken.
+
+mod amdgcn;
+
+use amdgcn::{GPUS, Numbers, assemble, disassemble, gpu, instructions, variants};
+use std::collections::BTreeMap;
+use unwedge_isa::amdgcn::listing::{self, Options};
+use unwedge_isa::amdgcn::{Gpu, codec, source, tables, text};
+
+/// Instructions of each form in each generation and mode.
+const OF_EACH: usize = 5;
+
+/// Words guessed for each form before none is said to be found.
+const GUESSES: usize = 1500;
+
+#[test]
+fn every_form_survives_words_text_words() {
+    let mut forms = 0;
+    let mut broken = Vec::new();
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut numbers = Numbers(7);
+        let mut unseen = Vec::new();
+        for (number, variant) in variants(&gpu) {
+            let found = instructions(number, &gpu, &mut numbers, GUESSES, OF_EACH);
+            forms += 1;
+            if found.is_empty() {
+                unseen.push((variant.name, variant.form));
+            }
+            broken.extend(found.iter().filter_map(|(_, words)| survives(words, &gpu).err()));
+        }
+        assert_eq!(unseen, [], "{name} {features}: forms of which no word was found");
+    }
+    println!("{forms} forms");
+    none(&broken);
+}
+
+#[test]
+fn one_opcode_is_one_row() {
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut seen = BTreeMap::new();
+        for (number, variant) in variants(&gpu) {
+            let key = (variant.encoding, variant.opcodes[gpu.generation() as usize]);
+            let other = seen.insert(key, number);
+            assert_eq!(other, None, "{name} {features}: {} and another are {key:x?}", variant.name);
+            assert_eq!(
+                tables::variant_of(key.0, key.1.into(), &gpu),
+                Some(number),
+                "{name}: {}",
+                variant.name
+            );
+        }
+    }
+}
+
+/// Words of one encoding, made those of another where their fixed bits allow: they are one of both or none.
+#[test]
+fn words_that_two_encodings_could_have_are_read_once() {
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut numbers = Numbers(17);
+        let mut shared = 0;
+        let layouts: Vec<_> = variants(&gpu).filter_map(|(_, v)| tables::layout(v.encoding, &gpu)).collect();
+        let mut layouts: Vec<_> = layouts.iter().map(|layout| (layout.mask, layout.value)).collect();
+        layouts.sort_unstable();
+        layouts.dedup();
+        for (number, variant) in variants(&gpu) {
+            let own = tables::layout(variant.encoding, &gpu).expect("a layout of every encoding in use");
+            for (mask, value) in &layouts {
+                if (own.mask, own.value) == (*mask, *value) || (own.value ^ value) & own.mask & mask != 0 {
+                    continue;
+                }
+                for (_, mut words) in instructions(number, &gpu, &mut numbers, 8, 2) {
+                    words.resize(words.len() + 3, 0x0001_0001);
+                    for (at, word) in words.iter_mut().enumerate().take(2) {
+                        let (mask, value) = ((mask >> (32 * at)) as u32, (value >> (32 * at)) as u32);
+                        *word = *word & !mask | value;
+                    }
+                    shared += 1;
+                    let readings: Vec<_> = codec::readings(&words, &gpu).collect();
+                    assert!(readings.len() < 2, "{name} {features}: {words:x?}: {readings:?}");
+                }
+            }
+        }
+        assert!(shared > 0, "{name}: some encodings share words until their opcode");
+    }
+}
+
+/// Whether words are read as an instruction; if so, its text must make the same words, and there must be no other reading.
+fn survives(words: &[u32], gpu: &Gpu) -> Result<bool, String> {
+    let readings: Vec<_> = codec::readings(words, gpu).collect();
+    let [decoded] = readings[..] else {
+        return if readings.is_empty() { Ok(false) } else { Err(format!("{words:x?}: {readings:?}")) };
+    };
+    let taken = words.get(..decoded.dwords.into()).expect("no more than there are");
+    let text = disassemble(taken, gpu).expect("an instruction");
+    let again = assemble(&text, gpu);
+    if again.as_deref() == Ok(taken) {
+        return Ok(true);
+    }
+    Err(format!("{}: {text}: {again:x?}, not {taken:x?}", gpu.name()))
+}
+
+/// Fails with what is broken.
+fn none(broken: &[String]) {
+    assert!(broken.is_empty(), "{} broken:\n{}", broken.len(), broken[..broken.len().min(60)].join("\n"));
+}
+
+/// Random words, and words of instructions with a few bits turned over.
+fn any_words(rounds: usize, seed: u64) -> usize {
+    let mut read = 0;
+    let mut broken = Vec::new();
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut numbers = Numbers(seed);
+        let all: Vec<u16> = variants(&gpu).map(|(number, _)| number).collect();
+        for round in 0..rounds / GPUS.len() {
+            let mut words: Vec<u32> =
+                (0..1 + numbers.next(5)).map(|_| numbers.next(1 << 32) as u32).collect();
+            if round % 2 == 0 {
+                let number = all[numbers.next(all.len() as u64) as usize];
+                if let Some((_, found)) = instructions(number, &gpu, &mut numbers, 4, 1).pop() {
+                    words = found;
+                }
+                for _ in 0..numbers.next(4) {
+                    let at = numbers.next(words.len() as u64) as usize;
+                    words[at] ^= 1 << numbers.next(32);
+                }
+                words.truncate(1 + numbers.next(words.len() as u64 + 2) as usize);
+            }
+            match survives(&words, &gpu) {
+                Ok(is) => read += usize::from(is),
+                Err(why) => broken.push(why),
+            }
+        }
+    }
+    none(&broken);
+    read
+}
+
+#[test]
+fn any_words_are_an_instruction_that_survives_or_none() {
+    let read = any_words(20_000, 13);
+    assert!(read > 1000, "some of them are instructions");
+}
+
+#[test]
+fn code_of_any_words_survives_as_a_listing() {
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut numbers = Numbers(19);
+        let code: Vec<u8> = (0..2000).flat_map(|_| (numbers.next(1 << 32) as u32).to_le_bytes()).collect();
+        let mut listing = String::new();
+        let counts = listing::write(&code, &gpu, &Options::default(), &mut listing, &mut |_, _| ());
+        assert!(counts.unknown > 0 && counts.instructions > 0, "{name}: {counts:?}");
+        let made = source::assemble(&listing, &gpu);
+        assert_eq!(made.errors, [], "{name}");
+        assert_eq!(made.sections.first().map(|section| &section.bytes), Some(&code), "{name}");
+    }
+}
+
+/// What is put into lines.
+const PIECES: &[&str] = &[
+    "v1",
+    "v[0:3]",
+    "v[255:256]",
+    "s[4:7]",
+    "s103",
+    "off",
+    "null",
+    "vcc",
+    "exec_lo",
+    "m0",
+    "ttmp15",
+    "src_scc",
+    "v3.h",
+    "[v1,v2,v[3:9]]",
+    "[",
+    "]",
+    "|",
+    "(",
+    ")",
+    ",",
+    ":",
+    "::",
+    "-",
+    "--",
+    "neg(",
+    "abs(",
+    "sext(",
+    "lit(",
+    "0x",
+    "1e9",
+    "1e999",
+    "0.5",
+    "-1",
+    "64",
+    "65",
+    "0xffffffffffffffff",
+    "99999999999999999999",
+    "<<",
+    "%0",
+    "~",
+    "offset:",
+    "dmask:99999999999",
+    "dim:",
+    "format:[",
+    "swizzle(",
+    "\"",
+    "th:",
+    "glc",
+    "clamp",
+    "op_sel:[",
+    "op_sel:[1,1,1,1,1]",
+    "quad_perm:[0,1,2,9]",
+    "dpp8:[7]",
+    "row_mask:16",
+    "mul:3",
+    "hwreg(",
+    "sendmsg(",
+    "vmcnt(",
+    "attr33.x",
+    "attr0",
+    "mrt9",
+    "\u{3c0}",
+    "\t",
+    " ",
+    "_e64",
+    "_dpp",
+    "_sdwa",
+    "_e32",
+];
+
+/// Lines of instructions with pieces put in, taken away, doubled, and characters changed. A line is read, or the error has
+/// a column in it.
+fn any_lines(rounds: usize, seed: u64) -> (usize, usize) {
+    let (mut read, mut refused) = (0, 0);
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut numbers = Numbers(seed);
+        let all: Vec<u16> = variants(&gpu).map(|(number, _)| number).collect();
+        let mut lines: Vec<String> = Vec::new();
+        for _ in 0..rounds / GPUS.len() {
+            let number = all[numbers.next(all.len() as u64) as usize];
+            if let Some((_, words)) = instructions(number, &gpu, &mut numbers, 4, 1).pop() {
+                lines.extend(disassemble(&words, &gpu));
+            }
+            let mut line: Vec<char> = match lines.len() {
+                0 => tables::variants()[usize::from(number)].name.chars().collect(),
+                count => lines[numbers.next(count as u64) as usize].chars().collect(),
+            };
+            for _ in 0..1 + numbers.next(3) {
+                let at = numbers.next(line.len() as u64 + 1) as usize;
+                let end = (at + 1 + numbers.next(8) as usize).min(line.len());
+                match numbers.next(6) {
+                    0 => drop(line.drain(at..end)),
+                    1 => drop(line.splice(at..at, numbers.one_of(PIECES).chars())),
+                    2 => drop(line.splice(at..end, numbers.one_of(PIECES).chars())),
+                    3 => line.truncate(at),
+                    4 => line.extend_from_within(at..end),
+                    _ => line.extend(char::from_u32(numbers.next(0x300) as u32)),
+                }
+            }
+            let line: String = line.into_iter().collect();
+            match text::parse_line(&line, &gpu, &()) {
+                Ok(inst) => {
+                    read += 1;
+                    if let Ok(words) = codec::encode(&inst, &gpu) {
+                        assert!(!words.is_empty(), "{name}: {line}");
+                    }
+                }
+                Err(error) => {
+                    refused += 1;
+                    let columns = line.chars().count() + 1;
+                    assert!((1..=columns).contains(&error.column), "{name}: {line}: {error}");
+                    assert!(error.operand.is_none_or(|operand| operand < 16), "{name}: {line}: {error}");
+                }
+            }
+            // The same line in a file: its errors are of its line.
+            let file = format!("s_nop 0\n{line}\ns_endpgm\n");
+            let made = source::assemble(&file, &gpu);
+            assert!(made.errors.iter().all(|error| error.line >= 1 && error.column >= 1), "{name}: {line}");
+        }
+    }
+    (read, refused)
+}
+
+#[test]
+fn any_line_is_an_instruction_or_refused_where_it_is_wrong() {
+    let (read, refused) = any_lines(8000, 11);
+    assert!(read > 100 && refused > 1000, "{read} read, {refused} refused");
+}
+
+/// As the two before, a hundred thousand times each: `cargo test --release -p unwedge-isa --test amdgcn_rows -- --ignored`.
+#[test]
+#[ignore = "takes long without optimization"]
+fn a_hundred_thousand_of_each() {
+    let words = any_words(100_000, 23);
+    let (read, refused) = any_lines(100_000, 29);
+    println!("{words} of 100000 words and {read} of {} lines are instructions", read + refused);
+}
+
+#[test]
+fn messages_name_column_operand_and_rule() {
+    let messages = [
+        ("gfx900", "v_add_f32 v0, v1, s2, v3", "column 23: operand 4: too many operands"),
+        (
+            "gfx900",
+            "v_add_f32_e64 v0, s1, s2",
+            "column 23: operand 3: more scalar registers and literals than the constant bus carries",
+        ),
+        ("gfx900", "v_mad_f32 v0, v1, 0x1234, v2", "column 19: operand 3: a literal may not stand here"),
+        ("gfx900", "s_mov_b64 s[1:2], 0", "column 11: operand 1: invalid register alignment"),
+        ("gfx900", "s_add_u32 s0, s1", "column 17: operand 3: too few operands"),
+        (
+            "gfx900",
+            "v_add_f32_e64 v0, v1, v2 mul:2 clamp",
+            "column 37: this modifier is not valid here: modifiers have an order, and each is said once",
+        ),
+        ("gfx1030", "v_frobnicate v0", "column 1: no instruction of this name"),
+        ("gfx600", "v_add_f16 v0, v1, v2", "column 1: not an instruction of this GPU"),
+    ];
+    for (name, line, message) in messages {
+        let error = text::parse_line(line, &gpu(name, ""), &()).expect_err(line);
+        assert_eq!(error.to_string(), message, "{line}");
+    }
+    let made = source::assemble("s_nop 0\n  s_mov_b64 s[1:2], 0\n", &gpu("gfx900", ""));
+    let error = made.errors.first().expect("an error");
+    let place = (error.line, error.column, error.what.to_string());
+    assert_eq!(place, (2, 13, "operand 1: invalid register alignment".to_owned()));
+}

@@ -1,0 +1,316 @@
+//! Code around a place: of the shaders that a report lists, of the words that umr read around a wave's program counter, of
+//! memory that a dump holds. And what an instruction there waits for.
+//!
+//! # Folklore
+//! - umr reads code around the program counter, not from a shader's start: what stands in front is decoded from the first
+//!   word from which an instruction starts at the program counter.
+//! - umr without LLVM prints words without text.
+
+use super::case::{Case, wave_field};
+use crate::report::{CodeLine, CounterWait};
+use unwedge_capture::amdgpu::radv::Shader;
+use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_hw::amd::Gfx;
+
+/// Gives dwords of code as text, for what a report itself has no text of.
+pub trait Disassembler {
+    /// The instruction that begins with these dwords: its text, without an address, and how many dwords it is. `None` when
+    /// it is none, or instructions of this generation are not known.
+    fn instruction(&self, gfx: Gfx, wave64: bool, words: &[u32]) -> Option<(String, usize)>;
+}
+
+/// Instructions that are shown in front of a place, and behind it.
+const AROUND: usize = 4;
+/// Dwords in front of a place from which decoding is tried.
+const DWORDS_BEFORE: usize = 16;
+/// The longest instruction, in dwords.
+const LONGEST: usize = 6;
+
+/// What instructions of a case are read with.
+#[derive(Clone, Copy)]
+pub(super) struct Decoder<'d> {
+    pub(super) disassembler: Option<&'d dyn Disassembler>,
+    pub(super) gfx: Option<Gfx>,
+}
+
+impl Decoder<'_> {
+    /// The instruction that words begin with.
+    pub(super) fn one(self, wave64: bool, words: &[u32]) -> Option<(String, usize)> {
+        self.disassembler?.instruction(self.gfx?, wave64, words)
+    }
+
+    /// Instructions from some of these words on, such that one starts at `at`; without the rest, which is `None`.
+    fn run(self, wave64: bool, words: &[u32], at: usize) -> Vec<(usize, usize, Option<String>)> {
+        let from = |start: usize| {
+            let mut out = Vec::new();
+            let mut here = start;
+            while here < words.len() && out.len() <= DWORDS_BEFORE + AROUND {
+                let (text, size) = match self.one(wave64, words.get(here..).unwrap_or_default()) {
+                    Some((text, size)) => (Some(text), size.max(1)),
+                    None => (None, 1),
+                };
+                out.push((here, size, text));
+                here += size;
+            }
+            out
+        };
+        let starts_at =
+            |run: &Vec<(usize, usize, Option<String>)>| run.iter().any(|(start, ..)| *start == at);
+        let first = at.saturating_sub(DWORDS_BEFORE);
+        (first..at.min(first + LONGEST)).map(from).find(starts_at).unwrap_or_else(|| from(at))
+    }
+}
+
+/// The lines around one of them.
+fn around(lines: Vec<CodeLine>, at: usize) -> Vec<CodeLine> {
+    let first = at.saturating_sub(AROUND);
+    lines.into_iter().skip(first).take(at - first + 1 + AROUND).collect()
+}
+
+/// Lines of a shader that a report lists.
+pub(super) fn of_shader(
+    shader: &Shader<'_>,
+    offset: u64,
+    wave64: bool,
+    decoder: Decoder<'_>,
+) -> Vec<CodeLine> {
+    let behind = shader.code.partition_point(|i| i.offset <= offset);
+    let Some(at) = behind.checked_sub(1) else { return Vec::new() };
+    let base = shader.address();
+    let first = at.saturating_sub(AROUND);
+    let shown = shader.code.iter().skip(first).take(at - first + 1 + AROUND);
+    shown
+        .map(|i| CodeLine {
+            iova: base.and_then(|base| base.checked_add(i.offset)),
+            offset: Some(i.offset),
+            words: i.words.clone(),
+            text: match i.text.trim() {
+                "" => text_of(&i.words, wave64, decoder),
+                text => text.to_owned(),
+            },
+            waves: 0,
+        })
+        .collect()
+}
+
+fn text_of(words: &[u32], wave64: bool, decoder: Decoder<'_>) -> String {
+    let decoded = decoder.one(wave64, words).map(|(text, _)| text);
+    decoded.unwrap_or_else(|| unknown(words.first().copied().unwrap_or(0)))
+}
+
+fn unknown(word: u32) -> String {
+    format!(".long {word:#010x}")
+}
+
+/// Lines of what umr read around the program counter of a wave.
+pub(super) fn of_wave(wave: &Wave<'_>, wave64: bool, decoder: Decoder<'_>) -> Vec<CodeLine> {
+    let Some(at) = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc()) else {
+        return Vec::new();
+    };
+    let start = wave.shader.map(|shader| shader.address);
+    let line = |first: usize, size: usize, text: String| {
+        let words = wave.code.get(first..first.saturating_add(size)).unwrap_or_default();
+        let iova = words.first().map(|word| word.address());
+        CodeLine {
+            iova,
+            offset: iova.zip(start).and_then(|(iova, start)| iova.checked_sub(start)),
+            words: words.iter().map(|word| word.word).collect(),
+            text,
+            waves: 0,
+        }
+    };
+    let said = |at: usize| wave.code.get(at).map_or("", |word| word.text.trim());
+    if !matches!(said(at), "" | ";;") {
+        let mut lines: Vec<CodeLine> = Vec::new();
+        let (first, last) = (at.saturating_sub(3 * AROUND), (at + 3 * AROUND).min(wave.code.len()));
+        let mut center = 0;
+        for i in first..last {
+            let continued = said(i) == ";;";
+            if !continued || lines.is_empty() {
+                let size = 1 + (i + 1..last).take_while(|&next| said(next) == ";;").take(LONGEST - 1).count();
+                let text = if continued { String::new() } else { said(i).to_owned() };
+                if i == at {
+                    center = lines.len();
+                }
+                lines.push(line(i, size, text));
+            }
+        }
+        return around(lines, center);
+    }
+    let first = at.saturating_sub(DWORDS_BEFORE);
+    let last = (at + LONGEST * (AROUND + 1)).min(wave.code.len());
+    let words: Vec<u32> =
+        wave.code.get(first..last).unwrap_or_default().iter().map(|word| word.word).collect();
+    let run = decoder.run(wave64, &words, at - first);
+    let center = run.iter().position(|(start, ..)| *start == at - first).unwrap_or(0);
+    let text = |word: usize, text: Option<String>| {
+        text.unwrap_or_else(|| unknown(words.get(word).copied().unwrap_or(0)))
+    };
+    let lines =
+        run.into_iter().map(|(start, size, said)| line(first + start, size, text(start, said))).collect();
+    around(lines, center)
+}
+
+/// Lines of memory around an address, and the name of the buffer, where a dump holds it.
+pub(super) fn of_memory(
+    case: &Case<'_>,
+    pc: u64,
+    wave64: bool,
+    decoder: Decoder<'_>,
+) -> Option<(Vec<CodeLine>, String)> {
+    let buffer = case.memory.find(pc & !3)?;
+    decoder.disassembler?;
+    let place = usize::try_from((pc & !3).checked_sub(buffer.iova)? / 4).ok()?;
+    let first = place.saturating_sub(DWORDS_BEFORE);
+    let dwords = buffer.dwords_at(buffer.iova.checked_add(4 * first as u64)?)?;
+    let words: Vec<u32> = (0..place - first + LONGEST * (AROUND + 1)).map_while(|i| dwords.get(i)).collect();
+    let run = decoder.run(wave64, &words, place - first);
+    let center = run.iter().position(|(start, ..)| *start == place - first)?;
+    let lines = run.into_iter().map(|(start, size, text)| {
+        let own = words.get(start..(start + size).min(words.len())).unwrap_or_default();
+        CodeLine {
+            iova: buffer.iova.checked_add(4 * (first + start) as u64),
+            offset: None,
+            words: own.to_vec(),
+            text: text.unwrap_or_else(|| unknown(own.first().copied().unwrap_or(0))),
+            waves: 0,
+        }
+    });
+    let name = if buffer.name.is_empty() { format!("IB at {:#x}", buffer.iova) } else { buffer.name.clone() };
+    Some((around(lines.collect(), center), name))
+}
+
+/// A counter of a wave: how instructions call it, what it counts, and its fields in `IB_STS` with the bit that each starts at.
+type Counter = (&'static str, &'static str, &'static [(&'static str, u32)]);
+
+const COUNTERS: [Counter; 10] = [
+    ("vmcnt", "vector memory", &[("VM_CNT", 0), ("VM_CNT_HI", 4)]),
+    (
+        "lgkmcnt",
+        "LDS, scalar memory or messages",
+        &[("LGKM_CNT", 0), ("LGKM_CNT_BIT4", 4), ("LGKM_CNT_BIT5", 5)],
+    ),
+    ("expcnt", "exports", &[("EXP_CNT", 0)]),
+    ("vscnt", "stores to vector memory", &[("VS_CNT", 0)]),
+    ("loadcnt", "loads from vector memory", &[("LOAD_CNT", 0)]),
+    ("storecnt", "stores to vector memory", &[("STORE_CNT", 0)]),
+    ("samplecnt", "samples of images", &[("SAMPLE_CNT", 0)]),
+    ("bvhcnt", "ray tracing", &[("BVH_CNT", 0)]),
+    ("dscnt", "LDS", &[("DS_CNT", 0)]),
+    ("kmcnt", "scalar memory or messages", &[("KM_CNT", 0)]),
+];
+
+/// What a counter of a wave is at; `None` where nothing says.
+fn open(case: &Case<'_>, wave: &Wave<'_>, counter: &Counter) -> Option<u64> {
+    let mut parts = counter.2.iter();
+    let (first, _) = parts.next()?;
+    let low = wave_field(case, wave, "IB_STS", first)?;
+    let rest = parts.filter_map(|(name, shift)| Some(wave_field(case, wave, "IB_STS", name)? << shift));
+    Some(rest.fold(low, |value, part| value | part))
+}
+
+/// The counters of a wave that are not at zero: `vmcnt 3`.
+pub(super) fn open_counters(case: &Case<'_>, wave: &Wave<'_>) -> Vec<String> {
+    let of = |counter: &Counter| Some((counter.0, open(case, wave, counter).filter(|&n| n > 0)?));
+    COUNTERS.iter().filter_map(of).map(|(name, n)| format!("{name} {n}")).collect()
+}
+
+/// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`.
+fn awaited(text: &str) -> Vec<(&'static Counter, u64)> {
+    let (word, operands) = text.split_once([' ', '\t']).unwrap_or((text, ""));
+    if word == "s_waitcnt" {
+        let of = |counter: &'static Counter| {
+            let (before, rest) = operands.split_once(&format!("{}(", counter.0))?;
+            let whole = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let number = rest.split(')').next()?.trim().parse().ok()?;
+            whole.then_some((counter, number))
+        };
+        return COUNTERS.iter().filter_map(of).collect();
+    }
+    let Some(name) = word.strip_prefix("s_waitcnt_").or_else(|| word.strip_prefix("s_wait_")) else {
+        return Vec::new();
+    };
+    let last = operands.rsplit(',').next().unwrap_or_default().trim();
+    let number = match last.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => last.parse(),
+    };
+    let Ok(number) = number else { return Vec::new() };
+    COUNTERS.iter().filter(|counter| counter.0 == name).map(|counter| (counter, number)).collect()
+}
+
+/// What waves wait for at an instruction, counter by counter, and the same in words.
+pub(super) fn waits(case: &Case<'_>, waves: &[&Wave<'_>], text: &str) -> (Vec<CounterWait>, Option<String>) {
+    let mut words = Vec::new();
+    let mut out = Vec::new();
+    let mut unknown = false;
+    for (counter, until) in awaited(text) {
+        let mut range: Option<(u64, u64)> = None;
+        let mut held = 0;
+        for value in waves.iter().filter_map(|wave| open(case, wave, counter)) {
+            range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
+            held += usize::from(value > until);
+        }
+        unknown |= range.is_none();
+        if let Some((low, high)) = range.filter(|_| held > 0) {
+            let shown = if low == high { low.to_string() } else { format!("{low}…{high}") };
+            let of = if held < waves.len() { format!(" in {held} of them") } else { String::new() };
+            words.push(format!("{} ({} is {shown}, to be {until}{of})", counter.1, counter.0));
+        }
+        out.push(CounterWait { counter: counter.0.to_owned(), until, open: range, waves: held });
+    }
+    let told = match (out.is_empty(), words.is_empty(), unknown) {
+        (true, ..) => None,
+        (_, false, _) => Some(format!("it waits for {}", words.join(" and "))),
+        (_, true, false) => Some("what it waits for has arrived: it is about to go on".to_owned()),
+        (_, true, true) => {
+            let of = |wait: &CounterWait| COUNTERS.iter().find(|c| c.0 == wait.counter).map(|c| c.1);
+            let names: Vec<&str> = out.iter().filter_map(of).collect();
+            Some(format!("it waits for {}", names.join(" and ")))
+        }
+    };
+    (out, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<(&'static str, u64)> {
+        awaited(text).into_iter().map(|(counter, n)| (counter.0, n)).collect()
+    }
+
+    #[test]
+    fn what_instructions_wait_for() {
+        assert_eq!(names("s_waitcnt vmcnt(3) & lgkmcnt(0)"), [("vmcnt", 3), ("lgkmcnt", 0)]);
+        assert_eq!(names("s_waitcnt expcnt(0)"), [("expcnt", 0)]);
+        assert_eq!(names("s_waitcnt_vscnt null, 0x2"), [("vscnt", 2)]);
+        assert_eq!(names("s_wait_loadcnt 0x0"), [("loadcnt", 0)]);
+        assert_eq!(names("s_waitcnt_depctr 0xffe3"), []);
+        assert_eq!(names("s_waitcnt 0x3f70"), []);
+        assert_eq!(names("v_mov_b32 v0, v1"), []);
+    }
+
+    /// Words of one dword each, but 2, which takes the next with it.
+    struct Two;
+
+    impl Disassembler for Two {
+        fn instruction(&self, _: Gfx, _: bool, words: &[u32]) -> Option<(String, usize)> {
+            let size = if words.first() == Some(&2) { 2 } else { 1 };
+            words.get(..size).map(|words| (format!("i{}", words[0]), size))
+        }
+    }
+
+    #[test]
+    fn instructions_start_at_the_place_itself() {
+        let decoder = Decoder { disassembler: Some(&Two), gfx: Some(Gfx::Gfx10) };
+        let starts = |words: &[u32], at| -> Vec<usize> {
+            decoder.run(true, words, at).into_iter().map(|(start, ..)| start).collect()
+        };
+        assert_eq!(starts(&[1, 2, 9, 3], 3), [0, 1, 3]);
+        // The first dword is the second one of an instruction that starts before.
+        assert_eq!(starts(&[2, 2, 9, 3], 1), [1, 3]);
+        assert_eq!(starts(&[1], 0), [0]);
+        assert_eq!(starts(&[], 0), [0; 0]);
+    }
+}

@@ -1,0 +1,338 @@
+//! Buffers: addresses and bounds by a descriptor of four dwords.
+
+use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::counters::Counter;
+use super::fault::Kind;
+use super::group::Group;
+use super::operand::{From, from};
+use super::program::Step;
+use super::wave::{Wave, bits};
+use unwedge_isa::amdgcn::model::{Class, Mod};
+use unwedge_isa::amdgcn::semantics::{LANES, atomic};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+
+/// A buffer access with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    action: Action,
+    form: Form,
+    shape: Option<apply::Shape>,
+    data: Option<(Reg, u8)>,
+    address: Option<Reg>,
+    descriptor: Reg,
+    soffset: From,
+    offset: i32,
+    idxen: bool,
+    offen: bool,
+    addr64: bool,
+    lds: bool,
+}
+
+/// A descriptor.
+struct Descriptor {
+    base: u64,
+    stride: u64,
+    records: u64,
+    /// Elements of an index stand apart: element size and how many indices are together.
+    swizzle: Option<(u64, u64)>,
+    add_tid: bool,
+    /// How bounds are told from gfx10 on.
+    select: u32,
+}
+
+impl Descriptor {
+    fn new(words: [u32; 4], generation: Gen) -> Descriptor {
+        let [w0, w1, w2, w3] = words;
+        let swizzled = if generation >= Gen::Gfx11 { w1 >> 30 != 0 } else { w1 >> 31 != 0 };
+        let index_stride = 8u64 << (w3 >> 21 & 3);
+        let element = match generation {
+            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => 2u64 << (w3 >> 19 & 3),
+            _ if generation >= Gen::Gfx11 => [4, 4, 8, 16][(w1 >> 30) as usize & 3],
+            _ => 4,
+        };
+        let add_tid = w3 >> 23 & 1 != 0;
+        let mut stride = u64::from(w1 >> 16 & 0x3fff);
+        // There the format's bits are more bits of the stride.
+        if add_tid && matches!(generation, Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906) {
+            stride |= u64::from(w3 >> 15 & 15) << 14;
+        }
+        Descriptor {
+            base: u64::from(w0) | u64::from(w1 & 0xffff) << 32,
+            stride,
+            records: w2.into(),
+            swizzle: swizzled.then_some((element, index_stride)),
+            add_tid,
+            select: w3 >> 28 & 3,
+        }
+    }
+
+    /// Offset from the base, without the scalar one.
+    fn offset(&self, index: u64, offset: u64) -> u64 {
+        match self.swizzle {
+            None => index.wrapping_mul(self.stride).wrapping_add(offset),
+            Some((element, count)) => (index / count)
+                .wrapping_mul(self.stride)
+                .wrapping_mul(count)
+                .wrapping_add((offset / element).wrapping_mul(element * count))
+                .wrapping_add(index % count * element + offset % element),
+        }
+    }
+
+    /// Whether so many bytes are within bounds.
+    fn inside(
+        &self,
+        generation: Gen,
+        index: u64,
+        offset: u64,
+        soffset: u64,
+        bytes: u64,
+        structured: bool,
+    ) -> bool {
+        if generation >= Gen::Gfx10 {
+            return match self.select {
+                0 => {
+                    index < self.records
+                        && (self.stride == 0 || offset + bytes <= self.stride || self.swizzle.is_none())
+                }
+                1 => index < self.records,
+                2 => self.records != 0,
+                _ if self.swizzle.is_some() && self.stride != 0 => {
+                    offset + bytes <= self.stride && index < self.records
+                }
+                _ => self.offset(index, offset).saturating_add(bytes) <= self.records,
+            };
+        }
+        if generation == Gen::Gfx8 || self.stride == 0 || !structured {
+            let limit = self.records.saturating_sub(soffset);
+            return self.offset(index, offset).saturating_add(bytes) <= limit;
+        }
+        index < self.records && (self.swizzle.is_none() || offset < self.stride)
+    }
+}
+
+impl Access {
+    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Access> {
+        let name = inst.row().name;
+        let rest = name.strip_prefix("buffer_")?;
+        let lds_load = rest.strip_prefix("load_lds_").map(|kind| match kind {
+            "b32" => "load_dword",
+            "i8" => "load_sbyte",
+            "u8" => "load_ubyte",
+            "i16" => "load_sshort",
+            "u16" => "load_ushort",
+            other => other,
+        });
+        let shape = apply::shape(lds_load.unwrap_or(rest));
+        let action = match shape {
+            Some(shape) if shape.load => Action::Load,
+            Some(_) => Action::Store,
+            None => {
+                let (atomic, width) = atomic::find(name)?;
+                let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
+                    inst.mods.get(Mod::Th) & 1 != 0
+                } else {
+                    inst.mods.has(Mod::Glc)
+                };
+                Action::Atomic { atomic, width, returns, compares: name.contains("cmpswap") }
+            }
+        };
+        let mut access = Access {
+            action,
+            form: shape.map_or(Form::Dwords, |shape| shape.form),
+            shape,
+            data: None,
+            address: None,
+            descriptor: Reg::NULL,
+            soffset: From::Const(0),
+            offset: inst.mods.get(Mod::Offset),
+            idxen: inst.mods.has(Mod::Idxen),
+            offen: inst.mods.has(Mod::Offen),
+            addr64: inst.mods.has(Mod::Addr64),
+            lds: inst.mods.has(Mod::Lds) || lds_load.is_some(),
+        };
+        if inst.mods.has(Mod::Tfe) {
+            return None;
+        }
+        for (slot, operand) in inst.written() {
+            match (slot.class, operand) {
+                (Class::BufferAddr, Operand::Reg { reg, .. }) => access.address = Some(reg),
+                (Class::SregQuad, Operand::Reg { reg, .. }) => access.descriptor = reg,
+                (Class::BufferOffset, other) => access.soffset = from(other, slot.ty)?,
+                (_, Operand::Reg { reg, dwords, .. }) if reg.is_vgpr() => access.data = Some((reg, dwords)),
+                (_, Operand::Reg { reg, .. }) => access.descriptor = reg,
+                _ => {}
+            }
+        }
+        Some(access)
+    }
+}
+
+impl Group<'_> {
+    pub(super) fn buffer(&mut self, wave: &mut Wave, step: &Step, buffer: &Access) {
+        let generation = self.gpu.generation();
+        let lanes = wave.exec(&self.gpu);
+        let words = [0, 1, 2, 3].map(|n| self.address_scalar(wave, Reg(buffer.descriptor.0 + n)));
+        let descriptor = Descriptor::new(words, generation);
+        let soffset = match buffer.soffset {
+            From::Scalar(reg) => self.address_scalar(wave, reg).into(),
+            From::Const(value) => value & 0xffff_ffff,
+            From::Vgpr(_) => 0,
+        };
+        let mut next = buffer.address;
+        let mut take = |group: &mut Self, wanted: bool| {
+            let reg = next.filter(|_| wanted)?;
+            next = Some(Reg(reg.0 + 1));
+            Some(group.address_lanes(wave, reg, lanes))
+        };
+        let index = take(self, buffer.idxen);
+        let voffset = take(self, buffer.offen);
+        let wide = [take(self, buffer.addr64), take(self, buffer.addr64)];
+        let dwords = match (buffer.action, buffer.shape) {
+            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 2,
+            (_, Some(shape)) => shape.dwords(),
+            _ => 1,
+        };
+        let bytes = match (buffer.action, buffer.shape) {
+            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 8,
+            (_, Some(shape)) => shape.bytes.min(4),
+            _ => 4,
+        };
+        let count = if matches!(buffer.action, Action::Atomic { .. }) { 1 } else { dwords };
+        let mut valid = vec![0u64; usize::from(count)];
+        let mut address = [0u64; LANES];
+        let structured = buffer.idxen || descriptor.add_tid;
+        for lane in bits(lanes) {
+            let mut at = index.map_or(0, |v| u64::from(v[lane]));
+            if descriptor.add_tid {
+                at += lane as u64;
+            }
+            let offset = i64::from(buffer.offset) + voffset.map_or(0, |v| i64::from(v[lane]));
+            let offset = if offset < 0 { offset as u64 } else { offset as u64 & 0xffff_ffff };
+            address[lane] = descriptor.base.wrapping_add(soffset).wrapping_add(descriptor.offset(at, offset));
+            if let [Some(low), Some(high)] = &wide {
+                address[lane] =
+                    address[lane].wrapping_add(u64::from(low[lane]) | u64::from(high[lane]) << 32);
+            }
+            for (n, valid) in valid.iter_mut().enumerate() {
+                let inside = buffer.addr64
+                    || descriptor.inside(
+                        generation,
+                        at,
+                        offset.saturating_add(4 * n as u64),
+                        soffset,
+                        bytes.into(),
+                        structured,
+                    );
+                *valid |= u64::from(inside) << lane;
+            }
+        }
+        let pieces: Vec<Piece> = valid
+            .iter()
+            .enumerate()
+            .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
+            .collect();
+        let dst = if buffer.lds {
+            let m0 = self.address_scalar(wave, Reg::M0);
+            Dst::Lds((m0 & 0xffff).wrapping_add(buffer.offset as u32))
+        } else {
+            buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
+        };
+        self.vector_memory(
+            wave,
+            step,
+            Memory {
+                space: Space::Global,
+                action: buffer.action,
+                form: buffer.form,
+                shape: buffer.shape,
+                dst,
+                data: buffer.data.map(|(reg, _)| reg),
+                lanes,
+                address,
+                pieces,
+            },
+        );
+    }
+}
+
+/// An access of the vector memory path, ready to be issued.
+pub(super) struct Memory {
+    pub(super) space: Space,
+    pub(super) action: Action,
+    pub(super) form: Form,
+    pub(super) shape: Option<apply::Shape>,
+    pub(super) dst: Dst,
+    /// The first register to be stored.
+    pub(super) data: Option<Reg>,
+    pub(super) lanes: u64,
+    pub(super) address: [u64; LANES],
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// The kind that vector memory without samplers is in order among.
+const PLAIN: u8 = 1;
+
+impl Group<'_> {
+    /// Issues an access of the vector memory path, with the counters of its generation.
+    pub(super) fn vector_memory(&mut self, wave: &mut Wave, step: &Step, memory: Memory) {
+        let generation = self.gpu.generation();
+        let (mut data, mut unknown) = (Vec::new(), Vec::new());
+        let returns = match memory.action {
+            Action::Load => true,
+            Action::Store => false,
+            Action::Atomic { returns, .. } => returns,
+        };
+        let mut locks = None;
+        if !matches!(memory.action, Action::Load) {
+            let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
+            let dwords =
+                if let Action::Atomic { compares: true, .. } = memory.action { dwords * 2 } else { dwords };
+            let Some(first) = memory.data else { return self.fault(wave, Kind::NoSemantics) };
+            let Some(stored) = self.stored(wave, first, dwords) else { return };
+            (data, unknown) = stored;
+            if let Some(shape) = memory.shape {
+                for lanes in data.iter_mut().chain(&mut unknown) {
+                    lanes.iter_mut().for_each(|value| *value = shape.stored(*value));
+                }
+            }
+            // There a store's data is read late, and counted.
+            if generation == Gen::Gfx6 {
+                locks = Some((Counter::Exp, first, dwords));
+            }
+        }
+        let flat = memory.space == Space::Flat;
+        let mut counters = vec![(
+            match (generation, returns) {
+                (Gen::Gfx12, true) => Counter::Load,
+                (_, false) if generation >= Gen::Gfx10 => Counter::Vs,
+                _ => Counter::Vm,
+            },
+            if flat && generation <= Gen::Gfx906 { super::pending::UNORDERED } else { PLAIN },
+        )];
+        if flat {
+            let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+            let kind = if generation <= Gen::Gfx906 { super::pending::UNORDERED } else { 3 };
+            counters.push((shared, kind));
+        }
+        if locks.is_some() {
+            counters.push((Counter::Exp, PLAIN));
+        }
+        let access = apply::Access {
+            at: step.at,
+            space: memory.space,
+            action: memory.action,
+            form: memory.form,
+            dst: if returns { memory.dst } else { Dst::None },
+            lanes: memory.lanes,
+            address: memory.address,
+            second: None,
+            pieces: memory.pieces,
+            data,
+            unknown,
+        };
+        if let Some(first) = memory.data {
+            self.check_stored(wave, &access, first);
+        }
+        self.issue(wave, access, &counters, locks);
+    }
+}

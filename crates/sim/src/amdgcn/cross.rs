@@ -1,0 +1,264 @@
+//! Operations of the vector ALU that move data between lanes, or between lanes and scalar registers.
+
+use super::fault::{Kind, Missing};
+use super::group::Group;
+use super::operand::{From, from, splat};
+use super::program::Step;
+use super::wave::{Wave, bits};
+use unwedge_isa::amdgcn::model::{Mod, Type};
+use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+
+/// What moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    ReadFirst,
+    Read,
+    Write,
+    /// Counts the bits of a mask below the lane: in the lower or upper 32.
+    Count {
+        high: bool,
+    },
+    Swap,
+    /// `v_permlane16`: within rows of 16, or from the other row of a pair.
+    Permlane {
+        other: bool,
+        inactive: bool,
+        zero: bool,
+    },
+    /// The same with a lane number of each lane.
+    PermlaneVar {
+        other: bool,
+        inactive: bool,
+        zero: bool,
+    },
+    Permlane64,
+    /// `m0` is added to the number of the source, of the destination, or of both.
+    MoveRel {
+        src: bool,
+        dst: bool,
+        two: bool,
+    },
+    SwapRel,
+}
+
+/// A move between lanes with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cross {
+    what: What,
+    dst: Reg,
+    sources: [From; 3],
+}
+
+impl Cross {
+    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Cross> {
+        let name = inst.row().name;
+        let select = inst.mods.get(Mod::OpSel);
+        let (inactive, zero) = (select & 1 != 0, select & 2 != 0);
+        let what = match name {
+            "v_readfirstlane_b32" => What::ReadFirst,
+            "v_readlane_b32" => What::Read,
+            "v_writelane_b32" => What::Write,
+            "v_mbcnt_lo_u32_b32" => What::Count { high: false },
+            "v_mbcnt_hi_u32_b32" => What::Count { high: true },
+            "v_swap_b32" => What::Swap,
+            "v_permlane16_b32" => What::Permlane { other: false, inactive, zero },
+            "v_permlanex16_b32" => What::Permlane { other: true, inactive, zero },
+            "v_permlane16_var_b32" => What::PermlaneVar { other: false, inactive, zero },
+            "v_permlanex16_var_b32" => What::PermlaneVar { other: true, inactive, zero },
+            "v_permlane64_b32" => What::Permlane64,
+            "v_movrels_b32" => What::MoveRel { src: true, dst: false, two: false },
+            "v_movreld_b32" => What::MoveRel { src: false, dst: true, two: false },
+            "v_movrelsd_b32" => What::MoveRel { src: true, dst: true, two: false },
+            "v_movrelsd_2_b32" => What::MoveRel { src: true, dst: true, two: true },
+            "v_swaprel_b32" => What::SwapRel,
+            _ => return None,
+        };
+        let mut dst = None;
+        let mut sources = [From::Const(0); 3];
+        let mut count = 0;
+        for (slot, operand) in inst.written() {
+            match operand {
+                Operand::Reg { reg, .. } if slot.access.writes() && dst.is_none() => dst = Some(reg),
+                other => {
+                    *sources.get_mut(count)? = from(other, slot.ty)?;
+                    count += 1;
+                }
+            }
+        }
+        Some(Cross { what, dst: dst?, sources })
+    }
+}
+
+impl Group<'_> {
+    /// A register or constant in every lane, and what is unknown of it.
+    fn whole(&self, wave: &Wave, from: From) -> (Lanes, Lanes) {
+        match from {
+            From::Vgpr(n) => {
+                let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(usize::from(n)).copied());
+                (wave.v.get(usize::from(n)).copied().unwrap_or(splat(0)), unknown.unwrap_or(splat(0)))
+            }
+            other => {
+                let (value, unknown) = self.scalar_value(wave, other, Type::B32);
+                (splat(value as u32), splat(unknown as u32))
+            }
+        }
+    }
+
+    fn why_from(&self, wave: &Wave, from: From) -> Missing {
+        match from {
+            From::Vgpr(n) => wave.why(Reg::vgpr(n)),
+            From::Scalar(reg) => wave.why(reg),
+            From::Const(_) => Missing::Undefined,
+        }
+    }
+
+    fn put_vector(&mut self, wave: &mut Wave, reg: Reg, lanes: u64, value: &(Lanes, Lanes), why: Missing) {
+        if !reg.is_vgpr() || usize::from(reg.index()) >= wave.v.len() {
+            return self.fault(wave, Kind::NoRegister);
+        }
+        let n = reg.index() as u8;
+        wave.set_lanes(n, lanes, &value.0);
+        if wave.unknown.is_some() {
+            wave.set_unknown_lanes(n, lanes, &value.1, why);
+        }
+    }
+
+    /// The lane a scalar operand selects.
+    fn lane_number(&mut self, wave: &Wave, from: From) -> usize {
+        let (value, unknown) = self.scalar_value(wave, from, Type::B32);
+        if let (From::Scalar(reg), true) = (from, unknown != 0) {
+            self.fault(wave, Kind::Address(reg, wave.why(reg)));
+        }
+        value as usize % if self.gpu.wave64() { 64 } else { 32 }
+    }
+
+    pub(super) fn cross(&mut self, wave: &mut Wave, _step: &Step, cross: &Cross) {
+        let exec = wave.exec(&self.gpu);
+        let first = self.whole(wave, cross.sources[0]);
+        let why = self.why_from(wave, cross.sources[0]);
+        match cross.what {
+            What::ReadFirst | What::Read => {
+                let lane = match cross.what {
+                    What::Read => self.lane_number(wave, cross.sources[1]),
+                    // With no lane enabled the first one is read.
+                    _ if exec == 0 => 0,
+                    _ => exec.trailing_zeros() as usize,
+                };
+                wave.set_unknown(cross.dst, first.0[lane], first.1[lane], why);
+            }
+            What::Write => {
+                let lane = self.lane_number(wave, cross.sources[1]);
+                self.put_vector(wave, cross.dst, 1 << lane, &first, why);
+            }
+            What::Count { high } => {
+                let added = self.whole(wave, cross.sources[1]);
+                let (mut value, mut unknown) = (splat(0), splat(0));
+                for lane in 0..LANES {
+                    let below = match (lane, high) {
+                        (..32, false) => !(u32::MAX << lane),
+                        (_, false) => u32::MAX,
+                        (..32, true) => 0,
+                        (_, true) => !(u32::MAX << (lane - 32)),
+                    };
+                    value[lane] = (first.0[lane] & below).count_ones().wrapping_add(added.0[lane]);
+                    if first.1[lane] & below != 0 || added.1[lane] != 0 {
+                        unknown[lane] = u32::MAX;
+                    }
+                }
+                self.put_vector(wave, cross.dst, exec, &(value, unknown), why);
+            }
+            What::Swap => {
+                let From::Vgpr(n) = cross.sources[0] else { return self.fault(wave, Kind::NoRegister) };
+                let other = self.whole(wave, From::Vgpr(cross.dst.index() as u8));
+                let other_why = wave.why(cross.dst);
+                self.put_vector(wave, cross.dst, exec, &first, why);
+                self.put_vector(wave, Reg::vgpr(n), exec, &other, other_why);
+            }
+            What::Permlane { other, inactive, zero } => {
+                let low = self.scalar_value(wave, cross.sources[1], Type::B32);
+                let high = self.scalar_value(wave, cross.sources[2], Type::B32);
+                if low.1 | high.1 != 0 {
+                    let reg = if let From::Scalar(reg) = cross.sources[1] { reg } else { Reg::NULL };
+                    self.fault(wave, Kind::Address(reg, wave.why(reg)));
+                }
+                let select = low.0 & 0xffff_ffff | high.0 << 32;
+                let number = |lane: usize| (select >> (4 * (lane & 15))) as usize & 15;
+                self.permute(wave, cross.dst, &first, why, other, inactive, zero, number);
+            }
+            What::PermlaneVar { other, inactive, zero } => {
+                let numbers = self.whole(wave, cross.sources[1]);
+                let number = |lane: usize| numbers.0[lane] as usize & 15;
+                self.permute(wave, cross.dst, &first, why, other, inactive, zero, number);
+            }
+            What::Permlane64 => {
+                let turned = |lanes: &Lanes| std::array::from_fn(|lane| lanes[lane ^ 32]);
+                if self.gpu.wave64() {
+                    let value = (turned(&first.0), turned(&first.1));
+                    self.put_vector(wave, cross.dst, exec, &value, why);
+                }
+            }
+            What::MoveRel { src, dst, two } => {
+                let m0 = wave.sreg(Reg::M0);
+                let to = if two { m0 >> 16 } else { m0 } as u16 & 0xff;
+                let by = m0 as u16 & 0xff;
+                let from = match cross.sources[0] {
+                    From::Vgpr(n) if src => {
+                        let at = u16::from(n) + by;
+                        if usize::from(at) >= wave.v.len() {
+                            return self.fault(wave, Kind::NoRegister);
+                        }
+                        From::Vgpr(at as u8)
+                    }
+                    other => other,
+                };
+                let reg = if dst { Reg(cross.dst.0 + to) } else { cross.dst };
+                let value = self.whole(wave, from);
+                let why = self.why_from(wave, from);
+                self.put_vector(wave, reg, exec, &value, why);
+            }
+            What::SwapRel => {
+                let m0 = wave.sreg(Reg::M0);
+                let From::Vgpr(n) = cross.sources[0] else { return self.fault(wave, Kind::NoRegister) };
+                let a = Reg(cross.dst.0 + (m0 >> 16) as u16 % 256);
+                let b = Reg(256 + u16::from(n) + m0 as u16 % 256);
+                if usize::from(a.index().max(b.index())) >= wave.v.len() {
+                    return self.fault(wave, Kind::NoRegister);
+                }
+                let left = self.whole(wave, From::Vgpr(a.index() as u8));
+                let right = self.whole(wave, From::Vgpr(b.index() as u8));
+                let (left_why, right_why) = (wave.why(a), wave.why(b));
+                self.put_vector(wave, a, exec, &right, right_why);
+                self.put_vector(wave, b, exec, &left, left_why);
+            }
+        }
+    }
+
+    /// Moves within rows of 16 lanes. A disabled lane is read if that is said; else the lane reads zero, or is left alone.
+    #[allow(clippy::too_many_arguments, reason = "what the instruction says")]
+    fn permute(
+        &mut self,
+        wave: &mut Wave,
+        dst: Reg,
+        source: &(Lanes, Lanes),
+        why: Missing,
+        other: bool,
+        inactive: bool,
+        zero: bool,
+        number: impl Fn(usize) -> usize,
+    ) {
+        let exec = wave.exec(&self.gpu);
+        let (mut value, mut unknown, mut written) = (splat(0), splat(0), exec);
+        for lane in bits(exec) {
+            let row = lane & !15 ^ if other { 16 } else { 0 };
+            let from = row | number(lane);
+            if inactive || exec >> from & 1 != 0 {
+                value[lane] = source.0[from];
+                unknown[lane] = source.1[from];
+            } else if !zero {
+                written &= !(1 << lane);
+            }
+        }
+        self.put_vector(wave, dst, written, &(value, unknown), why);
+    }
+}

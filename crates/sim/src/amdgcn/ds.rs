@@ -1,0 +1,478 @@
+//! LDS and GDS, and moves between lanes that go through LDS.
+
+use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::counters::Counter;
+use super::fault::Kind;
+use super::group::Group;
+use super::operand::splat;
+use super::program::Step;
+use super::wave::{Wave, bits};
+use unwedge_isa::amdgcn::model::Mod;
+use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// Loads: bytes of each piece, whether there are two, how far offsets are scaled.
+    Load {
+        form: Form,
+        bytes: u8,
+        two: Option<u32>,
+    },
+    Store {
+        bytes: u8,
+        two: Option<u32>,
+        high: bool,
+    },
+    Atomic {
+        atomic: atomic::Atomic,
+        width: atomic::Kind,
+        returns: bool,
+        compares: bool,
+        two: Option<u32>,
+    },
+    /// The second value is in memory, at an offset.
+    FromMemory {
+        atomic: atomic::Atomic,
+        width: atomic::Kind,
+    },
+    Swizzle,
+    Permute,
+    Bpermute,
+    /// A counter at `m0`, added to or subtracted from by how many lanes there are.
+    Append {
+        add: bool,
+    },
+    AddTid {
+        load: bool,
+    },
+    Nothing,
+}
+
+/// An access with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    what: What,
+    dst: Option<Reg>,
+    address: Option<Reg>,
+    data: [Option<Reg>; 2],
+    offset: u32,
+    offsets: [u32; 2],
+    gds: bool,
+}
+
+fn size(name: &str) -> u8 {
+    match name {
+        _ if name.ends_with("b128") => 16,
+        _ if name.ends_with("b96") => 12,
+        _ if name.ends_with("b64") => 8,
+        _ if name.contains("16")
+            && !name.contains("_u8")
+            && !name.contains("_i8")
+            && !name.contains("_b8") =>
+        {
+            2
+        }
+        _ if name.contains('8') => 1,
+        _ => 4,
+    }
+}
+
+impl Access {
+    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Access> {
+        let name = inst.row().name;
+        let rest = name.strip_prefix("ds_")?;
+        let two = if rest.contains("2st64") {
+            Some(64)
+        } else if rest.starts_with("read2") || rest.starts_with("write2") || rest.starts_with("wrxchg2") {
+            Some(1)
+        } else {
+            None
+        };
+        let half = rest.contains("_d16").then(|| rest.ends_with("_hi"));
+        let what = match rest {
+            "swizzle_b32" => What::Swizzle,
+            "permute_b32" => What::Permute,
+            "bpermute_b32" => What::Bpermute,
+            "append" => What::Append { add: true },
+            "consume" => What::Append { add: false },
+            "read_addtid_b32" => What::AddTid { load: true },
+            "write_addtid_b32" => What::AddTid { load: false },
+            "nop" => What::Nothing,
+            "ordered_count" | "bvh_stack_rtn_b32" | "condxchg32_rtn_b64" | "add_gs_reg_rtn"
+            | "sub_gs_reg_rtn" => {
+                return None;
+            }
+            _ if rest.starts_with("gws_") => return None,
+            _ if rest.contains("_src2_") => {
+                let (atomic, width) = atomic::find(name)?;
+                What::FromMemory { atomic, width }
+            }
+            _ if rest.starts_with("read") => {
+                let bytes = if two.is_some() && rest.ends_with("64") { 8 } else { size(rest) };
+                let signed = rest.contains("_i8") || rest.contains("_i16");
+                let form = match (half, bytes) {
+                    (Some(high), _) => {
+                        let bytes = if rest.contains("_u8") || rest.contains("_i8") { 1 } else { 2 };
+                        Form::Half { bytes, signed, high }
+                    }
+                    (None, 1 | 2) => Form::Extended { bytes, signed },
+                    _ => Form::Dwords,
+                };
+                let bytes = if let Form::Half { bytes, .. } = form { bytes } else { bytes };
+                What::Load { form, bytes, two }
+            }
+            _ if rest.starts_with("write") => {
+                let bytes = match rest {
+                    _ if rest.starts_with("write_b8") => 1,
+                    _ if rest.starts_with("write_b16") => 2,
+                    _ if two.is_some() && rest.ends_with("64") => 8,
+                    _ => size(rest),
+                };
+                What::Store { bytes, two, high: half == Some(true) }
+            }
+            _ => {
+                let (atomic, width) =
+                    atomic::find(&name.replace("wrxchg2st64", "wrxchg").replace("wrxchg2", "wrxchg"))?;
+                let compares = ["cmpst", "mskor", "wrap"].iter().any(|word| rest.contains(word));
+                What::Atomic { atomic, width, returns: rest.contains("rtn"), compares, two }
+            }
+        };
+        let mut access = Access {
+            what,
+            dst: None,
+            address: None,
+            data: [None; 2],
+            offset: inst.mods.get(Mod::Offset) as u32 & 0xffff,
+            offsets: [inst.mods.get(Mod::Offset0) as u32, inst.mods.get(Mod::Offset1) as u32],
+            gds: inst.mods.has(Mod::Gds),
+        };
+        for (slot, operand) in inst.written() {
+            let Operand::Reg { reg, .. } = operand else { continue };
+            match slot.field.name() {
+                "vdst" => access.dst = Some(reg),
+                "addr" => access.address = Some(reg),
+                "data0" => access.data[0] = Some(reg),
+                "data1" => access.data[1] = Some(reg),
+                _ => {}
+            }
+        }
+        Some(access)
+    }
+}
+
+/// The lane a lane reads by the pattern of `ds_swizzle_b32`.
+fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
+    let at = lane & 31;
+    let from = if pattern & 0x8000 != 0 {
+        match pattern >> 13 & 3 {
+            // Rotation, and the fast Fourier transform's reversal of bits, from gfx9 on.
+            2 | 3 if generation >= Gen::Gfx9 && pattern & 0x4000 != 0 => {
+                let (down, by, mask) =
+                    (pattern >> 10 & 1, (pattern >> 5 & 31) as usize, (pattern & 31) as usize);
+                let turned = if down == 0 { at + by } else { at + 32 - by } & 31;
+                at & mask | turned & !mask
+            }
+            1 if generation >= Gen::Gfx9 => {
+                let keep = pattern & 31;
+                let reversed = (at as u32).reverse_bits() >> 27;
+                let _ = keep;
+                reversed as usize
+            }
+            _ => at & !3 | (pattern >> (2 * (at & 3)) & 3) as usize,
+        }
+    } else {
+        let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+        ((at as u32 & and | or) ^ xor) as usize
+    };
+    lane & !31 | from
+}
+
+impl Group<'_> {
+    pub(super) fn ds(&mut self, wave: &mut Wave, step: &Step, ds: &Access) {
+        let generation = self.gpu.generation();
+        let lanes = wave.exec(&self.gpu);
+        let address = ds.address.map(|reg| match ds.what {
+            What::Swizzle | What::Nothing => splat(0),
+            _ => self.address_lanes(wave, reg, lanes),
+        });
+        let base = address.unwrap_or(splat(0));
+        let dst = ds.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
+        let plain = |group: &mut Self,
+                     wave: &mut Wave,
+                     action,
+                     form,
+                     dst,
+                     pieces,
+                     at: [u64; LANES],
+                     second,
+                     data: (Vec<Lanes>, Vec<Lanes>)| {
+            let access = apply::Access {
+                at: step.at,
+                space: if ds.gds { Space::Gds } else { Space::Lds },
+                action,
+                form,
+                dst,
+                lanes,
+                address: at,
+                second,
+                pieces,
+                data: data.0,
+                unknown: data.1,
+            };
+            let counter = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+            group.issue(wave, access, &[(counter, if ds.gds { 4 } else { 3 })], None);
+        };
+        let single = |offset: u32| {
+            let mut at = [0u64; LANES];
+            for lane in bits(lanes) {
+                at[lane] = u64::from(base[lane].wrapping_add(offset));
+            }
+            at
+        };
+        // Offsets of pairs count elements, or 64 of them.
+        let pair = |bytes: u8, scale: u32| {
+            let offset = |n: usize| ds.offsets[n] * scale * u32::from(bytes);
+            (single(offset(0)), Some(Box::new(single(offset(1)))))
+        };
+        let pieces = |bytes: u8, two: bool| {
+            let count = u32::from(bytes.div_ceil(4));
+            let of = move |second: bool| {
+                (0..count).map(move |n| Piece { second, offset: 4 * n, bytes: bytes.min(4), valid: u64::MAX })
+            };
+            let mut all: Vec<Piece> = of(false).collect();
+            if two {
+                all.extend(of(true));
+            }
+            all
+        };
+        match ds.what {
+            What::Nothing => {}
+            What::Load { form, bytes, two } => {
+                let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
+                let pieces = pieces(bytes, two.is_some());
+                plain(self, wave, Action::Load, form, dst, pieces, at, second, (Vec::new(), Vec::new()));
+            }
+            What::Store { bytes, two, high } => {
+                let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
+                let Some(mut data) = self.ds_data(wave, ds, bytes.div_ceil(4), two.is_some()) else { return };
+                if high {
+                    data.0.iter_mut().chain(&mut data.1).flatten().for_each(|value| *value >>= 16);
+                }
+                plain(
+                    self,
+                    wave,
+                    Action::Store,
+                    Form::Dwords,
+                    Dst::None,
+                    pieces(bytes, two.is_some()),
+                    at,
+                    second,
+                    data,
+                );
+            }
+            What::Atomic { atomic, width, returns, compares, two } => {
+                let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
+                let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
+                let Some(mut data) = self.ds_data(wave, ds, bytes / 4, compares || two.is_some()) else {
+                    return;
+                };
+                // Until gfx10 a comparison's first operand is what is compared with.
+                let name = step.inst.row().name;
+                if compares && name.contains("cmpst_") || name.contains("cmpst_rtn") {
+                    let half = data.0.len() / 2;
+                    data.0.rotate_left(half);
+                    if !data.1.is_empty() {
+                        data.1.rotate_left(half);
+                    }
+                }
+                let piece = |second| Piece { second, offset: 0, bytes, valid: u64::MAX };
+                let all = if two.is_some() { vec![piece(false), piece(true)] } else { vec![piece(false)] };
+                let action = Action::Atomic { atomic, width, returns, compares };
+                plain(self, wave, action, Form::Dwords, dst, all, at, second, data);
+            }
+            What::FromMemory { atomic, width } => self.ds_src2(wave, ds, &base, atomic, width),
+            What::Append { add } => {
+                let m0 = self.address_scalar(wave, Reg::M0);
+                let place = u64::from(m0 >> 16).wrapping_add(ds.offset.into());
+                let count = u64::from(lanes.count_ones());
+                let memory = if ds.gds { &mut self.gds } else { &mut self.lds };
+                let at = place as usize;
+                let Some(bytes) = memory.bytes.get_mut(at..at + 4) else {
+                    return self
+                        .fault(wave, Kind::Undefined("the counter lies beyond the memory of the workgroup"));
+                };
+                let before = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                let after =
+                    if add { before.wrapping_add(count as u32) } else { before.wrapping_sub(count as u32) };
+                bytes.copy_from_slice(&after.to_le_bytes());
+                self.put_ds(wave, ds, lanes, &splat(before), &splat(0));
+            }
+            What::AddTid { load } => {
+                let m0 = self.address_scalar(wave, Reg::M0) & 0xffff;
+                let mut at = [0u64; LANES];
+                for lane in bits(lanes) {
+                    at[lane] = u64::from(m0 + ds.offset) + 4 * lane as u64;
+                }
+                if load {
+                    let none = (Vec::new(), Vec::new());
+                    plain(self, wave, Action::Load, Form::Dwords, dst, pieces(4, false), at, None, none);
+                } else {
+                    let Some(data) = self.ds_data(wave, ds, 1, false) else { return };
+                    plain(
+                        self,
+                        wave,
+                        Action::Store,
+                        Form::Dwords,
+                        Dst::None,
+                        pieces(4, false),
+                        at,
+                        None,
+                        data,
+                    );
+                }
+            }
+            What::Swizzle => {
+                let Some(source) = ds.address.and_then(|reg| wave.v.get(usize::from(reg.index())).copied())
+                else {
+                    return;
+                };
+                let unknown = self.ds_unknown(wave, ds.address);
+                let (mut value, mut bits_unknown) = (splat(0), splat(0));
+                for lane in bits(lanes) {
+                    let from = swizzled(ds.offset, lane, generation);
+                    if lanes >> from & 1 != 0 {
+                        (value[lane], bits_unknown[lane]) = (source[from], unknown[from]);
+                    }
+                }
+                self.put_ds(wave, ds, lanes, &value, &bits_unknown);
+            }
+            What::Permute | What::Bpermute => {
+                let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(reg.index())).copied())
+                else {
+                    return;
+                };
+                let unknown = self.ds_unknown(wave, ds.data[0]);
+                let (mut value, mut bits_unknown) = (splat(0), splat(0));
+                // Waves of 64 lanes are two halves from gfx10 on.
+                let halves = generation >= Gen::Gfx10 || !self.gpu.wave64();
+                let count = if halves { 32 } else { 64 };
+                for lane in bits(lanes) {
+                    let other = (base[lane].wrapping_add(ds.offset) / 4) as usize % count
+                        | if halves { lane & 32 } else { 0 };
+                    match ds.what {
+                        What::Bpermute if lanes >> other & 1 != 0 => {
+                            (value[lane], bits_unknown[lane]) = (source[other], unknown[other]);
+                        }
+                        What::Permute => (value[other], bits_unknown[other]) = (source[lane], unknown[lane]),
+                        _ => {}
+                    }
+                }
+                self.put_ds(wave, ds, lanes, &value, &bits_unknown);
+            }
+        }
+    }
+
+    /// What a move between lanes gives: it counts as LDS, so that it has to be waited for.
+    fn put_ds(&mut self, wave: &mut Wave, ds: &Access, lanes: u64, value: &Lanes, unknown: &Lanes) {
+        let Some(reg) = ds.dst.filter(|reg| usize::from(reg.index()) < wave.v.len()) else {
+            return self.fault(wave, Kind::NoRegister);
+        };
+        let access = apply::Access {
+            at: self.offset(),
+            space: Space::Lds,
+            action: Action::Load,
+            form: Form::Dwords,
+            dst: Dst::Vgpr(reg.index() as u8),
+            lanes,
+            address: [0; LANES],
+            second: None,
+            pieces: vec![Piece { second: false, offset: 0, bytes: 4, valid: 0 }],
+            data: Vec::new(),
+            unknown: Vec::new(),
+        };
+        let counter = if self.gpu.generation() >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+        let read = apply::Read { values: vec![*value], unknown: vec![*unknown] };
+        self.ready(wave, access, read, &[(counter, 3)]);
+    }
+
+    fn ds_unknown(&self, wave: &Wave, reg: Option<Reg>) -> Lanes {
+        let state = wave.unknown.as_ref();
+        reg.and_then(|reg| state?.v.get(usize::from(reg.index())).copied()).unwrap_or(splat(0))
+    }
+
+    fn ds_data(
+        &mut self,
+        wave: &Wave,
+        ds: &Access,
+        dwords: u8,
+        both: bool,
+    ) -> Option<(Vec<Lanes>, Vec<Lanes>)> {
+        let mut all = self.stored(wave, ds.data[0]?, dwords)?;
+        if both {
+            let second = self.stored(wave, ds.data[1]?, dwords)?;
+            all.0.extend(second.0);
+            all.1.extend(second.1);
+        }
+        Some(all)
+    }
+
+    /// The second operand is memory too: at an offset in bytes, or in dwords with a sign.
+    fn ds_src2(
+        &mut self,
+        wave: &mut Wave,
+        ds: &Access,
+        base: &Lanes,
+        atomic: atomic::Atomic,
+        width: atomic::Kind,
+    ) {
+        let mode = wave.float_mode(self.gpu.generation());
+        let size = if width == atomic::Kind::B64 { 8usize } else { 4 };
+        let get = |memory: &[u8], at: usize| {
+            memory
+                .get(at..at + size)
+                .map(|bytes| bytes.iter().rev().fold(0u64, |v, byte| v << 8 | u64::from(*byte)))
+        };
+        for lane in bits(wave.exec(&self.gpu)) {
+            let at = base[lane] as usize;
+            let distance = if ds.offset & 0x8000 != 0 {
+                i64::from((ds.offset << 17) as i32 >> 17) * 4
+            } else {
+                i64::from(ds.offset) * 4
+            };
+            let other = (at as i64).wrapping_add(distance) as usize;
+            let memory = if ds.gds { &mut self.gds } else { &mut self.lds };
+            let (Some(before), Some(data)) = (get(&memory.bytes, at), get(&memory.bytes, other)) else {
+                continue;
+            };
+            let after = atomic(&mode, before, data, 0).to_le_bytes();
+            if let Some(place) = memory.bytes.get_mut(at..at + size) {
+                place.copy_from_slice(&after[..size]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swizzles() {
+        // Pairs swapped, the first lane of eight broadcast, a quad reversed.
+        assert_eq!(swizzled(0x041f, 5, Gen::Gfx8), 4);
+        assert_eq!(swizzled(0x0018, 45, Gen::Gfx8), 40);
+        assert_eq!(swizzled(0x801b, 33, Gen::Gfx8), 34);
+        // Rotated by three.
+        assert_eq!(swizzled(0xc060, 31, Gen::Gfx9), 2);
+    }
+
+    #[test]
+    fn sizes_by_name() {
+        for (name, bytes) in
+            [("read_u8_d16_hi", 1), ("read_i16", 2), ("read_b96", 12), ("read_b32", 4), ("write_b128", 16)]
+        {
+            assert_eq!(size(name), bytes, "{name}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What goes wrong in a program that runs.
+
+use super::counters::Counter;
+use std::fmt;
+use unwedge_isa::amdgcn::Reg;
+
+/// What should have been waited for, or what is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Missing {
+    /// The register was never written.
+    Uninitialised,
+    /// The instruction at this offset loads it, and nothing waited for that.
+    Load {
+        /// Offset of the load in bytes.
+        at: u32,
+        /// The counter that has to be waited for.
+        counter: Counter,
+    },
+    /// It was written while the load at this offset, which writes it too, was under way.
+    OverwrittenLoad {
+        /// Offset of the load in bytes.
+        at: u32,
+    },
+    /// LDS that nobody wrote.
+    UnwrittenMemory,
+    /// The result of an operation that hardware does not define.
+    Undefined,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The program counter points to no instruction.
+    NotAnInstruction,
+    /// An instruction that is not emulated.
+    NoSemantics,
+    /// Memory that is not mapped.
+    Unmapped {
+        /// Its address.
+        address: u64,
+        /// Whether it was to be written.
+        write: bool,
+    },
+    /// An operand names a register that the wave does not have.
+    NoRegister,
+    /// The instruction does something in a way that hardware does not define.
+    Undefined(&'static str),
+    /// An unknown value was used as an address.
+    Address(Reg, Missing),
+    /// An unknown value was stored.
+    Stored(Reg, Missing),
+    /// An unknown value decided where the program goes on, or which lanes are enabled.
+    Control(Reg, Missing),
+    /// A register was overwritten that the instruction at this offset may still read.
+    StillRead(Reg, u32, Counter),
+    /// A hazard that nothing mitigates: the rule's name, and the offset of the first instruction.
+    Hazard(&'static str, u32),
+    /// As many steps as were allowed.
+    Steps,
+}
+
+/// Something that went wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fault {
+    /// What.
+    pub kind: Kind,
+    /// Offset of the instruction in bytes.
+    pub at: u32,
+    /// Number of the workgroup.
+    pub workgroup: u32,
+    /// Number of the wave in it.
+    pub wave: u32,
+}
+
+struct Register(Reg);
+
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reg = self.0;
+        match reg.special_name() {
+            Some(name) => f.write_str(name),
+            None if reg.is_vgpr() => write!(f, "v{}", reg.index()),
+            None if reg.is_ttmp() => write!(f, "ttmp{}", reg.index()),
+            None => write!(f, "s{}", reg.index()),
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::Uninitialised => f.write_str("never written"),
+            Missing::Load { at, counter } => write!(f, "loaded at {at:#x}, no wait for {}", counter.name()),
+            Missing::OverwrittenLoad { at } => write!(f, "written while the load at {at:#x} was under way"),
+            Missing::UnwrittenMemory => f.write_str("from LDS that was never written"),
+            Missing::Undefined => f.write_str("not defined"),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::NotAnInstruction => f.write_str("not an instruction"),
+            Kind::NoSemantics => f.write_str("this instruction is not emulated"),
+            Kind::Unmapped { address, write } => {
+                write!(f, "{} of {address:#x}, which is not mapped", if *write { "write" } else { "read" })
+            }
+            Kind::NoRegister => f.write_str("a register that the wave does not have"),
+            Kind::Undefined(what) => f.write_str(what),
+            Kind::Address(reg, missing) => write!(f, "{} is an address, and is {missing}", Register(*reg)),
+            Kind::Stored(reg, missing) => write!(f, "{} is stored, and is {missing}", Register(*reg)),
+            Kind::Control(reg, missing) => write!(f, "{} decides the way, and is {missing}", Register(*reg)),
+            Kind::StillRead(reg, at, counter) => write!(
+                f,
+                "{} is overwritten while the instruction at {at:#x} may still read it: no wait for {}",
+                Register(*reg),
+                counter.name()
+            ),
+            Kind::Hazard(rule, at) => write!(f, "hazard {rule} with the instruction at {at:#x}"),
+            Kind::Steps => f.write_str("no end after the steps that were allowed"),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "workgroup {}, wave {}, at {:#x}: {}", self.workgroup, self.wave, self.at, self.kind)
+    }
+}

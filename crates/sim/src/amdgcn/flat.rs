@@ -1,0 +1,149 @@
+//! Flat, global and scratch memory.
+
+use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::buffer::Memory;
+use super::group::Group;
+use super::operand::{From, from};
+use super::program::Step;
+use super::wave::{Wave, bits};
+use unwedge_isa::amdgcn::model::{Class, Format, Mod};
+use unwedge_isa::amdgcn::semantics::{LANES, atomic};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+
+/// An access with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    space: Space,
+    action: Action,
+    form: Form,
+    shape: Option<apply::Shape>,
+    data: Option<Reg>,
+    dst: Option<Reg>,
+    address: Option<(Reg, u8)>,
+    base: Option<(From, u8)>,
+    offset: i32,
+    /// The lane's number times four is added.
+    add_tid: bool,
+    lds: bool,
+}
+
+impl Access {
+    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Access> {
+        let row = inst.row();
+        let (space, rest) = match row.format {
+            Format::Flat => (Space::Flat, row.name.strip_prefix("flat_")?),
+            Format::Global => (Space::Global, row.name.strip_prefix("global_")?),
+            _ => (Space::Scratch, row.name.strip_prefix("scratch_")?),
+        };
+        let add_tid = rest.ends_with("_addtid");
+        let shape = apply::shape(rest.strip_suffix("_addtid").unwrap_or(rest));
+        let action = match shape {
+            Some(shape) if shape.load => Action::Load,
+            Some(_) => Action::Store,
+            None => {
+                if rest == "atomic_ordered_add_b64" {
+                    return None;
+                }
+                let (atomic, width) = atomic::find(row.name)?;
+                let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
+                    inst.mods.get(Mod::Th) & 1 != 0
+                } else {
+                    inst.mods.has(Mod::Glc)
+                };
+                Action::Atomic { atomic, width, returns, compares: rest.contains("cmpswap") }
+            }
+        };
+        let mut access = Access {
+            space,
+            action,
+            form: shape.map_or(Form::Dwords, |shape| shape.form),
+            shape,
+            data: None,
+            dst: None,
+            address: None,
+            base: None,
+            offset: inst.mods.get(Mod::Offset),
+            add_tid,
+            lds: inst.mods.has(Mod::Lds),
+        };
+        for (slot, operand) in inst.written() {
+            match (slot.class, operand) {
+                (Class::GlobalBase | Class::ScratchBase, Operand::Off) => {}
+                (Class::GlobalBase | Class::ScratchBase, other) => {
+                    access.base =
+                        Some((from(other, slot.ty)?, if slot.class == Class::GlobalBase { 2 } else { 1 }));
+                }
+                (Class::GlobalAddr | Class::ScratchAddr, Operand::Reg { reg, dwords, .. }) => {
+                    access.address = Some((reg, dwords));
+                }
+                (_, Operand::Reg { reg, dwords, .. }) if slot.field.name() == "addr" => {
+                    access.address = Some((reg, dwords));
+                }
+                (_, Operand::Reg { reg, .. }) if slot.access.writes() => access.dst = Some(reg),
+                (_, Operand::Reg { reg, .. }) => access.data = Some(reg),
+                _ => {}
+            }
+        }
+        // What is loaded into half of a register reads that register as well.
+        if access.dst.is_none() && matches!(action, Action::Load) {
+            access.dst = access.data;
+        }
+        Some(access)
+    }
+}
+
+impl Group<'_> {
+    pub(super) fn flat(&mut self, wave: &mut Wave, step: &Step, flat: &Access) {
+        let lanes = wave.exec(&self.gpu);
+        let mut base = 0u64;
+        if let Some((From::Scalar(reg), dwords)) = flat.base {
+            base = self.address_scalar(wave, reg).into();
+            if dwords > 1 {
+                base |= u64::from(self.address_scalar(wave, Reg(reg.0 + 1))) << 32;
+            }
+        }
+        let low = flat.address.map(|(reg, _)| self.address_lanes(wave, reg, lanes));
+        let high = flat.address.filter(|(_, dwords)| *dwords > 1);
+        let high = high.map(|(reg, _)| self.address_lanes(wave, Reg(reg.0 + 1), lanes));
+        let mut address = [0u64; LANES];
+        for lane in bits(lanes) {
+            let vector = low.map_or(0, |v| u64::from(v[lane])) | high.map_or(0, |v| u64::from(v[lane]) << 32);
+            let mut sum = base.wrapping_add(vector).wrapping_add(flat.offset as i64 as u64);
+            if flat.add_tid {
+                sum = sum.wrapping_add(4 * lane as u64);
+            }
+            if flat.space == Space::Scratch {
+                sum &= 0xffff_ffff;
+            }
+            address[lane] = sum;
+        }
+        let pieces = match (flat.action, flat.shape) {
+            (Action::Atomic { width, .. }, _) => {
+                let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
+                vec![Piece { second: false, offset: 0, bytes, valid: u64::MAX }]
+            }
+            (_, Some(shape)) => shape.pieces(u64::MAX),
+            _ => Vec::new(),
+        };
+        let dst = if flat.lds {
+            Dst::Lds((self.address_scalar(wave, Reg::M0) & 0xffff).wrapping_add(flat.offset as u32))
+        } else {
+            flat.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8))
+        };
+        self.vector_memory(
+            wave,
+            step,
+            Memory {
+                space: flat.space,
+                action: flat.action,
+                form: flat.form,
+                shape: flat.shape,
+                dst,
+                data: flat.data,
+                lanes,
+                address,
+                pieces,
+            },
+        );
+    }
+}

@@ -1,0 +1,354 @@
+//! Branches, barriers, messages, and what else steers a wave.
+
+use super::fault::{Kind, Missing};
+use super::group::Group;
+use super::operand::{From, from};
+use super::program::Step;
+use super::wave::Wave;
+use unwedge_isa::amdgcn::model::{Class, Format, Type};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+
+/// When a branch is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Always,
+    Never,
+    /// A special register is this.
+    Is(Reg, bool),
+}
+
+/// What steers a wave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Branch(When, i32),
+    /// To an address, which may be saved.
+    Jump {
+        to: From,
+        save: Option<Reg>,
+    },
+    /// Relative, the address saved.
+    Call {
+        by: i32,
+        save: Reg,
+    },
+    GetPc(Reg),
+    End,
+    Barrier,
+    /// gfx12: arrives, without waiting; whether the condition code says who was first.
+    Signal {
+        first: bool,
+    },
+    /// A wait for counters, or nothing at all.
+    Nothing,
+    RoundMode(u32),
+    DenormMode(u32),
+    /// `s_set_gpr_idx_on` and its kin: index, mode.
+    GprIdxOn(From, u32),
+    GprIdxMode(u32),
+    GprIdxIdx(From),
+    GprIdxOff,
+    GetReg(Reg, u32),
+    SetReg(u32, From),
+    /// `s_subvector_loop_begin` and `_end`.
+    SubvectorBegin(Reg, i32),
+    SubvectorEnd(Reg, i32),
+    /// Waves that a debugger or a trap handler would take over.
+    Trap,
+    Movrels {
+        dst: Reg,
+        src: Reg,
+        dwords: u8,
+    },
+    Movreld {
+        dst: Reg,
+        src: From,
+        dwords: u8,
+    },
+    /// The source and the destination by two parts of `m0`.
+    Movrelsd2 {
+        dst: Reg,
+        src: Reg,
+    },
+    /// A message that answers.
+    Answer {
+        dst: Reg,
+        dwords: u8,
+    },
+    /// `s_get_barrier_state`.
+    BarrierState(Reg),
+}
+
+fn immediate(inst: &Inst) -> i32 {
+    let found = inst.written().find_map(|(_, operand)| match operand {
+        Operand::Imm(value) => Some(value),
+        _ => None,
+    });
+    found.unwrap_or(0)
+}
+
+fn destination(inst: &Inst) -> Option<(Reg, u8)> {
+    inst.written().find_map(|(slot, operand)| match operand {
+        Operand::Reg { reg, dwords, .. } if slot.access.writes() => Some((reg, dwords)),
+        _ => None,
+    })
+}
+
+fn value(inst: &Inst) -> Option<From> {
+    inst.written().find(|(slot, _)| slot.access.reads()).and_then(|(slot, operand)| from(operand, slot.ty))
+}
+
+fn register(inst: &Inst) -> Option<Reg> {
+    inst.written().find_map(|(slot, operand)| match operand {
+        Operand::Reg { reg, .. } if slot.access.reads() && !slot.access.writes() => Some(reg),
+        _ => None,
+    })
+}
+
+impl Flow {
+    /// What an instruction does to the flow; `None`: nothing, or what is not emulated.
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Flow> {
+        let name = inst.row().name;
+        let is = |reg, value| Some(Flow::Branch(When::Is(reg, value), immediate(inst)));
+        if gpu.generation() >= Gen::Gfx12 && name == "s_endpgm_saved" {
+            return Some(Flow::End);
+        }
+        match name {
+            "s_branch" => Some(Flow::Branch(When::Always, immediate(inst))),
+            "s_cbranch_scc0" => is(Reg::SCC, false),
+            "s_cbranch_scc1" => is(Reg::SCC, true),
+            "s_cbranch_vccz" => is(Reg::VCCZ, true),
+            "s_cbranch_vccnz" => is(Reg::VCCZ, false),
+            "s_cbranch_execz" => is(Reg::EXECZ, true),
+            "s_cbranch_execnz" => is(Reg::EXECZ, false),
+            // Only a debugger sets what these test.
+            "s_cbranch_cdbgsys"
+            | "s_cbranch_cdbguser"
+            | "s_cbranch_cdbgsys_or_user"
+            | "s_cbranch_cdbgsys_and_user" => Some(Flow::Branch(When::Never, immediate(inst))),
+            "s_setpc_b64" => Some(Flow::Jump { to: value(inst)?, save: None }),
+            "s_swappc_b64" => Some(Flow::Jump { to: value(inst)?, save: Some(destination(inst)?.0) }),
+            "s_call_b64" => Some(Flow::Call { by: immediate(inst), save: destination(inst)?.0 }),
+            "s_getpc_b64" => Some(Flow::GetPc(destination(inst)?.0)),
+            "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done" => Some(Flow::End),
+            "s_barrier" | "s_barrier_wait" => Some(Flow::Barrier),
+            "s_barrier_signal" => Some(Flow::Signal { first: false }),
+            "s_barrier_signal_isfirst" => Some(Flow::Signal { first: true }),
+            "s_get_barrier_state" => Some(Flow::BarrierState(destination(inst)?.0)),
+            "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" | "s_wakeup_barrier" => {
+                Some(Flow::Nothing)
+            }
+            "s_round_mode" => Some(Flow::RoundMode(immediate(inst) as u32 & 15)),
+            "s_denorm_mode" => Some(Flow::DenormMode(immediate(inst) as u32 & 15)),
+            "s_set_gpr_idx_on" => Some(Flow::GprIdxOn(value(inst)?, immediate(inst) as u32 & 15)),
+            "s_set_gpr_idx_mode" => Some(Flow::GprIdxMode(immediate(inst) as u32 & 15)),
+            "s_set_gpr_idx_idx" => Some(Flow::GprIdxIdx(value(inst)?)),
+            "s_set_gpr_idx_off" => Some(Flow::GprIdxOff),
+            "s_getreg_b32" => Some(Flow::GetReg(destination(inst)?.0, immediate(inst) as u32)),
+            "s_setreg_b32" | "s_setreg_imm32_b32" => {
+                let mut operands = inst.written();
+                let value = operands.find_map(|(slot, operand)| match operand {
+                    Operand::Imm(_) if slot.class == Class::Hwreg => None,
+                    other => from(other, slot.ty),
+                });
+                Some(Flow::SetReg(immediate(inst) as u32, value?))
+            }
+            "s_subvector_loop_begin" => Some(Flow::SubvectorBegin(destination(inst)?.0, immediate(inst))),
+            "s_subvector_loop_end" => Some(Flow::SubvectorEnd(destination(inst)?.0, immediate(inst))),
+            "s_trap" | "s_rfe_b64" | "s_rfe_restore_b64" => Some(Flow::Trap),
+            "s_movrels_b32" | "s_movrels_b64" => {
+                let (dst, dwords) = destination(inst)?;
+                Some(Flow::Movrels { dst, src: register(inst)?, dwords })
+            }
+            "s_movreld_b32" | "s_movreld_b64" => {
+                let (dst, dwords) = destination(inst)?;
+                Some(Flow::Movreld { dst, src: value(inst)?, dwords })
+            }
+            "s_movrelsd_2_b32" => Some(Flow::Movrelsd2 { dst: destination(inst)?.0, src: register(inst)? }),
+            "s_sendmsg_rtn_b32" | "s_sendmsg_rtn_b64" => {
+                let (dst, dwords) = destination(inst)?;
+                Some(Flow::Answer { dst, dwords })
+            }
+            "s_sleep_var" => Some(Flow::Nothing),
+            _ if inst.row().format == Format::Sopp => Some(Flow::Nothing),
+            _ => None,
+        }
+    }
+}
+
+impl Group<'_> {
+    /// The value of a scalar operand, and which bits of it are not known.
+    pub(super) fn scalar_value(&self, wave: &Wave, from: From, ty: Type) -> (u64, u64) {
+        match from {
+            From::Const(value) => (value, 0),
+            From::Scalar(reg) => {
+                let dwords = if ty.bits() > 32 { 2 } else { 1 };
+                (wave.value(reg, dwords), wave.unknown_value(reg, dwords))
+            }
+            From::Vgpr(_) => (0, 0),
+        }
+    }
+
+    /// Goes on at an offset relative to the code's begin, if that is one.
+    fn jump(&mut self, wave: &mut Wave, address: u64) {
+        match address.checked_sub(self.program.base).and_then(|offset| u32::try_from(offset).ok()) {
+            Some(offset) => wave.pc = offset,
+            None => self.fault(wave, Kind::NotAnInstruction),
+        }
+    }
+
+    fn relative(&mut self, wave: &mut Wave, step: &Step, by: i32) {
+        let target = i64::from(step.next) + i64::from(by) * 4;
+        self.jump(wave, self.program.base.wrapping_add(target as u64));
+    }
+
+    /// Executes what steers a wave.
+    pub(super) fn flow(&mut self, wave: &mut Wave, step: &Step, flow: Flow) {
+        let next = self.program.base.wrapping_add(step.next.into());
+        match flow {
+            Flow::Nothing => {}
+            Flow::Branch(when, by) => {
+                let taken = match when {
+                    When::Always => true,
+                    When::Never => false,
+                    When::Is(reg, value) => {
+                        if wave.unknown_sreg(reg) != 0 {
+                            self.fault(wave, Kind::Control(reg, wave.why(reg)));
+                        }
+                        (wave.sreg(reg) != 0) == value
+                    }
+                };
+                if taken {
+                    self.relative(wave, step, by);
+                }
+            }
+            Flow::Jump { to, save } => {
+                let (address, unknown) = self.scalar_value(wave, to, Type::B64);
+                if let (From::Scalar(reg), true) = (to, unknown != 0) {
+                    self.fault(wave, Kind::Control(reg, wave.why(reg)));
+                }
+                if let Some(save) = save {
+                    wave.set_value(save, 2, next, 0, Missing::Undefined);
+                }
+                self.jump(wave, address);
+            }
+            Flow::Call { by, save } => {
+                wave.set_value(save, 2, next, 0, Missing::Undefined);
+                self.relative(wave, step, by);
+            }
+            Flow::GetPc(dst) => wave.set_value(dst, 2, next, 0, Missing::Undefined),
+            Flow::End => wave.ended = true,
+            Flow::Barrier => wave.at_barrier = true,
+            // A wave that signals and then waits does what a barrier does; who comes first is the first wave.
+            Flow::Signal { first } => {
+                if first {
+                    wave.scc = wave.id == 0;
+                    if let Some(state) = &mut wave.unknown {
+                        state.scc = 0;
+                    }
+                }
+            }
+            Flow::BarrierState(dst) => wave.set(dst, 0),
+            Flow::RoundMode(mode) => wave.mode = wave.mode & !15 | mode,
+            Flow::DenormMode(mode) => wave.mode = wave.mode & !0xf0 | mode << 4,
+            Flow::GprIdxOn(index, mode) => {
+                let (index, _) = self.scalar_value(wave, index, Type::B32);
+                wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf0ff | index as u32 & 0xff | mode << 12);
+                wave.gpr_idx = mode;
+                wave.mode |= 1 << 27;
+            }
+            Flow::GprIdxMode(mode) => {
+                wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf000 | mode << 12);
+                wave.gpr_idx = mode;
+            }
+            Flow::GprIdxIdx(index) => {
+                let (index, _) = self.scalar_value(wave, index, Type::B32);
+                wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xff | index as u32 & 0xff);
+            }
+            Flow::GprIdxOff => {
+                wave.gpr_idx = 0;
+                wave.mode &= !(1 << 27);
+            }
+            Flow::GetReg(dst, what) => {
+                let value = self.hwreg(wave, what);
+                wave.set(dst, value);
+            }
+            Flow::SetReg(what, value) => {
+                let (value, unknown) = self.scalar_value(wave, value, Type::B32);
+                if let (From::Scalar(reg), true) = (value_source(&step.inst), unknown != 0) {
+                    self.fault(wave, Kind::Control(reg, wave.why(reg)));
+                }
+                self.set_hwreg(wave, what, value as u32);
+            }
+            Flow::SubvectorBegin(reg, by) => self.subvector_begin(wave, step, reg, by),
+            Flow::SubvectorEnd(reg, by) => self.subvector_end(wave, step, reg, by),
+            Flow::Trap => {
+                self.fault(wave, Kind::Undefined("a trap: there is no trap handler"));
+                wave.ended = true;
+            }
+            Flow::Movrels { dst, src, dwords } => {
+                let from = Reg(src.0.wrapping_add(wave.sreg(Reg::M0) as u16 & 0x7f));
+                if from.0 + u16::from(dwords) > 108 {
+                    return self.fault(wave, Kind::NoRegister);
+                }
+                let (value, unknown) = (wave.value(from, dwords), wave.unknown_value(from, dwords));
+                wave.set_value(dst, dwords, value, unknown, wave.why(from));
+            }
+            Flow::Movreld { dst, src, dwords } => {
+                let to = Reg(dst.0.wrapping_add(wave.sreg(Reg::M0) as u16 & 0x7f));
+                if to.0 + u16::from(dwords) > 108 {
+                    return self.fault(wave, Kind::NoRegister);
+                }
+                let ty = if dwords > 1 { Type::B64 } else { Type::B32 };
+                let (value, unknown) = self.scalar_value(wave, src, ty);
+                wave.set_value(to, dwords, value, unknown, Missing::Undefined);
+            }
+            Flow::Movrelsd2 { dst, src } => {
+                let m0 = wave.sreg(Reg::M0);
+                let from = Reg(src.0.wrapping_add(m0 as u16 & 0x7f));
+                let to = Reg(dst.0.wrapping_add((m0 >> 16) as u16 & 0x7f));
+                if from.0.max(to.0) > 107 {
+                    return self.fault(wave, Kind::NoRegister);
+                }
+                wave.set_unknown(to, wave.sreg(from), wave.unknown_sreg(from), wave.why(from));
+            }
+            // The counters and names of a machine that is not there.
+            Flow::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
+        }
+    }
+
+    /// With both halves of a wave of 64 lanes enabled, first the lower one is run alone.
+    fn subvector_begin(&mut self, wave: &mut Wave, step: &Step, reg: Reg, by: i32) {
+        let (low, high) = (wave.sreg(Reg::EXEC), wave.sreg(Reg::EXEC_HI));
+        match (low, high) {
+            (0, 0) => self.relative(wave, step, by),
+            (0, _) => wave.set(reg, low),
+            _ => {
+                wave.set(reg, high);
+                wave.set(Reg::EXEC_HI, 0);
+            }
+        }
+    }
+
+    /// After the lower half the upper one, then both.
+    fn subvector_end(&mut self, wave: &mut Wave, step: &Step, reg: Reg, by: i32) {
+        let (low, high, saved) = (wave.sreg(Reg::EXEC), wave.sreg(Reg::EXEC_HI), wave.sreg(reg));
+        if high != 0 {
+            wave.set(Reg::EXEC, saved);
+        } else if saved == 0 {
+            // The upper half had no lanes.
+        } else {
+            wave.set(Reg::EXEC_HI, saved);
+            wave.set(reg, low);
+            wave.set(Reg::EXEC, 0);
+            self.relative(wave, step, by);
+        }
+    }
+}
+
+fn value_source(inst: &Inst) -> From {
+    let found = inst.written().find_map(|(slot, operand)| match operand {
+        Operand::Reg { reg, .. } if slot.access.reads() => Some(From::Scalar(reg)),
+        _ => None,
+    });
+    found.unwrap_or(From::Const(0))
+}

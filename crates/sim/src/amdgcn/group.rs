@@ -1,0 +1,298 @@
+//! A workgroup: its waves, their shared memory, and one step of one of them.
+
+use super::apply::{Access, Read, Shared};
+use super::counters::Counter;
+use super::fault::{Fault, Kind, Missing};
+use super::hazard::Hazards;
+use super::memory::View;
+use super::operand::{SREGS, splat};
+use super::pending::Pending;
+use super::program::{Program, What};
+use super::run::{Dispatch, Initial, Timing, Trace};
+use super::wave::{Unknown, Wave};
+use std::collections::HashSet;
+use unwedge_isa::amdgcn::model::Format;
+use unwedge_isa::amdgcn::semantics::{LANES, effects};
+use unwedge_isa::amdgcn::{Gpu, Reg};
+
+/// Faults of a workgroup that are kept.
+const FAULTS: usize = 256;
+
+/// A workgroup that runs.
+pub(super) struct Group<'m> {
+    pub(super) program: &'m Program,
+    pub(super) gpu: Gpu,
+    pub(super) view: View<'m>,
+    pub(super) lds: Shared,
+    pub(super) gds: Shared,
+    pub(super) faults: Vec<Fault>,
+    seen: HashSet<(u32, std::mem::Discriminant<Kind>)>,
+    number: u32,
+    /// Offset of the instruction that is executed.
+    at: u32,
+    stopped: bool,
+    random: u64,
+    adversarial: bool,
+    hazards: Vec<Hazards>,
+    /// Instructions executed, and lanes that were enabled in them.
+    pub(super) steps: u64,
+    pub(super) lane_steps: u64,
+}
+
+impl<'m> Group<'m> {
+    pub(super) fn new(program: &'m Program, dispatch: &Dispatch, view: View<'m>, number: u32) -> Group<'m> {
+        let (adversarial, seed) = match dispatch.timing {
+            Timing::Plain => (false, 0),
+            Timing::Adversarial { seed } => (true, seed),
+        };
+        let shared = |bytes: u32| Shared {
+            bytes: vec![0; bytes as usize],
+            known: if adversarial { vec![0; bytes as usize] } else { Vec::new() },
+        };
+        Group {
+            program,
+            gpu: program.gpu,
+            view,
+            lds: shared(dispatch.lds),
+            gds: Shared { bytes: vec![0; dispatch.gds as usize], known: Vec::new() },
+            faults: Vec::new(),
+            seen: HashSet::new(),
+            number,
+            at: 0,
+            stopped: false,
+            random: seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d,
+            adversarial,
+            hazards: Vec::new(),
+            steps: 0,
+            lane_steps: 0,
+        }
+    }
+
+    /// Offset of the instruction that is executed.
+    pub(super) fn offset(&self) -> u32 {
+        self.at
+    }
+
+    /// Whether it could not go on.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// A pseudo-random number.
+    pub(super) fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.random >> 33) ^ self.random >> 11
+    }
+
+    /// Reports something that went wrong. What cannot be gone on from ends the workgroup.
+    pub(super) fn fault(&mut self, wave: &Wave, kind: Kind) {
+        if matches!(
+            kind,
+            Kind::NotAnInstruction
+                | Kind::NoSemantics
+                | Kind::Unmapped { .. }
+                | Kind::NoRegister
+                | Kind::Steps
+        ) {
+            self.stopped = true;
+        }
+        if self.faults.len() < FAULTS && self.seen.insert((self.at, std::mem::discriminant(&kind))) {
+            self.faults.push(Fault { kind, at: self.at, workgroup: self.number, wave: wave.id });
+        }
+    }
+
+    /// The waves of a workgroup as they begin.
+    fn waves(&mut self, dispatch: &Dispatch, id: [u32; 3]) -> Vec<Wave> {
+        let lanes = if self.gpu.wave64() { 64 } else { 32 };
+        let [x, y, z] = dispatch.size.map(|size| size.max(1));
+        let threads = x.saturating_mul(y).saturating_mul(z).min(1024);
+        let count = threads.div_ceil(lanes);
+        (0..count).map(|number| self.wave(dispatch, id, number, lanes, threads)).collect()
+    }
+
+    fn wave(&mut self, dispatch: &Dispatch, id: [u32; 3], number: u32, lanes: u32, threads: u32) -> Wave {
+        let vgprs = usize::from(
+            self.program
+                .vgprs
+                .max(dispatch.vectors.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0)),
+        );
+        let mut wave = Wave {
+            id: number,
+            pc: dispatch.entry,
+            s: [0; SREGS],
+            v: vec![splat(0); vgprs],
+            scc: false,
+            mode: dispatch.mode,
+            ended: false,
+            at_barrier: false,
+            steps: 0,
+            scratch: vec![0; dispatch.scratch as usize * lanes as usize],
+            unknown: None,
+            pending: Pending::default(),
+            gpr_idx: 0,
+        };
+        if self.adversarial {
+            // What nobody wrote is anything.
+            let random: Vec<u32> = (0..64).map(|_| self.random() as u32).collect();
+            wave.s.iter_mut().zip(random.iter().cycle()).for_each(|(place, value)| *place = *value);
+            for (at, lanes) in wave.v.iter_mut().enumerate() {
+                lanes.iter_mut().enumerate().for_each(|(lane, place)| *place = random[(lane + at) % 64]);
+            }
+            wave.unknown = Some(Box::new(Unknown {
+                s: [u32::MAX; SREGS],
+                scc: 1,
+                v: vec![splat(u32::MAX); vgprs],
+                why_s: [Missing::Uninitialised; SREGS],
+                why_v: vec![Missing::Uninitialised; vgprs],
+            }));
+        }
+        let first = number * lanes;
+        let enabled = (threads - first).min(lanes);
+        let exec = if enabled >= 64 { u64::MAX } else { (1 << enabled) - 1 };
+        wave.set_value(Reg::EXEC, 2, exec, 0, Missing::Undefined);
+        // The condition code, vcc and m0 have some value; nothing says which.
+        for (reg, value) in &dispatch.scalars {
+            wave.set(Reg(*reg), *value);
+        }
+        for (reg, value) in dispatch.group_id.iter().zip(id).filter_map(|(reg, value)| Some(((*reg)?, value)))
+        {
+            wave.set(Reg(reg), value);
+        }
+        if dispatch.group_id_in_ttmp {
+            wave.set(Reg(Reg::TTMP0.0 + 9), id[0]);
+            wave.set(Reg(Reg::TTMP0.0 + 7), id[1] & 0xffff | id[2] << 16);
+        }
+        let [x, y, _] = dispatch.size.map(|size| size.max(1));
+        for (reg, initial) in &dispatch.vectors {
+            let mut values = splat(0);
+            for (lane, place) in (first..).zip(values.iter_mut()) {
+                let local = [lane % x, lane / x % y, lane / x / y];
+                *place = match initial {
+                    Initial::Value(value) => *value,
+                    Initial::LocalId(axis) => local[usize::from(*axis) % 3],
+                    Initial::PackedLocalIds => local[0] | local[1] << 10 | local[2] << 20,
+                };
+            }
+            wave.set_lanes(*reg, u64::MAX, &values);
+            wave.set_unknown_lanes(*reg, exec, &splat(0), Missing::Undefined);
+        }
+        wave
+    }
+
+    /// Runs the workgroup to its end, or until it cannot go on.
+    pub(super) fn run(
+        &mut self,
+        dispatch: &Dispatch,
+        id: [u32; 3],
+        mut trace: Option<&mut dyn FnMut(&Trace)>,
+    ) {
+        let mut waves = self.waves(dispatch, id);
+        self.hazards = waves.iter().map(|_| Hazards::default()).collect();
+        let mut left = dispatch.steps;
+        while !self.stopped {
+            let ready: Vec<usize> =
+                (0..waves.len()).filter(|at| !waves[*at].ended && !waves[*at].at_barrier).collect();
+            if ready.is_empty() {
+                if waves.iter().all(|wave| wave.ended) {
+                    break;
+                }
+                waves.iter_mut().for_each(|wave| wave.at_barrier = false);
+                continue;
+            }
+            let (which, quantum) = if self.adversarial {
+                (ready[self.random() as usize % ready.len()], 1 + self.random() % 24)
+            } else {
+                (ready[0], 4096)
+            };
+            let wave = &mut waves[which];
+            for _ in 0..quantum {
+                if wave.ended || wave.at_barrier || self.stopped {
+                    break;
+                }
+                if left == 0 {
+                    self.at = wave.pc;
+                    self.fault(wave, Kind::Steps);
+                    break;
+                }
+                left -= 1;
+                let at = wave.pc;
+                self.step(wave);
+                if let Some(trace) = trace.as_mut() {
+                    trace(&self.traced(wave, at));
+                }
+            }
+            if wave.ended {
+                self.finish(wave);
+            } else if !self.adversarial && !wave.at_barrier && ready.len() > 1 {
+                // Another has its turn.
+                waves.rotate_left(1);
+            }
+        }
+    }
+
+    fn traced(&self, wave: &Wave, at: u32) -> Trace {
+        let mut writes = Vec::new();
+        if let Some(step) = self.program.step(at) {
+            for reg in effects::of(&step.inst, &self.gpu).writes.iter() {
+                if reg.is_vgpr() {
+                    let lanes = wave.v.get(usize::from(reg.index())).copied().unwrap_or([0; LANES]);
+                    writes.push((reg, lanes.to_vec()));
+                } else if reg.0 < SREGS as u16 || reg == Reg::SCC {
+                    writes.push((reg, vec![wave.sreg(reg)]));
+                }
+            }
+        }
+        Trace { workgroup: self.number, wave: wave.id, at, exec: wave.exec(&self.gpu), writes }
+    }
+
+    /// Executes one instruction of a wave.
+    fn step(&mut self, wave: &mut Wave) {
+        let program = self.program;
+        self.at = wave.pc;
+        let Some(step) = program.step(wave.pc) else {
+            return self.fault(wave, Kind::NotAnInstruction);
+        };
+        wave.pc = step.next;
+        wave.steps += 1;
+        self.steps += 1;
+        if self.adversarial {
+            self.pass_time(wave);
+            let effects = effects::of(&step.inst, &self.gpu);
+            for (counter, most) in &step.waits {
+                self.wait(wave, *counter, *most);
+            }
+            self.check_locks(wave, &effects.writes);
+            let found = match self.hazards.get_mut(wave.id as usize) {
+                Some(hazards) => hazards.issue(step, &effects, &self.gpu),
+                None => Vec::new(),
+            };
+            for (rule, first) in found {
+                self.fault(wave, Kind::Hazard(rule, first));
+            }
+        }
+        if effects::is_vector(step.inst.row().format) || step.inst.row().format == Format::Vopd {
+            self.lane_steps += u64::from(wave.exec(&self.gpu).count_ones());
+        }
+        match &step.what {
+            What::Vector(vector) => self.vector(wave, step, vector),
+            What::Dual(halves) => self.dual(wave, halves),
+            What::Scalar(scalar) => self.scalar(wave, step, scalar),
+            What::Cross(cross) => self.cross(wave, step, cross),
+            What::Flow(flow) => self.flow(wave, step, *flow),
+            What::Smem(smem) => self.smem(wave, step, smem),
+            What::Buffer(buffer) => self.buffer(wave, step, buffer),
+            What::Flat(flat) => self.flat(wave, step, flat),
+            What::Ds(ds) => self.ds(wave, step, ds),
+            What::Nothing => {}
+            What::Unknown => self.fault(wave, Kind::NoSemantics),
+        }
+    }
+
+    /// Delivers what was read already: at once, or when it has been waited for.
+    pub(super) fn ready(&mut self, wave: &mut Wave, access: Access, read: Read, counters: &[(Counter, u8)]) {
+        if wave.unknown.is_some() {
+            return self.defer_ready(wave, access, read, counters);
+        }
+        self.deliver(wave, &access, &read);
+    }
+}

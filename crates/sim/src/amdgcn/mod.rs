@@ -1,0 +1,33 @@
+//! Emulator of AMD's instruction set, gfx6 to gfx12.
+//!
+//! [`Program`] is machine code decoded once. [`run`] executes a grid of workgroups over a [`Memory`]; what an operation
+//! computes is said by [`unwedge_isa::amdgcn::semantics`]. With a seed, timing is as unfavourable as hardware allows: see
+//! [`Timing`].
+
+mod apply;
+mod buffer;
+mod counters;
+mod cross;
+mod ds;
+mod fault;
+mod flat;
+mod flow;
+mod group;
+mod hazard;
+mod hwreg;
+mod memory;
+mod operand;
+mod pending;
+mod program;
+mod run;
+mod scalar;
+mod shadow;
+mod smem;
+mod vector;
+mod wave;
+
+pub use counters::Counter;
+pub use fault::{Fault, Kind, Missing};
+pub use memory::{MapError, Memory};
+pub use program::Program;
+pub use run::{Dispatch, Initial, Outcome, Timing, Trace, run};

@@ -1,0 +1,214 @@
+//! Machine code, decoded once into what is executed.
+
+use super::counters::{self, Counter};
+use super::cross::Cross;
+use super::flow::Flow;
+use super::scalar::Scalar;
+use super::vector::Vector;
+use super::{buffer, ds, flat, smem};
+use unwedge_isa::amdgcn::model::{Class, Format, Mod};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, codec, text};
+
+/// What an instruction is executed as.
+#[derive(Debug)]
+pub(super) enum What {
+    Vector(Box<Vector>),
+    Dual(Box<[Vector; 2]>),
+    Scalar(Scalar),
+    Cross(Cross),
+    Flow(Flow),
+    Smem(smem::Access),
+    Buffer(Box<buffer::Access>),
+    Flat(Box<flat::Access>),
+    Ds(Box<ds::Access>),
+    /// Neither computes nor accesses anything that is emulated: hints, caches, priorities.
+    Nothing,
+    Unknown,
+}
+
+/// One instruction.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) inst: Inst,
+    /// Its offset in bytes.
+    pub(super) at: u32,
+    /// The offset of the one that follows.
+    pub(super) next: u32,
+    pub(super) what: What,
+    pub(super) waits: Vec<(Counter, u32)>,
+}
+
+/// Machine code of one GPU.
+#[derive(Debug)]
+pub struct Program {
+    pub(super) gpu: Gpu,
+    pub(super) steps: Vec<Step>,
+    /// The step at each dword, if one was decoded there.
+    index: Vec<u32>,
+    /// How many vector registers it names.
+    pub(super) vgprs: u16,
+    /// Where the code lies.
+    pub(super) base: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Program {
+    /// Decodes code that lies at an address: everything in its order, and again where a branch goes into the midst.
+    pub fn new(words: &[u32], base: u64, gpu: Gpu) -> Program {
+        let mut program = Program { gpu, steps: Vec::new(), index: vec![NONE; words.len()], vgprs: 1, base };
+        let mut at = 0;
+        while at < words.len() {
+            at = program.decode(words, at).unwrap_or(at + 1);
+        }
+        let mut done = 0;
+        while done < program.steps.len() {
+            let from = done;
+            done = program.steps.len();
+            let targets: Vec<u32> = program.steps[from..done].iter().filter_map(Step::target).collect();
+            for target in targets {
+                let mut at = target as usize / 4;
+                while program.index.get(at) == Some(&NONE) {
+                    match program.decode(words, at) {
+                        Some(next) => at = next,
+                        None => break,
+                    }
+                }
+            }
+        }
+        program
+    }
+
+    fn decode(&mut self, words: &[u32], at: usize) -> Option<usize> {
+        let decoded = codec::decode(words.get(at..)?, &self.gpu)?;
+        let next = at + usize::from(decoded.dwords);
+        let inst = decoded.inst;
+        let (at, next) = (u32::try_from(at * 4).ok()?, next as u32 * 4);
+        let step = Step {
+            inst,
+            at,
+            next,
+            what: what(&inst, &self.gpu),
+            waits: counters::waits(&inst, self.gpu.generation()),
+        };
+        for (_, operand) in inst.written() {
+            match operand {
+                Operand::Reg { reg, dwords, .. } if reg.is_vgpr() => {
+                    self.vgprs = self.vgprs.max(reg.index() + u16::from(dwords));
+                }
+                Operand::List(_) => self.vgprs = 256,
+                _ => {}
+            }
+        }
+        if inst.row().name.contains("movrel") || inst.row().name.contains("gpr_idx") {
+            self.vgprs = 256;
+        }
+        self.vgprs = self.vgprs.min(256);
+        self.index[at as usize / 4] = self.steps.len() as u32;
+        self.steps.push(step);
+        Some(next as usize / 4)
+    }
+
+    /// The step at an offset in bytes.
+    pub(super) fn step(&self, offset: u32) -> Option<&Step> {
+        let at = self.index.get(offset as usize / 4).filter(|_| offset.is_multiple_of(4))?;
+        self.steps.get(*at as usize)
+    }
+
+    /// The text of the instruction at an offset in bytes.
+    pub fn text(&self, offset: u32) -> Option<String> {
+        let mut out = String::new();
+        text::write(&self.step(offset)?.inst, &self.gpu, &mut out);
+        Some(out)
+    }
+
+    /// The GPU that it is for.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Mnemonics in it that are not emulated, each once.
+    pub fn not_emulated(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> = self
+            .steps
+            .iter()
+            .filter(|step| matches!(step.what, What::Unknown))
+            .map(|step| step.inst.row().name)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+impl Step {
+    /// Where a direct branch goes.
+    fn target(&self) -> Option<u32> {
+        let relative = self.inst.written().find_map(|(slot, operand)| match operand {
+            Operand::Imm(value) if slot.class == Class::Label => Some(value),
+            _ => None,
+        })?;
+        self.next.checked_add_signed(relative.checked_mul(4)?)
+    }
+}
+
+/// What an instruction is executed as.
+pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
+    let row = inst.row();
+    let made = match row.format {
+        Format::Sopp => Flow::new(inst, gpu).map(What::Flow),
+        Format::Smem => smem::Access::new(inst, gpu).map(What::Smem),
+        Format::Mubuf | Format::Mtbuf | Format::Vbuffer => {
+            buffer::Access::new(inst, gpu).map(|access| What::Buffer(Box::new(access)))
+        }
+        Format::Flat | Format::Global | Format::Scratch => {
+            flat::Access::new(inst, gpu).map(|access| What::Flat(Box::new(access)))
+        }
+        Format::Ds => ds::Access::new(inst, gpu).map(|access| What::Ds(Box::new(access))),
+        Format::Vopd => Vector::dual(inst, gpu).map(|halves| What::Dual(Box::new(halves))),
+        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
+            Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst, gpu).map(What::Scalar))
+        }
+        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst, gpu)
+            .map(What::Cross)
+            .or_else(|| Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector)))),
+        _ => None,
+    };
+    made.unwrap_or(if does_nothing(inst) { What::Nothing } else { What::Unknown })
+}
+
+/// Whether an instruction has no effect that is emulated.
+fn does_nothing(inst: &Inst) -> bool {
+    let name = inst.row().name;
+    matches!(
+        name,
+        "v_nop"
+            | "v_clrexcp"
+            | "v_pipeflush"
+            | "s_dcache_inv"
+            | "s_dcache_inv_vol"
+            | "s_dcache_wb"
+            | "s_dcache_wb_vol"
+            | "s_dcache_discard"
+            | "s_dcache_discard_x2"
+            | "s_gl1_inv"
+            | "s_version"
+            | "s_setvskip"
+            | "buffer_gl0_inv"
+            | "buffer_gl1_inv"
+            | "buffer_wbinvl1"
+            | "buffer_wbinvl1_vol"
+            | "global_inv"
+            | "global_wb"
+            | "global_wbinv"
+            | "ds_nop"
+            | "s_waitcnt_vmcnt"
+            | "s_waitcnt_vscnt"
+            | "s_waitcnt_expcnt"
+            | "s_waitcnt_lgkmcnt"
+            | "s_atc_probe"
+            | "s_atc_probe_buffer"
+    ) || name.starts_with("s_prefetch_") || name == "s_buffer_prefetch_data"
+        // With `lds` an instruction of its own, elsewhere a load.
+        || name.starts_with("s_sleep") && !inst.mods.has(Mod::Lds)
+}

@@ -1,0 +1,222 @@
+//! A grid of workgroups over memory.
+
+use super::fault::Fault;
+use super::group::Group;
+use super::memory::{Memory, View, Written};
+use super::program::Program;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use unwedge_isa::amdgcn::Reg;
+
+/// When memory is accessed and results are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// At once: what is missing in the program does not show.
+    Plain,
+    /// As late, and in as bad an order, as hardware may; what the program must not rely on is reported.
+    Adversarial {
+        /// Chooses among what is possible.
+        seed: u64,
+    },
+}
+
+/// What a vector register holds when a wave begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Initial {
+    /// The same in all lanes.
+    Value(u32),
+    /// The lane's place in its workgroup along an axis.
+    LocalId(u8),
+    /// All three, of 10 bits each.
+    PackedLocalIds,
+}
+
+/// What is run, and with which state waves begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Workgroups along each axis.
+    pub groups: [u32; 3],
+    /// Threads of a workgroup along each axis, at most 1,024 in all.
+    pub size: [u32; 3],
+    /// Offset of the first instruction in bytes.
+    pub entry: u32,
+    /// Scalar registers by number, as [`Reg`] counts them.
+    pub scalars: Vec<(u16, u32)>,
+    /// Vector registers.
+    pub vectors: Vec<(u8, Initial)>,
+    /// Scalar registers that hold the workgroup's place.
+    pub group_id: [Option<u16>; 3],
+    /// The workgroup's place is in `ttmp9` and `ttmp7`, as on gfx12.
+    pub group_id_in_ttmp: bool,
+    /// Bytes of LDS of a workgroup.
+    pub lds: u32,
+    /// Bytes of GDS, which every workgroup finds zeroed.
+    pub gds: u32,
+    /// Bytes of scratch of a lane.
+    pub scratch: u32,
+    /// The MODE register.
+    pub mode: u32,
+    /// Instructions a workgroup may execute.
+    pub steps: u64,
+    /// Timing.
+    pub timing: Timing,
+    /// Threads of the host; the result is the same with any number.
+    pub threads: usize,
+}
+
+impl Default for Dispatch {
+    /// One workgroup of 64 threads in graphics mode, in plain timing, with ten million steps.
+    fn default() -> Dispatch {
+        Dispatch {
+            groups: [1; 3],
+            size: [64, 1, 1],
+            entry: 0,
+            scalars: Vec::new(),
+            vectors: Vec::new(),
+            group_id: [None; 3],
+            group_id_in_ttmp: false,
+            lds: 0,
+            gds: 0,
+            scratch: 0,
+            mode: 0x1c0,
+            steps: 10_000_000,
+            timing: Timing::Plain,
+            threads: 1,
+        }
+    }
+}
+
+/// One executed instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Number of the workgroup.
+    pub workgroup: u32,
+    /// Number of the wave in it.
+    pub wave: u32,
+    /// Offset of the instruction in bytes.
+    pub at: u32,
+    /// Lanes enabled after it.
+    pub exec: u64,
+    /// Registers it writes, with their values after it: of a vector register one for each lane.
+    pub writes: Vec<(Reg, Vec<u32>)>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// What went wrong, workgroup by workgroup. The first workgroup that could not go on is the last one that ran.
+    pub faults: Vec<Fault>,
+    /// Instructions executed.
+    pub steps: u64,
+    /// Lanes that were enabled in the vector instructions among them, in all.
+    pub lane_steps: u64,
+    /// Workgroups that ran to their end.
+    pub groups: u32,
+}
+
+/// A workgroup's result, before it is committed.
+struct Finished {
+    written: Written,
+    faults: Vec<Fault>,
+    steps: u64,
+    lane_steps: u64,
+    complete: bool,
+}
+
+/// Workgroups that are run at once before their results are committed.
+const AHEAD: usize = 64;
+
+fn one(
+    program: &Program,
+    memory: &Memory,
+    dispatch: &Dispatch,
+    number: u32,
+    trace: Option<&mut dyn FnMut(&Trace)>,
+) -> Finished {
+    let [x, y, _] = dispatch.groups;
+    let id = [number % x, number / x % y, number / x / y];
+    let mut group = Group::new(program, dispatch, View::new(memory), number);
+    group.run(dispatch, id, trace);
+    let complete = !group.is_stopped();
+    Finished {
+        faults: std::mem::take(&mut group.faults),
+        steps: group.steps,
+        lane_steps: group.lane_steps,
+        complete,
+        written: group.view.written(),
+    }
+}
+
+/// Runs a grid: the result is that of one workgroup after the other, in order. Every executed instruction is told to
+/// `trace`, if there is one; then nothing runs at once.
+pub fn run(
+    program: &Program,
+    memory: &mut Memory,
+    dispatch: &Dispatch,
+    mut trace: Option<&mut dyn FnMut(&Trace)>,
+) -> Outcome {
+    let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
+    let mut outcome = Outcome::default();
+    let threads = if trace.is_some() { 1 } else { dispatch.threads.clamp(1, 256) };
+    let mut next = 0;
+    while next < count {
+        let batch = if threads == 1 { 1 } else { AHEAD.min((count - next) as usize) };
+        let mut results: Vec<Option<Finished>> = Vec::new();
+        if threads > 1 {
+            results = ahead(program, memory, dispatch, next, batch, threads);
+        }
+        let mut lines = HashMap::new();
+        for at in 0..batch {
+            let number = next + at as u32;
+            let early = results.get_mut(at).and_then(Option::take);
+            // What it read was changed by an earlier one: what it did does not hold.
+            let finished = match early.filter(|finished| !finished.written.read_any_of(&lines)) {
+                Some(finished) => finished,
+                None => {
+                    let trace: Option<&mut dyn FnMut(&Trace)> = match &mut trace {
+                        Some(trace) => Some(&mut **trace),
+                        None => None,
+                    };
+                    one(program, memory, dispatch, number, trace)
+                }
+            };
+            memory.commit(&finished.written, &mut lines);
+            outcome.faults.extend(finished.faults);
+            outcome.steps += finished.steps;
+            outcome.lane_steps += finished.lane_steps;
+            if !finished.complete {
+                return outcome;
+            }
+            outcome.groups += 1;
+        }
+        next += batch as u32;
+    }
+    outcome
+}
+
+/// Runs workgroups at once, each on memory as it is now.
+fn ahead(
+    program: &Program,
+    memory: &Memory,
+    dispatch: &Dispatch,
+    first: u32,
+    count: usize,
+    threads: usize,
+) -> Vec<Option<Finished>> {
+    let results: Vec<Mutex<Option<Finished>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(place) = results.get(at) else { return };
+                    let finished = one(program, memory, dispatch, first + at as u32, None);
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished);
+                }
+            });
+        }
+    });
+    results.into_iter().map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}

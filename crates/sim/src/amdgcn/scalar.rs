@@ -1,0 +1,185 @@
+//! The scalar ALU.
+
+use super::fault::{Kind, Missing};
+use super::group::Group;
+use super::operand::{From, from};
+use super::program::Step;
+use super::wave::Wave;
+use unwedge_isa::amdgcn::model::{Class, Format, Type};
+use unwedge_isa::amdgcn::semantics::{self, Op, ScalarIn};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+
+/// A scalar operation with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scalar {
+    op: Op,
+    sources: [(From, Type); 3],
+    dst: Option<(Reg, u8)>,
+    reads_scc: bool,
+    writes_scc: bool,
+    /// Bits of the result are bits of the sources, or bitwise functions of some.
+    bitwise: bool,
+}
+
+impl Scalar {
+    pub(super) fn new(inst: &Inst, _gpu: &Gpu) -> Option<Scalar> {
+        let op = semantics::of(inst)?;
+        let mut sources = [(From::Const(0), Type::B32); 3];
+        let mut count = 0;
+        let mut dst = None;
+        let mut added = None;
+        for (slot, operand) in inst.written() {
+            if slot.access.writes() {
+                let Operand::Reg { reg, dwords, .. } = operand else { continue };
+                dst = Some((reg, dwords));
+                if slot.access.reads() {
+                    added = Some((From::Scalar(reg), slot.ty));
+                }
+                continue;
+            }
+            let value = match operand {
+                // Immediates are sign-extended, but for those compared without a sign.
+                Operand::Imm(value) if slot.class == Class::Imm16 && slot.ty != Type::I16 => {
+                    From::Const(u64::from(value as u16))
+                }
+                other => from(other, slot.ty)?,
+            };
+            *sources.get_mut(count)? = (value, slot.ty);
+            count += 1;
+        }
+        if let Some(added) = added {
+            // With an immediate the destination is the first source, else the last.
+            if inst.row().format == Format::Sopk {
+                sources[1] = sources[0];
+                sources[0] = added;
+            } else {
+                sources[2] = added;
+            }
+        }
+        let scc = |reads: bool| {
+            inst.implicit().iter().any(|slot| {
+                slot.reg == Reg::SCC.0 && if reads { slot.access.reads() } else { slot.access.writes() }
+            })
+        };
+        let name = inst.row().name;
+        let bitwise =
+            ["s_mov", "s_and", "s_or", "s_xor", "s_xnor", "s_nand", "s_nor", "s_not", "s_lsh", "s_brev"]
+                .iter()
+                .chain(&["s_pack", "s_bfe", "s_bitset", "s_wqm", "s_ashr", "s_bitrep", "s_cselect", "s_cmov"])
+                .any(|start| name.starts_with(start))
+                && !name.contains("_add_");
+        Some(Scalar { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
+    }
+}
+
+impl Group<'_> {
+    pub(super) fn scalar(&mut self, wave: &mut Wave, step: &Step, scalar: &Scalar) {
+        let values = scalar.sources.map(|(from, ty)| self.scalar_value(wave, from, ty));
+        let [(a, _), (b, _), (d, _)] = values;
+        let unknown = wave.unknown.is_some()
+            && (values.iter().any(|(_, unknown)| *unknown != 0)
+                || scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0);
+        let mode = wave.float_mode(self.gpu.generation());
+        let input = ScalarIn { a, b, d, scc: wave.scc };
+        match scalar.op {
+            Op::Scalar(f) => {
+                let (value, scc) = f(&mode, input);
+                let (mut bits, mut scc_bits) = (0, 0);
+                let mut why = Missing::Undefined;
+                if unknown {
+                    why = self.why_scalar(wave, scalar);
+                    bits = u64::MAX;
+                    if scalar.bitwise {
+                        bits = self.spread(
+                            &|a, b, d, scc| f(&mode, ScalarIn { a, b, d, scc }).0,
+                            &values,
+                            wave,
+                            scalar,
+                        );
+                    }
+                    // A result that has a bit set for certain is not zero.
+                    let certain = scalar.bitwise && value & !bits != 0;
+                    scc_bits = u32::from(!certain && bits != 0);
+                }
+                if let Some((reg, dwords)) = scalar.dst {
+                    wave.set_value(reg, dwords, value, bits, why);
+                }
+                if scalar.writes_scc {
+                    self.set_scc(wave, scc, scc_bits);
+                }
+            }
+            Op::Compare(f) => {
+                let scc = f(&mode, a, b);
+                self.set_scc(wave, scc, unknown.into());
+            }
+            Op::SaveExec(f) | Op::WriteExec(f) => {
+                let wide = scalar.dst.is_none_or(|(_, dwords)| dwords > 1);
+                let exec = wave.value(Reg::EXEC, if wide { 2 } else { 1 });
+                let all = if wide { u64::MAX } else { u32::MAX.into() };
+                let after = f(a, exec) & all;
+                let dwords = if wide { 2 } else { 1 };
+                let old = if matches!(scalar.op, Op::SaveExec(_)) { exec } else { after };
+                // Unknown lanes that `exec` leaves out do not matter.
+                let matters = (f(a ^ values[0].1, exec) ^ f(a, exec)) & all;
+                if matters != 0 {
+                    let (reg, why) = match scalar.sources[0].0 {
+                        From::Scalar(reg) => (reg, wave.why(reg)),
+                        _ => (Reg::EXEC, Missing::Undefined),
+                    };
+                    self.fault(wave, Kind::Control(reg, why));
+                }
+                if let Some((reg, dwords)) = scalar.dst {
+                    wave.set_value(reg, dwords, old, 0, Missing::Undefined);
+                }
+                wave.set_value(Reg::EXEC, dwords, after, 0, Missing::Undefined);
+                self.set_scc(wave, after != 0, 0);
+            }
+            _ => self.fault(wave, Kind::NoSemantics),
+        }
+        // What is unknown of the enabled lanes matters at once.
+        if unknown && wave.unknown_value(Reg::EXEC, 2) != 0 {
+            let _ = step;
+            self.fault(wave, Kind::Control(Reg::EXEC, wave.why(Reg::EXEC)));
+            wave.set_value(Reg::EXEC, 2, wave.pair(Reg::EXEC), 0, Missing::Undefined);
+        }
+    }
+
+    pub(super) fn set_scc(&self, wave: &mut Wave, scc: bool, unknown: u32) {
+        wave.scc = scc;
+        if let Some(state) = &mut wave.unknown {
+            state.scc = unknown;
+        }
+    }
+
+    fn why_scalar(&self, wave: &Wave, scalar: &Scalar) -> Missing {
+        let found = scalar.sources.iter().find_map(|(from, ty)| match from {
+            From::Scalar(reg) if wave.unknown_value(*reg, ty.dwords()) != 0 => Some(wave.why(*reg)),
+            _ => None,
+        });
+        found.unwrap_or(Missing::Undefined)
+    }
+
+    /// Which bits of a bitwise result depend on unknown bits: those that change with them.
+    fn spread(
+        &self,
+        f: &dyn Fn(u64, u64, u64, bool) -> u64,
+        values: &[(u64, u64); 3],
+        wave: &Wave,
+        scalar: &Scalar,
+    ) -> u64 {
+        let scc_unknown = scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0;
+        let with = |ones: u32, scc: bool| {
+            let at = |n: usize| {
+                let (value, unknown) = values[n];
+                if ones >> n & 1 != 0 { value | unknown } else { value & !unknown }
+            };
+            f(at(0), at(1), at(2), scc)
+        };
+        let base = with(0, wave.scc);
+        let mut bits = (1..8).fold(0, |bits, ones| bits | (with(ones, wave.scc) ^ base));
+        if scc_unknown {
+            bits |= with(0, !wave.scc) ^ base;
+        }
+        bits
+    }
+}

@@ -1,0 +1,689 @@
+//! The vector ALU: lane by lane, with DPP, SDWA and halves of registers.
+
+use super::fault::{Kind, Missing};
+use super::group::Group;
+use super::operand::{From, Part, Source, from, is_sdwa, part, source, splat};
+use super::program::Step;
+use super::wave::{Wave, bits};
+use unwedge_isa::amdgcn::Half;
+use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
+use unwedge_isa::amdgcn::semantics::{self, LANES, Lanes, Mode, Op};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+
+/// Which part of its register a result goes to, and what becomes of the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Whole,
+    /// Of 16 bits: whether the upper half, and whether the other is kept.
+    Half(bool, bool),
+    Byte(u8),
+    /// SDWA: the part, and whether the rest is zero, the sign, or kept.
+    Sdwa(Part, i32),
+}
+
+/// Where a result goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum To {
+    Vgpr(u8),
+    Scalar(Reg),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Dst {
+    to: To,
+    ty: Type,
+    place: Place,
+}
+
+/// Lanes that the first source comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Dpp {
+    /// The lane each lane reads; 255: none.
+    lanes: [u8; LANES],
+    /// Lanes that are written.
+    written: u64,
+    /// A lane whose source is not there reads zero; else it is not written.
+    zero: bool,
+    /// Disabled lanes are read as well.
+    inactive: bool,
+}
+
+/// An operation on lanes with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Vector {
+    op: Op,
+    pub(super) sources: [Source; 3],
+    dst: Option<Dst>,
+    mask_in: Option<Reg>,
+    mask_out: Option<Reg>,
+    exec_out: bool,
+    dpp: Option<Dpp>,
+    clamp: bool,
+    omod: u8,
+    signs: u8,
+}
+
+/// A result of every lane.
+struct Made {
+    result: Lanes,
+    unknown: Option<(Lanes, Missing)>,
+    enabled: u64,
+}
+
+fn dpp_lanes(ctrl: i32, wave64: bool) -> [u8; LANES] {
+    let last = if wave64 { 64 } else { 32 };
+    let mut lanes = [255u8; LANES];
+    for lane in 0..last {
+        let (row, at) = (lane & !15, lane & 15);
+        let in_row = |n: i32| if (0..16).contains(&n) { Some(row + n) } else { None };
+        let from = match ctrl {
+            0..=0xff => Some(lane & !3 | ctrl >> (2 * (lane & 3)) & 3),
+            0x101..=0x10f => in_row(at + (ctrl & 15)),
+            0x111..=0x11f => in_row(at - (ctrl & 15)),
+            0x121..=0x12f => Some(row + (at - (ctrl & 15) & 15)),
+            0x130 => Some(lane + 1),
+            0x134 => Some((lane + 1) % last),
+            0x138 => Some(lane - 1),
+            0x13c => Some((lane + last - 1) % last),
+            0x140 => Some(row + 15 - at),
+            0x141 => Some(lane & !7 | 7 - (lane & 7)),
+            0x142 => Some(row - 1),
+            0x143 => (lane >= 32).then_some(31),
+            0x150..=0x15f => Some(row + (ctrl & 15)),
+            0x160..=0x16f => Some(row + (at ^ ctrl & 15)),
+            _ => None,
+        };
+        if let Some(from) = from.filter(|from| (0..last).contains(from)) {
+            lanes[lane as usize] = from as u8;
+        }
+    }
+    lanes
+}
+
+fn dpp(inst: &Inst, gpu: &Gpu) -> Option<Dpp> {
+    let mods = &inst.mods;
+    let mut written = u64::MAX;
+    match inst.variant().encoding {
+        Encoding::Vop1Dpp8
+        | Encoding::Vop2Dpp8
+        | Encoding::VopcDpp8
+        | Encoding::Vop3Dpp8
+        | Encoding::Vop3pDpp8 => {
+            let select = mods.get(Mod::Dpp8);
+            let mut lanes = [255u8; LANES];
+            for (lane, place) in lanes.iter_mut().enumerate().take(if gpu.wave64() { 64 } else { 32 }) {
+                *place = (lane & !7) as u8 | (select >> (3 * (lane & 7)) & 7) as u8;
+            }
+            // A lane that is not there reads zero.
+            Some(Dpp { lanes, written, zero: true, inactive: mods.has(Mod::Fi) })
+        }
+        Encoding::Vop1Dpp
+        | Encoding::Vop2Dpp
+        | Encoding::VopcDpp
+        | Encoding::Vop3Dpp
+        | Encoding::Vop3pDpp => {
+            let (rows, banks) = (mods.get(Mod::RowMask), mods.get(Mod::BankMask));
+            for lane in 0..LANES {
+                if rows >> (lane / 16) & 1 == 0 || banks >> (lane / 4 % 4) & 1 == 0 {
+                    written &= !(1 << lane);
+                }
+            }
+            let lanes = dpp_lanes(mods.get(Mod::DppCtrl), gpu.wave64());
+            Some(Dpp { lanes, written, zero: mods.has(Mod::BoundCtrl), inactive: mods.has(Mod::Fi) })
+        }
+        _ => None,
+    }
+}
+
+impl Vector {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Vector> {
+        let op = semantics::of(inst)?;
+        let mut made = Vector::empty(op, inst);
+        let variant = inst.variant();
+        let written = inst.written().map(|(slot, operand)| (*slot, operand));
+        let implicit = inst.implicit().iter().map(|slot| (*slot, Operand::reg(Reg(slot.reg), 1)));
+        let (mut count, mut added) = (0, None);
+        for (slot, operand) in written.chain(implicit) {
+            let reg = match operand {
+                Operand::Reg { reg, .. } => Some(reg),
+                _ => None,
+            };
+            // `v_div_fmas` reads vcc as a mask without saying so.
+            let mask =
+                slot.ty == Type::Mask || reg.is_some_and(|reg| reg == Reg::VCC && slot.reg == Reg::VCC.0);
+            match (slot.access.reads(), slot.access.writes()) {
+                (false, true) if slot.reg == Reg::EXEC.0 => made.exec_out = true,
+                (false, true) if mask => made.mask_out = reg,
+                (true, false) if mask => made.mask_in = reg,
+                (true, false) if slot.reg == Reg::M0.0 => {}
+                (reads, true) => {
+                    let to = match reg? {
+                        reg if reg.is_vgpr() => To::Vgpr(reg.index() as u8),
+                        reg => To::Scalar(reg),
+                    };
+                    if reads {
+                        added = Some((slot, operand));
+                    }
+                    made.dst = Some(Dst { to, ty: slot.ty, place: Place::Whole });
+                    made.dst.as_mut()?.place = place(inst, gpu, slot.ty, operand);
+                }
+                _ => {
+                    *made.sources.get_mut(count)? = source(inst, &slot, operand)?;
+                    count += 1;
+                }
+            }
+        }
+        if let Some((slot, operand)) = added {
+            let mut plain = source(inst, &slot, operand)?;
+            (plain.neg, plain.abs, plain.packed) = (false, false, None);
+            if !matches!(made.dst?.place, Place::Half(true, _)) {
+                plain.part = Part::Whole;
+            }
+            *made.sources.get_mut(count)? = plain;
+        }
+        made.select(inst);
+        if is_sdwa(variant.encoding)
+            && let Some(dst) = &mut made.dst
+        {
+            dst.place = Place::Sdwa(part(inst.mods.get(Mod::DstSel)), inst.mods.get(Mod::DstUnused));
+        }
+        made.dpp = dpp(inst, gpu);
+        Some(made)
+    }
+
+    fn empty(op: Op, inst: &Inst) -> Vector {
+        Vector {
+            op,
+            sources: [Source::NONE; 3],
+            dst: None,
+            mask_in: None,
+            mask_out: None,
+            exec_out: false,
+            dpp: None,
+            clamp: inst.mods.has(Mod::Clamp),
+            omod: inst.mods.get(Mod::Omod) as u8,
+            signs: inst.mods.get(Mod::NegLo) as u8,
+        }
+    }
+
+    /// Parts of registers that instructions on numbers of 8 bits choose in ways of their own.
+    fn select(&mut self, inst: &Inst) {
+        let name = inst.row().name;
+        let byte = inst.mods.get(Mod::ByteSel) as u8 & 3;
+        let high = |bit: i32| inst.mods.get(Mod::OpSel) >> bit & 1 != 0;
+        match name {
+            "v_cvt_f32_fp8" | "v_cvt_f32_bf8" => self.sources[0].part = Part::Byte(byte),
+            "v_cvt_pk_f32_fp8" | "v_cvt_pk_f32_bf8" => self.sources[0].part = Part::Word(u8::from(high(0))),
+            "v_cvt_pk_fp8_f32" | "v_cvt_pk_bf8_f32" => {
+                if let Some(dst) = &mut self.dst {
+                    dst.place = Place::Half(high(3), true);
+                }
+            }
+            "v_cvt_sr_fp8_f32" | "v_cvt_sr_bf8_f32" => {
+                if let Some(dst) = &mut self.dst {
+                    dst.place = Place::Byte(byte);
+                }
+            }
+            "v_fma_mixhi_f16" => {
+                if let Some(dst) = &mut self.dst {
+                    dst.place = Place::Half(true, true);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The halves of a dual instruction.
+    pub(super) fn dual(inst: &Inst, _gpu: &Gpu) -> Option<[Vector; 2]> {
+        let (second, _, first_slot) = inst.variant().second?;
+        let rows = unwedge_isa::amdgcn::tables::rows();
+        let names = [inst.row().name, rows.get(usize::from(second))?.name];
+        let mut halves = Vec::with_capacity(2);
+        for (half, name) in names.into_iter().enumerate() {
+            let op = semantics::of_name(inst.row().format, name)?;
+            let mut made = Vector::empty(op, inst);
+            let (mut count, mut added) = (0, None);
+            for (at, (slot, operand)) in inst.written().enumerate() {
+                if (at >= usize::from(first_slot)) != (half == 1) {
+                    continue;
+                }
+                let value = from(operand, slot.ty)?;
+                let plain = Source { from: value, bits: slot.ty.bits(), ..Source::NONE };
+                if slot.access.writes() {
+                    let From::Vgpr(n) = value else { return None };
+                    made.dst = Some(Dst { to: To::Vgpr(n), ty: slot.ty, place: Place::Whole });
+                    if slot.access.reads() {
+                        added = Some(plain);
+                    }
+                } else {
+                    *made.sources.get_mut(count)? = plain;
+                    count += 1;
+                }
+            }
+            if let Some(added) = added {
+                *made.sources.get_mut(count)? = added;
+            }
+            if matches!(op, Op::Select) {
+                made.mask_in = Some(Reg::VCC);
+            }
+            halves.push(made);
+        }
+        halves.try_into().ok()
+    }
+
+    fn mode(&self, wave: &Wave, gpu: &Gpu) -> Mode {
+        Mode { clamp: self.clamp, omod: self.omod, signs: self.signs, ..wave.float_mode(gpu.generation()) }
+    }
+
+    /// With the registers that indexed access means.
+    fn indexed(&self, wave: &Wave) -> Vector {
+        let by = wave.sreg(Reg::M0) as u8;
+        let mut moved = *self;
+        for (at, source) in moved.sources.iter_mut().enumerate() {
+            if let (From::Vgpr(n), true) = (source.from, wave.gpr_idx >> at & 1 != 0) {
+                source.from = From::Vgpr(n.saturating_add(by));
+            }
+        }
+        if let (Some(Dst { to: To::Vgpr(n), .. }), true) = (&mut moved.dst, wave.gpr_idx & 8 != 0) {
+            *n = n.saturating_add(by);
+        }
+        moved
+    }
+}
+
+/// Where in its register a result goes.
+fn place(inst: &Inst, gpu: &Gpu, ty: Type, operand: Operand) -> Place {
+    if ty.bits() != 16 {
+        return Place::Whole;
+    }
+    let keep = semantics::keeps_upper_half(inst, gpu.generation());
+    match operand {
+        Operand::Reg { half: Half::High, .. } => Place::Half(true, true),
+        _ if inst.mods.get(Mod::OpSel) & 8 != 0 => Place::Half(true, keep),
+        _ => Place::Half(false, keep),
+    }
+}
+
+/// A register's dword with a result put in its place.
+fn placed(place: Place, old: u32, value: u32) -> u32 {
+    match place {
+        Place::Whole => value,
+        Place::Half(false, keep) => value & 0xffff | if keep { old & 0xffff_0000 } else { 0 },
+        Place::Half(true, keep) => value << 16 | if keep { old & 0xffff } else { 0 },
+        Place::Byte(n) => old & !(0xff << (n * 8)) | (value & 0xff) << (n * 8),
+        Place::Sdwa(Part::Whole, _) => value,
+        Place::Sdwa(part, unused) => {
+            let (shift, width) = match part {
+                Part::Byte(n) => (u32::from(n) * 8, 8),
+                Part::Word(n) => (u32::from(n) * 16, 16),
+                Part::Whole => (0, 32),
+            };
+            let mask = (u32::MAX >> (32 - width)) << shift;
+            let bits = value << shift & mask;
+            match unused {
+                2 => old & !mask | bits,
+                1 => {
+                    bits | if value >> (width - 1) & 1 != 0 {
+                        !(mask | ((1u64 << shift) - 1) as u32)
+                    } else {
+                        0
+                    }
+                }
+                _ => bits,
+            }
+        }
+    }
+}
+
+/// One dword of a source in every lane. `wave` may be what is unknown of one.
+fn fetch(source: &Source, dword: u8, v: &[Lanes], scalar: impl Fn(Reg) -> u32, signs: bool) -> Lanes {
+    let mut lanes = match source.from {
+        From::Vgpr(n) => v.get(usize::from(n) + usize::from(dword)).copied().unwrap_or(splat(0)),
+        From::Scalar(reg) => splat(scalar(Reg(reg.0 + u16::from(dword)))),
+        From::Const(value) => splat(if signs { (value >> (32 * u32::from(dword))) as u32 } else { 0 }),
+    };
+    if source.plain().is_none()
+        && (source.bits <= 32 || !matches!(source.from, From::Vgpr(_)) || source.neg || source.abs)
+    {
+        if source.bits == 64 {
+            // The sign of a double is in its upper dword.
+            if dword == 1 && signs {
+                let upper = Source { bits: 32, ..*source };
+                lanes.iter_mut().for_each(|value| *value = upper.modify(*value, true));
+            }
+        } else {
+            lanes.iter_mut().for_each(|value| *value = source.modify(*value, signs));
+        }
+    }
+    lanes
+}
+
+impl Group<'_> {
+    /// Which lanes an instruction computes.
+    fn enabled(&self, wave: &Wave, dpp: &Option<Dpp>) -> u64 {
+        let exec = wave.exec(&self.gpu);
+        let Some(dpp) = dpp else { return exec };
+        let mut enabled = exec & dpp.written;
+        if !dpp.zero {
+            for (lane, from) in dpp.lanes.iter().enumerate() {
+                let there = *from != 255 && (dpp.inactive || exec >> from & 1 != 0);
+                enabled &= !(u64::from(!there) << lane);
+            }
+        }
+        enabled
+    }
+
+    fn moved(&self, wave: &Wave, dpp: &Dpp, lanes: &Lanes) -> Lanes {
+        let exec = wave.exec(&self.gpu);
+        let mut moved = splat(0);
+        for (place, from) in moved.iter_mut().zip(dpp.lanes) {
+            if from != 255 && (dpp.inactive || exec >> from & 1 != 0) {
+                *place = lanes[usize::from(from)];
+            }
+        }
+        moved
+    }
+
+    /// A dword of a source, and what is unknown of it.
+    fn lanes(&self, wave: &Wave, vector: &Vector, at: usize, dword: u8) -> Lanes {
+        let lanes = fetch(&vector.sources[at], dword, &wave.v, |reg| wave.sreg(reg), true);
+        match &vector.dpp {
+            Some(dpp) if at == 0 => self.moved(wave, dpp, &lanes),
+            _ => lanes,
+        }
+    }
+
+    fn unknown_lanes(&self, wave: &Wave, vector: &Vector, at: usize, dword: u8) -> Option<Lanes> {
+        let state = wave.unknown.as_ref()?;
+        let lanes = fetch(&vector.sources[at], dword, &state.v, |reg| wave.unknown_sreg(reg), false);
+        Some(match &vector.dpp {
+            Some(dpp) if at == 0 => self.moved(wave, dpp, &lanes),
+            _ => lanes,
+        })
+    }
+
+    /// Lanes in which some source has unknown bits, and why.
+    fn unknown_sources(&self, wave: &Wave, vector: &Vector, enabled: u64) -> (u64, Missing) {
+        let (mut lanes, mut why) = (0u64, Missing::Undefined);
+        if wave.unknown.is_none() {
+            return (0, why);
+        }
+        for (at, source) in vector.sources.iter().enumerate() {
+            if matches!(source.from, From::Const(_)) {
+                continue;
+            }
+            for dword in 0..source.bits.div_ceil(32).max(1) as u8 {
+                let Some(unknown) = self.unknown_lanes(wave, vector, at, dword) else { continue };
+                let half = if source.bits == 16 { 0xffff } else { u32::MAX };
+                let found =
+                    bits(enabled).filter(|lane| unknown[*lane] & half != 0).fold(0, |m, lane| m | 1 << lane);
+                if found & !lanes != 0 {
+                    why = wave.why_source(source).1;
+                }
+                lanes |= found;
+            }
+        }
+        (lanes, why)
+    }
+
+    /// The result of an operation on lanes of 32 bits.
+    fn make(&self, wave: &Wave, vector: &Vector) -> Option<Made> {
+        let mode = vector.mode(wave, &self.gpu);
+        let enabled = self.enabled(wave, &vector.dpp);
+        let mut result = splat(0);
+        let mut unknown = None;
+        match vector.op {
+            Op::Lane(lane) => {
+                let mut buffers = [splat(0); 3];
+                let mut sources: [Option<&Lanes>; 3] = [None; 3];
+                for (at, (buffer, place)) in buffers.iter_mut().zip(&mut sources).enumerate() {
+                    let plain = vector.sources[at].plain().filter(|_| at > 0 || vector.dpp.is_none());
+                    *place = Some(match plain.and_then(|n| wave.v.get(usize::from(n))) {
+                        Some(lanes) => lanes,
+                        None if vector.sources[at] == Source::NONE => buffer,
+                        None => {
+                            *buffer = self.lanes(wave, vector, at, 0);
+                            buffer
+                        }
+                    });
+                }
+                let [Some(a), Some(b), Some(c)] = sources else { return None };
+                (lane.many)(&mode, &mut result, a, b, c);
+                if wave.unknown.is_some() {
+                    let (some, why) = self.unknown_sources(wave, vector, enabled);
+                    if some != 0 {
+                        let [x, y, z] =
+                            [0, 1, 2].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
+                        let mut spread = splat(0);
+                        for lane_at in bits(some) {
+                            let (a, b, c) = (a[lane_at], b[lane_at], c[lane_at]);
+                            let (x, y, z) = (x[lane_at], y[lane_at], z[lane_at]);
+                            spread[lane_at] = super::shadow::spread(&lane, &mode, [a, b, c], [x, y, z]);
+                        }
+                        unknown = Some((spread, why));
+                    }
+                }
+            }
+            Op::Select => {
+                let mask_reg = vector.mask_in?;
+                let mask = wave.mask(mask_reg, &self.gpu);
+                let (a, b) = (self.lanes(wave, vector, 0, 0), self.lanes(wave, vector, 1, 0));
+                for (lane, place) in result.iter_mut().enumerate() {
+                    *place = if mask >> lane & 1 != 0 { b[lane] } else { a[lane] };
+                }
+                if wave.unknown.is_some() {
+                    let unsure = wave.unknown_value(mask_reg, if self.gpu.wave64() { 2 } else { 1 });
+                    let sources =
+                        [0, 1].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
+                    let (some, why) = self.unknown_sources(wave, vector, enabled);
+                    let mut spread = splat(0);
+                    for lane in bits(enabled) {
+                        let chosen = usize::from(mask >> lane & 1 != 0);
+                        spread[lane] = sources[chosen][lane];
+                        if unsure >> lane & 1 != 0 {
+                            spread[lane] = a[lane] ^ b[lane] | sources[0][lane] | sources[1][lane];
+                        }
+                    }
+                    let why = if unsure & enabled != 0 { wave.why(mask_reg) } else { why };
+                    if (some | unsure) & enabled != 0 {
+                        unknown = Some((spread, why));
+                    }
+                }
+            }
+            _ => return None,
+        }
+        let ty = vector.dst.map_or(Type::None, |dst| dst.ty);
+        if (vector.clamp || vector.omod != 0) && ty.is_float() {
+            result.iter_mut().for_each(|value| *value = mode.output(ty, (*value).into()) as u32);
+        }
+        Some(Made { result, unknown, enabled })
+    }
+
+    /// Writes a dword of a result, and what is unknown of it.
+    fn put(&mut self, wave: &mut Wave, dst: &Dst, dword: u8, made: &Made) {
+        match dst.to {
+            To::Scalar(reg) => {
+                let lane = made.enabled.trailing_zeros() as usize % LANES;
+                let (value, unknown) = (made.result[lane], made.unknown.as_ref().map_or(0, |(u, _)| u[lane]));
+                let why = made.unknown.as_ref().map_or(Missing::Undefined, |(_, why)| *why);
+                wave.set_unknown(Reg(reg.0 + u16::from(dword)), value, unknown, why);
+            }
+            To::Vgpr(n) => {
+                let Some(n) = n.checked_add(dword).filter(|n| usize::from(*n) < wave.v.len()) else {
+                    return self.fault(wave, Kind::NoRegister);
+                };
+                let at = usize::from(n);
+                if dst.place == Place::Whole {
+                    wave.set_lanes(n, made.enabled, &made.result);
+                } else {
+                    let old = wave.v[at];
+                    let mut new = old;
+                    for (lane, place) in new.iter_mut().enumerate() {
+                        *place = placed(dst.place, old[lane], made.result[lane]);
+                    }
+                    wave.set_lanes(n, made.enabled, &new);
+                }
+                if let Some(state) = &wave.unknown {
+                    let (mut unknown, why) = made.unknown.unwrap_or((splat(0), Missing::Undefined));
+                    if dst.place != Place::Whole {
+                        let old = state.v[at];
+                        for (lane, place) in unknown.iter_mut().enumerate() {
+                            *place = placed(dst.place, old[lane], *place);
+                        }
+                    }
+                    wave.set_unknown_lanes(n, made.enabled, &unknown, why);
+                }
+            }
+        }
+    }
+
+    /// Executes both halves of a dual instruction: both read before one writes.
+    pub(super) fn dual(&mut self, wave: &mut Wave, halves: &[Vector; 2]) {
+        let made = [self.make(wave, &halves[0]), self.make(wave, &halves[1])];
+        for (half, made) in halves.iter().zip(made) {
+            match (half.dst, made) {
+                (Some(dst), Some(made)) => self.put(wave, &dst, 0, &made),
+                _ => self.fault(wave, Kind::NoSemantics),
+            }
+        }
+    }
+
+    /// Executes an operation on lanes.
+    pub(super) fn vector(&mut self, wave: &mut Wave, _step: &Step, vector: &Vector) {
+        if wave.gpr_idx != 0 {
+            let moved = vector.indexed(wave);
+            return self.vector_plain(wave, &moved);
+        }
+        self.vector_plain(wave, vector);
+    }
+
+    fn vector_plain(&mut self, wave: &mut Wave, vector: &Vector) {
+        if matches!(vector.op, Op::Lane(_) | Op::Select) {
+            return match (vector.dst, self.make(wave, vector)) {
+                (Some(dst), Some(mut made)) => {
+                    // A scalar result is computed whatever lanes are enabled.
+                    if made.enabled == 0 && matches!(dst.to, To::Scalar(_)) {
+                        made.enabled = 1;
+                    }
+                    self.put(wave, &dst, 0, &made);
+                }
+                _ => self.fault(wave, Kind::NoSemantics),
+            };
+        }
+        self.wide(wave, vector);
+    }
+
+    /// Operations with values of 64 bits, or with masks.
+    fn wide(&mut self, wave: &mut Wave, vector: &Vector) {
+        let mode = vector.mode(wave, &self.gpu);
+        let enabled = self.enabled(wave, &vector.dpp);
+        let sources: [[Lanes; 2]; 3] = std::array::from_fn(|at| {
+            let low = self.lanes(wave, vector, at, 0);
+            let wide = vector.sources[at].bits > 32;
+            [low, if wide { self.lanes(wave, vector, at, 1) } else { splat(0) }]
+        });
+        let at =
+            |n: usize, lane: usize| u64::from(sources[n][0][lane]) | u64::from(sources[n][1][lane]) << 32;
+        let mask_in = vector.mask_in.map_or(0, |reg| wave.mask(reg, &self.gpu));
+        let mut results = [splat(0); 4];
+        let mut mask_out = 0u64;
+        let ty = vector.dst.map_or(Type::None, |dst| dst.ty);
+        let mut dwords = ty.bits().div_ceil(32).max(1) as u8;
+        for lane in bits(enabled) {
+            let (a, b, c) = (at(0, lane), at(1, lane), at(2, lane));
+            let bit = mask_in >> lane & 1 != 0;
+            let (value, out) = match vector.op {
+                Op::Wide(f) => (f(&mode, a, b, c), false),
+                Op::Carry(f) => {
+                    let (value, out) = f(&mode, a as u32, b as u32, bit);
+                    (value.into(), out)
+                }
+                Op::WideCarry(f) => f(&mode, a, b, c),
+                Op::Compare(f) => (0, f(&mode, a, b)),
+                Op::DivFmas(f) => (f(&mode, a, b, c, bit), false),
+                Op::Quad(f) => {
+                    let From::Vgpr(n) = vector.sources[2].from else { continue };
+                    let third =
+                        std::array::from_fn(|at| wave.v.get(usize::from(n) + at).map_or(0, |v| v[lane]));
+                    let value = f(&mode, a, b as u32, third);
+                    for (place, value) in results.iter_mut().zip(value) {
+                        place[lane] = value;
+                    }
+                    continue;
+                }
+                _ => (0, false),
+            };
+            let value = if (vector.clamp || vector.omod != 0) && ty.is_float() {
+                mode.output(ty, value)
+            } else {
+                value
+            };
+            results[0][lane] = value as u32;
+            results[1][lane] = (value >> 32) as u32;
+            mask_out |= u64::from(out) << lane;
+        }
+        let (mut unsure, mut why) = self.unknown_sources(wave, vector, enabled);
+        if let (Some(reg), true) = (vector.mask_in, wave.unknown.is_some()) {
+            let mask = wave.unknown_value(reg, if self.gpu.wave64() { 2 } else { 1 }) & enabled;
+            if mask != 0 {
+                why = wave.why(reg);
+            }
+            unsure |= mask;
+        }
+        if let Some(dst) = &vector.dst {
+            if matches!(vector.op, Op::Quad(_)) {
+                dwords = 4;
+            }
+            let mut unknown = splat(0);
+            bits(unsure).for_each(|lane| unknown[lane] = u32::MAX);
+            for dword in 0..dwords.min(4) {
+                let made = Made {
+                    result: results[usize::from(dword)],
+                    unknown: (unsure != 0).then_some((unknown, why)),
+                    enabled,
+                };
+                self.put(wave, dst, dword, &made);
+            }
+        }
+        if let Some(reg) = vector.mask_out {
+            wave.set_mask(reg, &self.gpu, mask_out, unsure, why);
+        }
+        if vector.exec_out {
+            if unsure != 0 {
+                let (reg, _) = vector
+                    .sources
+                    .iter()
+                    .map(|source| wave.why_source(source))
+                    .next()
+                    .unwrap_or((Reg::EXEC, why));
+                self.fault(wave, Kind::Control(reg, why));
+            }
+            wave.set_mask(Reg::EXEC, &self.gpu, mask_out, 0, why);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_of_dpp() {
+        assert_eq!(dpp_lanes(0x1b, true)[..8], [3, 2, 1, 0, 7, 6, 5, 4]);
+        assert_eq!(dpp_lanes(0x101, true)[14..18], [15, 255, 17, 18]);
+        assert_eq!(dpp_lanes(0x111, true)[15..18], [14, 255, 16]);
+        assert_eq!(dpp_lanes(0x121, true)[15..18], [14, 31, 16]);
+        assert_eq!(dpp_lanes(0x142, true)[..17], [[255; 16].as_slice(), &[15]].concat());
+        assert_eq!(dpp_lanes(0x141, true)[..9], [7, 6, 5, 4, 3, 2, 1, 0, 15]);
+        assert_eq!(dpp_lanes(0x161, false)[30..34], [31, 30, 255, 255]);
+    }
+
+    #[test]
+    fn parts_of_a_register() {
+        assert_eq!(placed(Place::Half(true, true), 0x1111_2222, 0x3333), 0x3333_2222);
+        assert_eq!(placed(Place::Half(false, false), 0x1111_2222, 0x3333), 0x3333);
+        assert_eq!(placed(Place::Sdwa(Part::Byte(1), 2), 0x1111_2222, 0x80), 0x1111_8022);
+        assert_eq!(placed(Place::Sdwa(Part::Byte(1), 1), 0x1111_2222, 0x80), 0xffff_8000);
+        assert_eq!(placed(Place::Sdwa(Part::Word(1), 0), 0x1111_2222, 0x80), 0x0080_0000);
+    }
+}

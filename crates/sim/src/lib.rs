@@ -1,0 +1,6 @@
+//! The virtual GPU: memory, faults, shader interpreters.
+//!
+//! Deterministic and bounded: the same program, memory and seed give the same result, after at most as many steps as were
+//! allowed. Never: prints, touches the operating system beyond threads, invents the content of memory that is not there.
+
+pub mod amdgcn;

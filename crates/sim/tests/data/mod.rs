@@ -1,0 +1,292 @@
+//! Shaders of `UNWEDGE_DATA` with what they must give, as they are launched.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use flate2::read::GzDecoder;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
+use std::path::PathBuf;
+use unwedge_isa::amdgcn::model::Form;
+use unwedge_isa::amdgcn::{Gen, Gpu, Operand, codec};
+use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Memory, Program, Timing, run};
+
+fn folder() -> PathBuf {
+    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("amd/shaders")
+}
+
+fn table(name: &str) -> Option<Vec<HashMap<String, String>>> {
+    let file = std::fs::File::open(folder().join(name)).ok()?;
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).expect("gzip");
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let row = |line: &str| {
+        header.iter().zip(line.split(',')).map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    };
+    Some(lines.map(row).collect())
+}
+
+/// A row of the binaries.
+pub struct Shader {
+    pub name: String,
+    pub family: String,
+    pub gpu: Gpu,
+    pub words: Vec<u32>,
+    args: HashMap<String, String>,
+    lds: u32,
+    scratch: u32,
+}
+
+/// Every binary, and what each shader must give for each push constant.
+pub struct Shaders {
+    pub all: Vec<Shader>,
+    expected: HashMap<String, Vec<(u32, Vec<u32>)>>,
+}
+
+fn dwords(hex: &str) -> Vec<u32> {
+    (0..hex.len() / 8)
+        .map(|at| u32::from_str_radix(&hex[at * 8..at * 8 + 8], 16).expect("hexadecimal"))
+        .collect()
+}
+
+/// The shaders, or nothing if the data is not there.
+pub fn shaders() -> Option<Shaders> {
+    let (Some(binaries), Some(results)) = (table("aco_binaries.csv.gz"), table("expected.csv.gz")) else {
+        eprintln!("no shaders under {}", folder().display());
+        return None;
+    };
+    let mut expected: HashMap<String, Vec<(u32, Vec<u32>)>> = HashMap::new();
+    for row in results {
+        let words = row.iter().find(|(key, _)| key.starts_with("dst_words_hex")).expect("words").1;
+        let key = format!("{} {}", row["set"], row["shader"]);
+        expected
+            .entry(key)
+            .or_default()
+            .push((row["push_constant"].parse().expect("a number"), dwords(words)));
+    }
+    let all = binaries.iter().map(|row| {
+        let number = |name: &str| row[name].parse::<u32>().expect("a number");
+        let wave = if number("wave") == 64 { "+wavefrontsize64" } else { "+wavefrontsize32" };
+        let gpu = Gpu::new(&row["family"]).and_then(|gpu| gpu.with_features(wave)).expect("a GPU");
+        let granule = if gpu.generation() == Gen::Gfx6 { 256 } else { 512 };
+        let mut words = dwords(&row["code_dwords_hex"]);
+        words.truncate(number("exec_bytes") as usize / 4);
+        Shader {
+            name: format!("{} {}", row["set"], row["shader"]),
+            family: row["family"].clone(),
+            gpu,
+            words,
+            args: row["args"]
+                .split(' ')
+                .filter_map(|a| a.split_once('='))
+                .map(|(k, v)| (k.into(), v.into()))
+                .collect(),
+            lds: number("lds_units") * granule,
+            scratch: number("scratch"),
+        }
+    });
+    Some(Shaders { all: all.collect(), expected })
+}
+
+const TABLE: u64 = 0x0001_0000;
+const INPUT: u64 = 0x1000_0000;
+const OUTPUT: u64 = 0x2000_0000;
+const WORDS: usize = 256;
+
+/// The words that every shader reads.
+fn input() -> Vec<u32> {
+    let mut s = 0x1234_5678u32;
+    let mut word = |i: u32| {
+        s = s.wrapping_mul(1664525).wrapping_add(1013904223);
+        match i & 3 {
+            0 => i,
+            1 => s >> 12 & 0xfff,
+            2 => s >> 24,
+            _ => s,
+        }
+    };
+    (0..1024).map(&mut word).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A descriptor of plain bytes.
+fn descriptor(base: u64, size: u32, generation: Gen) -> [u32; 4] {
+    let format = match generation {
+        Gen::Gfx10 | Gen::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    [base as u32, (base >> 32) as u32, size, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+/// A register of an argument: `s4:1` is number 4.
+fn register(arg: &str) -> u16 {
+    arg.trim_start_matches(['s', 'v']).split(':').next().and_then(|n| n.parse().ok()).expect("a register")
+}
+
+impl Shader {
+    pub fn program(&self) -> Program {
+        Program::new(&self.words, 0x0080_0000, self.gpu)
+    }
+
+    /// How it is launched with a push constant.
+    pub fn dispatch(&self, constant: u32, timing: Timing) -> Dispatch {
+        let mut dispatch = Dispatch {
+            groups: [4, 1, 1],
+            lds: self.lds,
+            scratch: self.scratch,
+            timing,
+            group_id_in_ttmp: self.gpu.generation() >= Gen::Gfx12,
+            steps: 5_000_000,
+            ..Dispatch::default()
+        };
+        for (name, place) in &self.args {
+            let reg = register(place);
+            match name.as_str() {
+                "arg1" => dispatch.scalars.push((reg, TABLE as u32)),
+                "push0" => dispatch.scalars.push((reg, constant)),
+                "workgroup_id_x" if !dispatch.group_id_in_ttmp => dispatch.group_id[0] = Some(reg),
+                "local_id_x" => dispatch.vectors.push((reg as u8, Initial::LocalId(0))),
+                "local_id_y" => dispatch.vectors.push((reg as u8, Initial::LocalId(1))),
+                "local_id_z" => dispatch.vectors.push((reg as u8, Initial::LocalId(2))),
+                "local_ids_packed" => dispatch.vectors.push((reg as u8, Initial::PackedLocalIds)),
+                _ => {}
+            }
+        }
+        dispatch
+    }
+
+    /// The memory it finds.
+    pub fn memory(&self) -> Memory {
+        let high = if self.gpu.generation() >= Gen::Gfx9 { 0xffff_8000_0000_0000 } else { 0 };
+        let input = input();
+        let mut table = Vec::new();
+        table.extend(descriptor(INPUT, input.len() as u32 * 4, self.gpu.generation()));
+        table.extend(descriptor(OUTPUT, WORDS as u32 * 4, self.gpu.generation()));
+        let mut memory = Memory::default();
+        memory.map(high | TABLE, bytes(&table)).expect("free");
+        memory.map(INPUT, bytes(&input)).expect("free");
+        memory.map(OUTPUT, vec![0; WORDS * 4]).expect("free");
+        memory
+    }
+
+    /// The words it gives, and what went wrong.
+    pub fn run(&self, program: &Program, constant: u32, timing: Timing) -> (Vec<u32>, Vec<Fault>) {
+        let mut memory = self.memory();
+        let outcome = run(program, &mut memory, &self.dispatch(constant, timing), None);
+        let bytes = memory.get(OUTPUT, WORDS * 4).expect("mapped");
+        let words = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        (words.collect(), outcome.faults)
+    }
+}
+
+/// How a shader's result compares with the reference's.
+enum Verdict {
+    /// The same words.
+    Same,
+    /// The same words, if `x + 0.0` is read as `x`.
+    SameWithoutZeroSums,
+    /// Other words, or a fault: what is wrong.
+    Wrong(String),
+}
+
+/// The code with every addition of zero made a move.
+///
+/// The reference reads `x + 0.0` as `x`, which keeps the sign of a negative zero. Arithmetic does not: the sum of zeros of
+/// both signs is positive, rounded to the nearest. The shaders add zero to whatever they store.
+fn without_zero_sums(words: &[u32], gpu: &Gpu) -> Vec<u32> {
+    let mut made = words.to_vec();
+    let mut at = 0;
+    while let Some(decoded) = words.get(at..).and_then(|rest| codec::decode(rest, gpu)) {
+        let inst = decoded.inst;
+        let mut operands = inst.written().map(|(_, operand)| operand);
+        let (dst, a, b) = (operands.next(), operands.next(), operands.next());
+        let plain = decoded.dwords == 1 && matches!(inst.form(), Form::E32 | Form::Native);
+        if let (true, "v_add_f32", Some(Operand::Inline(128)), Some(dst), Some(b)) =
+            (plain, inst.row().name, a, dst, b)
+            && let (Operand::Reg { reg: to, .. }, Operand::Reg { reg: from, .. }) = (dst, b)
+        {
+            // `v_mov_b32`, the same in all generations.
+            made[at] = 0x7e00_0200 | u32::from(to.index()) << 17 | u32::from(from.0);
+        }
+        at += usize::from(decoded.dwords);
+    }
+    made
+}
+
+fn compare(shaders: &Shaders, shader: &Shader, program: &Program, timing: Timing) -> Result<(), String> {
+    for (constant, words) in &shaders.expected[&shader.name] {
+        let (found, faults) = shader.run(program, *constant, timing);
+        if let Some(fault) = faults.first() {
+            let text = program.text(fault.at).unwrap_or_default();
+            return Err(format!("{fault}: {text}"));
+        }
+        if let Some(at) = (0..words.len()).find(|at| found[*at] != words[*at]) {
+            return Err(format!("with {constant} word {at} is {:#x}, not {:#x}", found[at], words[at]));
+        }
+    }
+    Ok(())
+}
+
+fn check(shaders: &Shaders, shader: &Shader, timing: Timing) -> Verdict {
+    let Err(what) = compare(shaders, shader, &shader.program(), timing) else { return Verdict::Same };
+    let words = without_zero_sums(&shader.words, &shader.gpu);
+    let other = Program::new(&words, 0x0080_0000, shader.gpu);
+    match compare(shaders, shader, &other, timing) {
+        Ok(()) => Verdict::SameWithoutZeroSums,
+        Err(again) => Verdict::Wrong(format!("{} {}: {what}; {again}", shader.family, shader.name)),
+    }
+}
+
+/// What came of the shaders of one GPU.
+#[derive(Default)]
+struct Count {
+    all: usize,
+    same: usize,
+    zero_sums: usize,
+}
+
+/// Checks every shader under timings, on all cores; tells how many of each GPU are right, and what is wrong.
+pub fn check_all(timings: &[Timing]) {
+    let Some(shaders) = shaders() else { return };
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let parts: Vec<Vec<(&str, Verdict)>> = std::thread::scope(|scope| {
+        let shaders = &shaders;
+        let parts: Vec<_> = (0..threads)
+            .map(|part| {
+                scope.spawn(move || {
+                    let own = shaders.all.iter().skip(part).step_by(threads);
+                    own.flat_map(|shader| {
+                        timings.iter().map(|timing| (shader.family.as_str(), check(shaders, shader, *timing)))
+                    })
+                    .collect()
+                })
+            })
+            .collect();
+        parts.into_iter().map(|part| part.join().expect("no panic")).collect()
+    });
+    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (family, verdict) in parts.into_iter().flatten() {
+        let count = counts.entry(family).or_default();
+        count.all += 1;
+        match verdict {
+            Verdict::Same => count.same += 1,
+            Verdict::SameWithoutZeroSums => count.zero_sums += 1,
+            Verdict::Wrong(what) => wrong.push(what),
+        }
+    }
+    for (family, Count { all, same, zero_sums }) in &counts {
+        eprintln!("{family}: {same} of {all}, {zero_sums} more where the reference reads x + 0.0 as x");
+    }
+    let all: usize = counts.values().map(|count| count.all).sum();
+    eprintln!("{} differ: {wrong:#?}", wrong.len());
+    // Minimum and maximum of zeros of both signs is open in the language of the shaders; the reference takes either.
+    let faults: Vec<&String> = wrong.iter().filter(|what| what.contains("workgroup ")).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(wrong.len() * 100 <= all, "{} of {all} differ", wrong.len());
+}
