@@ -82,6 +82,38 @@ impl Serialize for Words<'_> {
     }
 }
 
+/// Where a dump of msm comes from, as it says.
+#[derive(serde::Serialize)]
+pub struct Origin<'a> {
+    /// The kernel's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+    /// When it was taken, in the kernel's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<&'a str>,
+    /// The process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<&'a str>,
+    /// How it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cmdline: Option<&'a str>,
+}
+
+impl<'a> Origin<'a> {
+    /// Of a dump.
+    pub fn of(dump: &'a Devcore<'a>) -> Origin<'a> {
+        Origin {
+            kernel: dump.kernel.as_deref(),
+            module: dump.module.as_deref(),
+            time: dump.time.as_deref(),
+            comm: dump.comm.as_deref(),
+            cmdline: dump.cmdline.as_deref(),
+        }
+    }
+}
+
 /// What the first object of an output begins with.
 #[derive(serde::Serialize)]
 pub struct Heading<'a> {
