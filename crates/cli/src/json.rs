@@ -55,19 +55,22 @@ impl Serialize for Hex {
     }
 }
 
+/// The eight hex digits of a dword.
+pub fn hex_digits(word: u32) -> [u8; 8] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    std::array::from_fn(|i| DIGITS[(word >> (28 - 4 * i)) as usize & 15])
+}
+
 /// Dwords as one string: eight hex digits each, separated by blanks.
 pub struct Words<'a>(pub &'a [u32]);
 
 impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         const CHUNK: usize = 64;
         for (i, chunk) in self.0.chunks(CHUNK).enumerate() {
             let mut text = [b' '; 9 * CHUNK];
             for (word, place) in chunk.iter().zip(text.chunks_mut(9)) {
-                for (nibble, digit) in (0..8).rev().zip(&mut place[1..]) {
-                    *digit = DIGITS[(word >> (4 * nibble)) as usize & 15];
-                }
+                place[1..].copy_from_slice(&hex_digits(*word));
             }
             let text = &text[usize::from(i == 0)..9 * chunk.len()];
             f.write_str(std::str::from_utf8(text).unwrap_or_default())?;
