@@ -308,9 +308,7 @@ fn an_engine_without_its_heading_is_another_engine() {
             let state = ErrorState::read(broken.as_bytes()).unwrap();
             let told = state.diagnostics.iter().any(|d| d.message.contains("whose name is lost"));
             // Without a line in between, two engines are one with every register twice.
-            let twice = |e: &Engine<'_>| {
-                e.registers.iter().filter(|r| r.name == "START").count() > 1
-            };
+            let twice = |e: &Engine<'_>| e.registers.iter().filter(|r| r.name == "START").count() > 1;
             assert!(told || state.engines.iter().any(twice), "{era:?} without {lost}");
             assert_eq!(state.register("START"), None, "{era:?}: not of the device");
         }

@@ -4,7 +4,7 @@ use crate::amd;
 use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Compression, Input, Stream};
-use crate::json::{Heading, Hex};
+use crate::json::{Heading, Hex, Origin};
 use crate::kind::Kind;
 use crate::output::{Look, Output};
 use crate::{capture, database, intel, rd};
@@ -151,14 +151,8 @@ struct DumpSummary<'a> {
     gpu: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comm: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cmdline: Option<&'a str>,
+    #[serde(flatten)]
+    origin: Origin<'a>,
     sections: Vec<SectionSummary<'a>>,
     absent: Vec<Absent>,
 }
@@ -224,10 +218,7 @@ impl<'a> DumpSummary<'a> {
         DumpSummary {
             gpu: database::gpu_line(dump),
             generation: generation.map(Generation::name),
-            kernel: dump.kernel.as_deref(),
-            time: dump.time.as_deref(),
-            comm: dump.comm.as_deref(),
-            cmdline: dump.cmdline.as_deref(),
+            origin: Origin::of(dump),
             sections: dump
                 .sections()
                 .iter()
@@ -332,10 +323,10 @@ fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(out, "  unwedge does not decode this kind of file yet\n{}", s.database_line);
     };
     row("gpu", Some(dump.gpu.as_deref().unwrap_or("not said")))?;
-    row("kernel", dump.kernel)?;
-    row("time", dump.time)?;
-    row("comm", dump.comm)?;
-    row("cmdline", dump.cmdline)?;
+    row("kernel", dump.origin.kernel)?;
+    row("time", dump.origin.time)?;
+    row("comm", dump.origin.comm)?;
+    row("cmdline", dump.origin.cmdline)?;
     writeln!(out, "\n  {}", look.bold("section              entries     bytes"))?;
     for section in &dump.sections {
         let note = if section.known { section.contents.as_str() } else { "not known to unwedge" };

@@ -55,19 +55,22 @@ impl Serialize for Hex {
     }
 }
 
+/// The eight hex digits of a dword.
+pub fn hex_digits(word: u32) -> [u8; 8] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    std::array::from_fn(|i| DIGITS[(word >> (28 - 4 * i)) as usize & 15])
+}
+
 /// Dwords as one string: eight hex digits each, separated by blanks.
 pub struct Words<'a>(pub &'a [u32]);
 
 impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         const CHUNK: usize = 64;
         for (i, chunk) in self.0.chunks(CHUNK).enumerate() {
             let mut text = [b' '; 9 * CHUNK];
             for (word, place) in chunk.iter().zip(text.chunks_mut(9)) {
-                for (nibble, digit) in (0..8).rev().zip(&mut place[1..]) {
-                    *digit = DIGITS[(word >> (4 * nibble)) as usize & 15];
-                }
+                place[1..].copy_from_slice(&hex_digits(*word));
             }
             let text = &text[usize::from(i == 0)..9 * chunk.len()];
             f.write_str(std::str::from_utf8(text).unwrap_or_default())?;
@@ -79,6 +82,38 @@ impl fmt::Display for Words<'_> {
 impl Serialize for Words<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
+    }
+}
+
+/// Where a dump of msm comes from, as it says.
+#[derive(serde::Serialize)]
+pub struct Origin<'a> {
+    /// The kernel's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+    /// When it was taken, in the kernel's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<&'a str>,
+    /// The process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<&'a str>,
+    /// How it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cmdline: Option<&'a str>,
+}
+
+impl<'a> Origin<'a> {
+    /// Of a dump.
+    pub fn of(dump: &'a Devcore<'a>) -> Origin<'a> {
+        Origin {
+            kernel: dump.kernel.as_deref(),
+            module: dump.module.as_deref(),
+            time: dump.time.as_deref(),
+            comm: dump.comm.as_deref(),
+            cmdline: dump.cmdline.as_deref(),
+        }
     }
 }
 

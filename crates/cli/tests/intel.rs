@@ -190,34 +190,58 @@ fn told(dump: &[u8], db: &Db) -> [Vec<u8>; 2] {
     })
 }
 
-#[test]
-fn every_platform_s_dump_cut_in_any_line_says_what_is_there_and_that_it_is_cut() {
-    /// Every so many lines: all of them take minutes.
-    const STEP: usize = 17;
-    let db = Db::builtin();
+/// Of every platform, by turns as kernels write it: what i915 leaves of those it drives, then what xe does.
+fn dump_of_every_platform() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     let i915 =
         Device::ALL.into_iter().zip(i915::Era::ALL.into_iter().cycle()).filter(|(d, _)| d.version < (20, 0));
     let xe =
         Device::ALL.into_iter().zip(xe::Era::ALL.into_iter().cycle()).filter(|(d, _)| d.version >= (12, 0));
-    let i915 = i915.map(|(device, era)| ErrorStateBuilder::complete(device, era).text());
-    let xe = xe.map(|(device, era)| DevcoreBuilder::complete(device, era).text());
-    for dump in i915.chain(xe) {
-        let starts: Vec<usize> = (0..dump.len()).filter(|&i| i == 0 || dump[i - 1] == b'\n').collect();
-        // Behind what makes it a dump of its kind.
-        let first = starts.iter().position(|&at| dump[at..].starts_with(b"PCI ID")).unwrap();
-        for (line, pair) in starts.windows(2).enumerate().skip(first).step_by(STEP) {
-            let cut = &dump[..(pair[0] + pair[1]) / 2 + 1];
-            if cut.ends_with(b"\n") {
-                continue;
-            }
+    let i915 = i915.map(|(device, era)| (device.name, ErrorStateBuilder::complete(device, era).text()));
+    let xe = xe.map(|(device, era)| (device.name, DevcoreBuilder::complete(device, era).text()));
+    i915.chain(xe)
+}
+
+/// The dump up to the middle of each line, behind what makes it a dump of its kind.
+fn cut_in_lines(dump: &[u8]) -> Vec<&[u8]> {
+    let starts: Vec<usize> = (0..dump.len()).filter(|&i| i == 0 || dump[i - 1] == b'\n').collect();
+    let first = starts.iter().position(|&at| dump[at..].starts_with(b"PCI ID")).unwrap();
+    let middles = starts.windows(2).skip(first).map(|pair| &dump[..(pair[0] + pair[1]) / 2 + 1]);
+    middles.filter(|cut| !cut.ends_with(b"\n")).collect()
+}
+
+#[test]
+fn every_platform_s_dump_cut_in_any_line_says_what_is_there_and_that_it_is_cut() {
+    /// Every so many lines of a dump, others of the next one: all of them take minutes.
+    const STEP: usize = 101;
+    let db = Db::builtin();
+    for (i, (platform, dump)) in dump_of_every_platform().enumerate() {
+        let cuts = cut_in_lines(&dump);
+        for (line, cut) in cuts.into_iter().enumerate().skip(17 * i % STEP).step_by(STEP) {
+            let what = format!("{platform}, cut {line}");
             let [decoded, explained] = told(cut, &db);
             let last = decoded.trim_ascii_end().split(|&c| c == b'\n').next_back().unwrap();
             let end: serde_json::Value = serde_json::from_slice(last).unwrap();
-            assert_eq!((&end["type"], &end["lost"]), (&"end".into(), &true.into()), "line {line}");
+            assert_eq!((&end["type"], &end["lost"]), (&"end".into(), &true.into()), "{what}");
             let report: serde_json::Value = serde_json::from_slice(&explained).unwrap();
             let losses = report["diagnostics"].as_array().unwrap();
-            assert!(losses.iter().any(|d| d["severity"] == "loss"), "line {line}: {report}");
-            assert!(report["gpu"].as_str().unwrap().starts_with("Intel"), "line {line}");
+            assert!(losses.iter().any(|d| d["severity"] == "loss"), "{what}: {report}");
+            assert!(report["gpu"].as_str().unwrap().starts_with("Intel"), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_dump_of_any_platform_is_exit_status_3() {
+    const COMMANDS: [&[&str]; 4] = [&["explain"], &["info"], &["decode"], &["explain", "--json"]];
+    for (i, (platform, dump)) in dump_of_every_platform().enumerate() {
+        let cuts = cut_in_lines(&dump);
+        for part in 0..3 {
+            let cut = cuts[(2 * part + 1) * cuts.len() / 6];
+            let command = COMMANDS[(i + part) % COMMANDS.len()];
+            let output = unwedge(&[command, &["-"]].concat(), cut);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{platform}, {command:?}, part {part}: {said}");
+            assert!(!output.stdout.is_empty() && !said.is_empty(), "{platform}, {command:?}, part {part}");
         }
     }
 }

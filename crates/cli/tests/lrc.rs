@@ -112,6 +112,42 @@ fn differences_are_4_and_all_listed() {
 }
 
 #[test]
+fn a_flag_that_differs_is_told_in_words() {
+    let mut page = page("tgl", "rcs0");
+    page[1] ^= 1 << 12;
+    let output = verify(&TGL, &bytes(&page));
+    assert_eq!(status(&output), FOUND);
+    for said in [
+        "expected 0x11081019 (MI_LOAD_REGISTER_IMM of 13, posted, relative)",
+        "found 0x11080019 (MI_LOAD_REGISTER_IMM of 13, relative)",
+        "1 dword differs",
+    ] {
+        assert!(stdout(&output).contains(said), "{said}: {}", stdout(&output));
+    }
+}
+
+#[test]
+fn a_ring_that_wrapped_is_fine_where_one_is_strict() {
+    let strict = [&TGL[..], &["--strict"]].concat();
+    let mut page = page("tgl", "rcs0");
+    // Head, tail, and the control of a ring of four pages, enabled.
+    assert_eq!([page[4], page[6], page[10]], [0x2034, 0x2030, 0x203c]);
+    (page[7], page[11]) = (0x1000, 0x3001);
+    for (head, code, said) in [
+        (0x0060_0800, COMPLETE, "as it has to be"),
+        (0x0060_2000, COMPLETE, "the ring wrapped between them"),
+        (0x0060_1008, FOUND, "past the tail"),
+        (0x0060_4000, FOUND, "outside of the ring"),
+    ] {
+        page[5] = head;
+        let output = verify(&strict, &bytes(&page));
+        assert_eq!(status(&output), code, "{head:#x}: {}", stdout(&output));
+        assert!(stdout(&output).contains(said), "{head:#x}: {}", stdout(&output));
+        assert_eq!(status(&verify(&TGL, &bytes(&page))), COMPLETE);
+    }
+}
+
+#[test]
 fn what_is_missing_is_said() {
     let page = bytes(&page("tgl", "rcs0"));
     let cut = verify(&TGL, &page[..402]);

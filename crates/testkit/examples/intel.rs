@@ -37,7 +37,7 @@ fn larges() -> Vec<(String, Vec<u8>)> {
     };
     let xe = xe::DevcoreBuilder::complete(Device::named("lnl"), xe::Era::V6_14).engine(engine(38));
     vec![
-        ("i915 packed".to_owned(), i915(120).text()),
+        ("i915 packed".to_owned(), i915(74).text()),
         ("i915 unpacked".to_owned(), i915(38).unpacked().text()),
         ("xe".to_owned(), xe.text()),
     ]

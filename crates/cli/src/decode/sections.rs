@@ -2,7 +2,7 @@
 
 use super::{Lines, SCHEMA};
 use crate::database;
-use crate::json::{Decoded, Gpu, Heading, Hex, Words};
+use crate::json::{Decoded, Gpu, Heading, Hex, Origin, Words};
 use crate::kind::Kind;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -36,16 +36,8 @@ struct Header<'a> {
     start: Start<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<Gpu>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    module: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comm: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cmdline: Option<&'a str>,
+    #[serde(flatten)]
+    origin: Origin<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_initialized: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,11 +49,7 @@ pub fn header(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     lines.push(&Header {
         start: Start::of(Kind::MsmDevcore, db),
         gpu: Gpu::of_dump(dump),
-        kernel: dump.kernel.as_deref(),
-        module: dump.module.as_deref(),
-        time: dump.time.as_deref(),
-        comm: dump.comm.as_deref(),
-        cmdline: dump.cmdline.as_deref(),
+        origin: Origin::of(dump),
         gpu_initialized: dump.gpu_initialized.map(|v| v != 0),
         rbbm_status: dump.rbbm_status.map(Hex::dword),
     });

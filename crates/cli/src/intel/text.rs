@@ -3,6 +3,7 @@
 use super::streams::Unpacked;
 use super::values::Meaning;
 use super::{Dump, Unpacking, commands, engine_name, memory_limit, space_name};
+use crate::json::hex_digits;
 use crate::output::Look;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
@@ -199,6 +200,8 @@ fn contents(block: &Block<'_>, dwords: &[u32], out: &mut dyn Write) -> io::Resul
 fn rows(base: u64, dwords: &[u32], out: &mut dyn Write) -> io::Result<()> {
     let mut before: Option<&[u32]> = None;
     let mut skipped = false;
+    // Most of what is printed of a dump is this: each row is put together by hand, and written at once.
+    let mut line = Vec::new();
     for (i, row) in dwords.chunks(ROW).enumerate() {
         if before == Some(row) {
             if !skipped {
@@ -209,7 +212,19 @@ fn rows(base: u64, dwords: &[u32], out: &mut dyn Write) -> io::Result<()> {
         }
         (before, skipped) = (Some(row), false);
         let at = base.wrapping_add((i * ROW * 4) as u64);
-        writeln!(out, "  0x{at:012x}: {}", crate::json::Words(row))?;
+        line.clear();
+        line.extend_from_slice(b"  0x");
+        let high = hex_digits((at >> 32) as u32);
+        let unused = high.iter().take(4).take_while(|&&digit| digit == b'0').count();
+        line.extend_from_slice(&high[unused..]);
+        line.extend_from_slice(&hex_digits(at as u32));
+        line.push(b':');
+        for &word in row {
+            line.push(b' ');
+            line.extend_from_slice(&hex_digits(word));
+        }
+        line.push(b'\n');
+        out.write_all(&line)?;
     }
     if skipped {
         let end = base.wrapping_add(dwords.len() as u64 * 4);
@@ -233,5 +248,10 @@ mod tests {
             "  0x000000001000: 00000001 {zeros}\n  0x000000001020: 00000000 {zeros}\n  *\n  0x0000000010a0:\n"
         );
         assert_eq!(String::from_utf8_lossy(&out), expected);
+        for at in [0, 0x1234_5678_9abc, 0x1_0000_0000_0000, u64::MAX & !0xf] {
+            let mut out = Vec::new();
+            rows(at, &[7], &mut out).unwrap();
+            assert_eq!(String::from_utf8_lossy(&out), format!("  0x{at:012x}: 00000007\n"));
+        }
     }
 }

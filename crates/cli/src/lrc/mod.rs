@@ -12,6 +12,7 @@ use crate::json::Hex;
 use serde::Serialize;
 use source::Context;
 use std::io::{self, Write};
+use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE};
 use unwedge_intel::lrc::triage::identify;
 use unwedge_intel::lrc::{Image, Layout, Target};
 use unwedge_intel::platform::{Driver, Engine, Platform, Version};
@@ -149,6 +150,13 @@ fn described(layout: &Layout) -> String {
 /// `register page: page 1 of 14`.
 fn place(image: &Image<'_>) -> String {
     format!("register page: page {} of {}", image.page(), image.pages())
+}
+
+/// An MI_LOAD_REGISTER_IMM of so many registers, with the flags in its header.
+fn load_name(header: u32, registers: usize) -> String {
+    let flag = |bit: u32, name: &'static str| if header & bit != 0 { name } else { "" };
+    let (posted, relative) = (flag(LOAD_FORCE_POSTED, ", posted"), flag(LOAD_RELATIVE, ", relative"));
+    format!("MI_LOAD_REGISTER_IMM of {registers}{posted}{relative}")
 }
 
 /// The name of the register at an offset that a page has, or its number.

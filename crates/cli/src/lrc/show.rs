@@ -1,7 +1,7 @@
 //! `lrc show`: every dword of an image.
 
 use super::source::Source;
-use super::{Whose, described, likely, place, register_name, title};
+use super::{Whose, described, likely, load_name, place, register_name, title};
 use crate::args::{Global, LrcShow};
 use crate::failure::{Failure, Outcome};
 use crate::json::{Heading, Hex};
@@ -9,7 +9,7 @@ use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::commands::Decoder;
-use unwedge_intel::lrc::commands::{Command, Kind, LOAD_FORCE_POSTED, LOAD_RELATIVE, Saved, registers, walk};
+use unwedge_intel::lrc::commands::{Command, Kind, Saved, registers, walk};
 use unwedge_intel::lrc::{Image, Layout, registers as names};
 
 /// Version of the schema of the JSON object.
@@ -95,11 +95,7 @@ pub fn text(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
 fn named(command: &Command, layout: Option<&Layout>) -> String {
     match command.kind {
         Kind::Noop => "MI_NOOP".to_owned(),
-        Kind::Load(registers) => {
-            let flag = |bit: u32, name: &'static str| if command.header & bit != 0 { name } else { "" };
-            let (posted, relative) = (flag(LOAD_FORCE_POSTED, ", posted"), flag(LOAD_RELATIVE, ", relative"));
-            format!("MI_LOAD_REGISTER_IMM of {registers}{posted}{relative}")
-        }
+        Kind::Load(registers) => load_name(command.header, registers),
         Kind::End => "MI_BATCH_BUFFER_END".to_owned(),
         Kind::Other => {
             let target = layout.and_then(Layout::target);

@@ -1,7 +1,7 @@
 //! `lrc verify`: where an image differs from its engine's layout, and what happened to it.
 
 use super::source::{Context, Source};
-use super::{Whose, described, place, register_name, title, unsaid};
+use super::{Whose, described, load_name, place, register_name, title, unsaid};
 use crate::args::{Global, LrcVerify};
 use crate::failure::{Failure, Outcome};
 use crate::json::{Heading, Hex};
@@ -103,7 +103,9 @@ impl<'a> Found<'a> {
 
     /// There is something that only counts where one is strict.
     fn is_noted(&self) -> bool {
-        !self.findings.is_empty() || self.notes().next().is_some() || !self.verified.extra.is_empty()
+        !self.findings.is_empty()
+            || self.notes().any(|(_, o)| !o.why.is_usual())
+            || !self.verified.extra.is_empty()
     }
 
     /// The layout of a page.
@@ -131,7 +133,7 @@ impl<'a> Found<'a> {
     fn means(&self, word: u32, role: Option<Role>, found: bool) -> String {
         match role {
             Some(Role::Command) if word & 0xff80_0000 == 0x1100_0000 => {
-                format!("{word:#010x} (MI_LOAD_REGISTER_IMM of {})", word.wrapping_add(1) % 256 / 2)
+                format!("{word:#010x} ({})", load_name(word, word.wrapping_add(1) as usize % 256 / 2))
             }
             Some(Role::Register) => {
                 let relative = self.layout.addressing().relative.is_some();
@@ -149,7 +151,9 @@ impl<'a> Found<'a> {
 /// As text.
 pub fn text(found: &Found<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}; {}", described(&found.layout), place(&found.image))?;
-    if !found.image.is_usual() {
+    if !found.image.is_recognized() {
+        writeln!(out, "note: no page begins as registers do; --page says which one has them")?;
+    } else if !found.image.is_usual() {
         writeln!(
             out,
             "note: the registers are usually in page 1: page {} looks like them",

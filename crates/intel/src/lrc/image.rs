@@ -47,6 +47,11 @@ impl<'a> Image<'a> {
         self.page == USUAL || self.words.len() <= PAGE
     }
 
+    /// The register page begins as all of them do: only then is it known to be the one, where there are several.
+    pub fn is_recognized(&self) -> bool {
+        self.words.len() <= PAGE || looks_like_registers(self.registers())
+    }
+
     /// All of it.
     pub fn words(&self) -> &'a [u32] {
         self.words

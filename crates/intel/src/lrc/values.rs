@@ -1,7 +1,7 @@
 //! Values that no engine would have saved, in registers that say how a context runs.
 //!
 //! They are hints: a layout says that memory was overwritten, a value may as well be what a driver wrote. Facts: what i915
-//! checks before it submits a context, and what bits the registers have.
+//! checks before it submits a context, how much of a ring it leaves free, and what bits the registers have.
 
 use super::commands::{Saved, registers};
 use super::layout::{Layout, Target};
@@ -15,6 +15,9 @@ const HEAD_OFFSET: u32 = 0x1f_fffc;
 const TAIL_OFFSET: u32 = 0x1f_fff8;
 const RING_PAGES: u32 = 0x1f_f000;
 const RING_ENABLE: u32 = 1;
+/// Bytes, a cache line, that drivers leave free between the tail and what the engine has yet to execute: a tail within them
+/// below the head is one the head ran past.
+const LEFT_FREE: u32 = 64;
 const STOP_RINGS: u32 = 1 << 8;
 const VALID: u32 = 1;
 const INDIRECT_RING_STATE_ENABLE: u32 = 1 << 4;
@@ -70,11 +73,19 @@ pub enum Why {
     /// Bits of RING_BUFFER_TAIL that are none of its offset.
     #[error("the tail is not at a quadword, or has bits above its offset")]
     TailUnaligned,
-    /// HEAD above TAIL.
+    /// HEAD above TAIL, nearer than any driver lets a full ring come.
     #[error(
-        "the head {head:#x} is past the tail {tail:#x}: the ring wrapped between them, or the head ran away"
+        "the head {head:#x} is past the tail {tail:#x}, by less than what drivers leave free in a ring that wrapped"
     )]
     HeadPastTail {
+        /// Offset of the head.
+        head: u32,
+        /// Offset of the tail.
+        tail: u32,
+    },
+    /// HEAD above TAIL, as it is where the tail began again at the ring's start and the head has not yet.
+    #[error("the head {head:#x} is past the tail {tail:#x}: the ring wrapped between them")]
+    RingWrapped {
         /// Offset of the head.
         head: u32,
         /// Offset of the tail.
@@ -109,6 +120,11 @@ pub enum Why {
 }
 
 impl Why {
+    /// It is as likely in a context that is fine: worth a note, nothing to fail for.
+    pub fn is_usual(self) -> bool {
+        matches!(self, Why::RingWrapped { .. })
+    }
+
     /// For JSON: stable, lower case.
     pub fn id(self) -> &'static str {
         match self {
@@ -120,6 +136,7 @@ impl Why {
             Why::TailOutside { .. } => "tail-outside",
             Why::TailUnaligned => "tail-unaligned",
             Why::HeadPastTail { .. } => "head-past-tail",
+            Why::RingWrapped { .. } => "ring-wrapped",
             Why::RingStopped => "ring-stopped",
             Why::PdpUnaligned => "pdp-unaligned",
             Why::PdpHigh => "pdp-high",
@@ -221,7 +238,9 @@ fn ring(values: &Values, out: &mut Vec<Odd>) {
         if head >= size {
             odd(offset::HEAD, at, Why::HeadOutside { head, size });
         } else if let Some(tail) = tail_at.filter(|&tail| tail < head) {
-            odd(offset::HEAD, at, Why::HeadPastTail { head, tail });
+            let near = head - tail < LEFT_FREE;
+            let (past, wrapped) = (Why::HeadPastTail { head, tail }, Why::RingWrapped { head, tail });
+            odd(offset::HEAD, at, if near { past } else { wrapped });
         }
         if at.1 & 3 != 0 {
             odd(offset::HEAD, at, Why::HeadUnaligned);

@@ -90,8 +90,7 @@ fn check(
         findings.push(finding(FindingKind::CorruptStream, trust, title, why, seen));
     }
     let odd = values::odd(image.registers(), layout);
-    // What a context that was never on the engine has not, and what the ring of a running one has not yet.
-    let odd: Vec<_> = odd.iter().filter(|o| !matches!(o.why, values::Why::HeadPastTail { .. })).collect();
+    let odd: Vec<_> = odd.iter().filter(|o| !o.why.is_usual()).collect();
     if !odd.is_empty() && verified.differences.is_empty() {
         let seen = odd.iter().take(4).map(|o| {
             let register = unwedge_intel::lrc::registers::at(
