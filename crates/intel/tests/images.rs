@@ -383,9 +383,9 @@ fn what_hardware_adds_is_no_difference() {
         let layout = Layout::of(target).unwrap();
         let what = format!("{} {} {}", platform.name(), target.driver, target.engine);
         let mut page = layout.expand();
-        for i in 0..layout.dwords() {
+        for (i, dword) in page.iter_mut().enumerate().take(layout.dwords()) {
             if let Some((_, Role::Value)) = layout.word(i) {
-                page[i] = noise(i);
+                *dword = noise(i);
             }
         }
         let end = layout.dwords();
