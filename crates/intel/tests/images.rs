@@ -383,9 +383,9 @@ fn what_hardware_adds_is_no_difference() {
         let layout = Layout::of(target).unwrap();
         let what = format!("{} {} {}", platform.name(), target.driver, target.engine);
         let mut page = layout.expand();
-        for (i, dword) in page.iter_mut().enumerate().take(layout.dwords()) {
+        for (i, word) in page.iter_mut().enumerate() {
             if let Some((_, Role::Value)) = layout.word(i) {
-                *dword = noise(i);
+                *word = noise(i);
             }
         }
         let end = layout.dwords();

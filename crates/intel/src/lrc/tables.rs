@@ -92,6 +92,6 @@ pub struct Position {
 pub fn positions(version: Version, class: EngineClass) -> impl Iterator<Item = Position> {
     let of_class = move || facts::POSITIONS.iter().filter(move |p| p.class == class && p.since <= version);
     of_class()
-        .filter(move |p| of_class().all(|other| other.name != p.name || other.since <= p.since))
+        .filter(move |p| of_class().all(|other| other.since <= p.since || other.name != p.name))
         .filter_map(|p| Some(Position { name: p.name, register: p.register, dword: p.dword? }))
 }
