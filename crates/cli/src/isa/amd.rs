@@ -240,6 +240,7 @@ fn object(made: &Assembly, loader: AmdLoader, gpu: &Gpu, name: &str) -> Result<V
         sections: sections.collect(),
         symbols: symbols.collect(),
         relocations: relocations.collect(),
+        pointers: Vec::new(),
         diagnostics: Vec::new(),
     };
     code_object::write(&object).map_err(|e| Failure::Unusable(format!("{name}: no code object: {e}")))

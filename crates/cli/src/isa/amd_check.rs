@@ -121,7 +121,7 @@ fn sections(object: &code_object::CodeObject<'_>, args: &AmdCheck, name: &str) -
 }
 
 /// Bare code: dwords in hexadecimal, assembly, or the bytes themselves.
-fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
+pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
     let Ok(source) = std::str::from_utf8(&bytes) else { return Ok(bytes) };
     let printable = source.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'));
     if !printable || source.trim().is_empty() {
