@@ -40,15 +40,14 @@ fn is_spare(f: &Finding) -> bool {
 }
 
 /// Takes a state into those of a place; whether that changed anything.
-fn take(have: &mut Vec<State>, mut new: State, condense: bool) -> bool {
-    if have.len() >= APART && have.iter().all(|s| s.exec != new.exec) {
-        new.exec = Exec::Any;
-    }
-    let Some(same) = have.iter_mut().find(|s| s.exec == new.exec) else {
-        have.push(new);
+fn take(have: &mut Vec<State>, new: &State, condense: bool) -> bool {
+    let full = have.len() >= APART && have.iter().all(|s| s.exec != new.exec);
+    let exec = if full { Exec::Any } else { new.exec };
+    let Some(same) = have.iter_mut().find(|s| s.exec == exec) else {
+        have.push(State { exec, ..new.clone() });
         return true;
     };
-    let changed = same.join(&new);
+    let changed = same.join(new);
     if changed && condense {
         same.waits.condense();
         same.hazards.condense();
@@ -101,28 +100,29 @@ impl Flow<'_> {
             queue.push(Reverse(entry));
             queued[entry as usize] = true;
         }
+        // What the last look at a block told: it saw all that may be pending there.
+        let mut told: Vec<Vec<Finding>> = vec![Vec::new(); blocks.len()];
         while let Some(Reverse(number)) = queue.pop() {
             let at = number as usize;
             queued[at] = false;
             visits[at] += 1;
+            let block = &blocks[at];
+            let Some(last) = self.program.block_ops(block).last() else { continue };
+            told[at].clear();
             if visits[at] > VISITS {
                 complete = false;
                 continue;
             }
-            let block = &blocks[at];
-            if block.next == [None; 2] {
-                continue;
-            }
-            let Some(last) = self.program.block_ops(block).last() else { continue };
-            for mut state in states[at].clone() {
-                self.pass(block, &mut state, None);
+            for number in 0..states[at].len() {
+                let mut state = states[at][number].clone();
+                self.pass(block, &mut state, &mut told[at]);
                 let ways =
                     if block.next[1].is_some() { state.exec.ways(last) } else { [Some(state.exec); 2] };
                 for (next, exec) in block.next.into_iter().zip(ways) {
                     let (Some(next), Some(exec)) = (next, exec) else { continue };
                     let to = next as usize;
-                    let new = State { exec, ..state.clone() };
-                    if take(&mut states[to], new, visits[to] > VISITS_CONDENSE) && !queued[to] {
+                    state.exec = exec;
+                    if take(&mut states[to], &state, visits[to] > VISITS_CONDENSE) && !queued[to] {
                         queued[to] = true;
                         queue.push(Reverse(next));
                     }
@@ -130,17 +130,17 @@ impl Flow<'_> {
             }
         }
         let begin = findings.len();
-        for (block, states) in blocks.iter().zip(&states) {
-            let from = findings.len();
-            for state in states {
-                self.pass(block, &mut state.clone(), Some(findings));
+        for (at, (mut told, states)) in told.into_iter().zip(&states).enumerate() {
+            if visits[at] > VISITS {
+                states.iter().for_each(|state| self.pass(&blocks[at], &mut state.clone(), &mut told));
             }
             // A wait is spare if it is on all paths.
             if states.len() > 1 {
-                let of = |at: u32| move |f: &&Finding| is_spare(f) && f.at == at;
-                let told = findings[from..].to_vec();
-                findings.retain(|f| !is_spare(f) || told.iter().filter(of(f.at)).count() % states.len() == 0);
+                let spare: Vec<u32> = told.iter().filter(|f| is_spare(f)).map(|f| f.at).collect();
+                let on_all = |at: u32| spare.iter().filter(|other| **other == at).count() % states.len() == 0;
+                told.retain(|f| !is_spare(f) || on_all(f.at));
             }
+            findings.append(&mut told);
         }
         for finding in &mut findings[begin..] {
             finding.path = self.path(finding, &states);
@@ -165,8 +165,8 @@ impl Flow<'_> {
         state
     }
 
-    /// Goes through a block; with `findings`, tells what it breaks.
-    fn pass(&self, block: &Block, state: &mut State, mut findings: Option<&mut Vec<Finding>>) {
+    /// Goes through a block, and tells what it breaks.
+    fn pass(&self, block: &Block, state: &mut State, findings: &mut Vec<Finding>) {
         for (at, op) in self.program.block_ops(block).iter().enumerate() {
             let number = (block.first + at) as u32;
             let regs = self.program.regs(op);
@@ -177,22 +177,18 @@ impl Flow<'_> {
                 let needed = state.hazards.all.iter().any(Hazards::counts_states)
                     || next.is_some_and(|next| next.what == What::SendMsg)
                     || self.options.exports;
-                if let Some(findings) = findings.as_deref_mut().filter(|_| !needed) {
+                if !needed {
                     findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
                 }
             }
             if let Some(said) = &said {
-                if let Some(findings) = findings.as_deref_mut() {
-                    self.spare(op, said, state, findings);
-                }
+                self.spare(op, said, state, findings);
                 self.waits.wait(&mut state.waits, said);
             }
             let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
             if let Some(p) = self.stored_there(op, regs, state) {
-                if let Some(findings) = findings.as_deref_mut() {
-                    let need = Some(Need { counter: self.waits.name(2), value: 0 });
-                    findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
-                }
+                let need = Some(Need { counter: self.waits.name(2), value: 0 });
+                findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
                 state.waits.forget(|p| p.extra & SMEM_STORE != 0);
             }
             if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
@@ -200,10 +196,8 @@ impl Flow<'_> {
                 for (slot, need) in needs.iter().enumerate() {
                     let Some((value, p)) = need else { continue };
                     wait[slot] = *value;
-                    if let Some(findings) = findings.as_deref_mut() {
-                        let need = Need { counter: self.waits.name(slot), value: *value };
-                        findings.push(self.missing_wait(op, p, need));
-                    }
+                    let need = Need { counter: self.waits.name(slot), value: *value };
+                    findings.push(self.missing_wait(op, p, need));
                 }
                 self.waits.wait(&mut state.waits, &wait);
                 // The wait that is put before it takes a wait state, and cures what it cures.
@@ -215,14 +209,10 @@ impl Flow<'_> {
                 regs,
                 said.as_ref(),
                 &mut |rule, p, missing| {
-                    if let Some(findings) = findings.as_deref_mut() {
-                        findings.push(self.finding(rule, op.at, Some(p), missing));
-                    }
+                    findings.push(self.finding(rule, op.at, Some(p), missing));
                 },
             );
-            if let Some(findings) = findings.as_deref_mut() {
-                self.told(op, number, regs, state, findings);
-            }
+            self.told(op, number, regs, state, findings);
             self.waits.begin(&mut state.waits, number, op, regs);
             let preset = self.options.preset.is_some();
             for r in regs.iter().filter(|r| preset && r.writes) {
@@ -233,7 +223,7 @@ impl Flow<'_> {
                 state.no_lane = op.has(flag::ZERO).then_some(number);
             }
         }
-        if let Some(findings) = findings.filter(|_| block.leaves && self.options.continues) {
+        if block.leaves && self.options.continues {
             self.open_end(block, state, findings);
         }
     }
