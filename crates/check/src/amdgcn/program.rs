@@ -5,7 +5,7 @@
 
 use super::facts::Rule;
 use super::op::{self, Op, Regs, What};
-use unwedge_isa::amdgcn::codec::{self, Decoded};
+use unwedge_isa::amdgcn::codec;
 use unwedge_isa::amdgcn::model::Class as SlotClass;
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg, listing};
 
@@ -62,6 +62,8 @@ struct Walk<'a> {
     /// Operation that starts at a dword.
     starts: Vec<u32>,
     program: Program,
+    /// The instruction that is looked at.
+    inst: Inst,
     exits: Vec<Exits>,
     todo: Vec<u32>,
     address: Option<Address>,
@@ -70,11 +72,13 @@ struct Walk<'a> {
 impl Program {
     /// Reads what is reached from some dwords.
     pub fn read(words: &[u32], entries: &[u32], gpu: &Gpu) -> Program {
+        let Some(inst) = Inst::new(0) else { return Program::default() };
         let mut walk = Walk {
             words,
             gpu,
             starts: vec![NONE; words.len()],
             program: Program::default(),
+            inst,
             exits: Vec::new(),
             todo: Vec::new(),
             address: None,
@@ -125,7 +129,7 @@ impl Walk<'_> {
                 leaders.push(at);
                 return;
             }
-            let Some(Decoded { inst, dwords }) = codec::decode(rest, self.gpu) else {
+            let Some(dwords) = codec::decode_into(rest, self.gpu, &mut self.inst) else {
                 if let Some(last) = from {
                     self.exits_of(last).leaves = true;
                 }
@@ -134,9 +138,9 @@ impl Walk<'_> {
             };
             let number = self.program.ops.len();
             self.starts[at as usize] = number as u32;
-            let op = op::of(&inst, at, dwords, self.gpu, &mut self.program.touches);
-            let known = self.follow_address(&inst, &op);
-            let exits = self.leave(&inst, &op, known);
+            let op = op::of(&self.inst, at, dwords, self.gpu, &mut self.program.touches);
+            let known = self.follow_address(&op);
+            let exits = self.leave(&op, known);
             self.program.ops.push(op);
             self.exits.push(exits);
             if let Some(target) = exits.target {
@@ -160,10 +164,9 @@ impl Walk<'_> {
         exits
     }
 
-    fn leave(&mut self, inst: &Inst, op: &Op, known: Option<i64>) -> Exits {
-        let behind = op.at + u32::from(op.dwords);
+    fn leave(&mut self, op: &Op, known: Option<i64>) -> Exits {
         let mut label = || {
-            let target = listing::target(inst, op.at as usize, op.dwords.into());
+            let target = listing::target(&self.inst, op.at as usize, op.dwords.into());
             let target =
                 target.and_then(|t| u32::try_from(t).ok()).filter(|t| (*t as usize) < self.words.len());
             if target.is_none() {
@@ -189,17 +192,14 @@ impl Walk<'_> {
                     .filter(|t| (*t as usize) < self.words.len());
                 Exits { falls: op.what == What::SwapPc, leaves: target.is_none(), target }
             }
-            _ => {
-                let _ = behind;
-                Exits { falls: true, ..Exits::default() }
-            }
+            _ => Exits { falls: true, ..Exits::default() },
         }
     }
 
     /// Follows an address made of the program counter; gives the one that is jumped to.
-    fn follow_address(&mut self, inst: &Inst, op: &Op) -> Option<i64> {
+    fn follow_address(&mut self, op: &Op) -> Option<i64> {
         if op.what == What::GetPc {
-            if let Operand::Reg { reg, .. } = inst.operands[0] {
+            if let Operand::Reg { reg, .. } = self.inst.operands[0] {
                 self.address =
                     Some(Address { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
             }
@@ -207,7 +207,7 @@ impl Walk<'_> {
         }
         let address = self.address?;
         if matches!(op.what, What::SetPc | What::SwapPc) {
-            let jumps = inst.written().any(|(slot, operand)| {
+            let jumps = self.inst.written().any(|(slot, operand)| {
                 slot.access.reads() && matches!(operand, Operand::Reg { reg, .. } if reg.0 == address.reg)
             });
             return jumps.then_some(address.bytes);
@@ -216,7 +216,7 @@ impl Walk<'_> {
         let touched = regs
             .iter()
             .find(|r| r.writes && r.reg < address.reg + 2 && r.reg + u16::from(r.dwords) > address.reg)?;
-        let constant = constant(inst);
+        let constant = constant(&self.inst);
         let name = op.name();
         let low = touched.reg == address.reg && touched.dwords == 1;
         self.address = match (name, constant) {
@@ -238,12 +238,16 @@ impl Walk<'_> {
     fn finish(mut self, entries: &[u32], mut leaders: Vec<u32>) -> Program {
         let mut program = std::mem::take(&mut self.program);
         // Operations in the order of their addresses.
-        let mut order: Vec<u32> = (0..program.ops.len() as u32).collect();
-        order.sort_unstable_by_key(|&n| program.ops[n as usize].at);
-        let ops: Vec<Op> = order.iter().map(|&n| program.ops[n as usize]).collect();
-        let exits: Vec<Exits> = order.iter().map(|&n| self.exits[n as usize]).collect();
-        for (number, op) in ops.iter().enumerate() {
-            self.starts[op.at as usize] = number as u32;
+        let mut ops = std::mem::take(&mut program.ops);
+        let mut exits = std::mem::take(&mut self.exits);
+        if !ops.is_sorted_by_key(|op| op.at) {
+            let mut order: Vec<u32> = (0..ops.len() as u32).collect();
+            order.sort_unstable_by_key(|&n| ops[n as usize].at);
+            ops = order.iter().map(|&n| ops[n as usize]).collect();
+            exits = order.iter().map(|&n| exits[n as usize]).collect();
+            for (number, op) in ops.iter().enumerate() {
+                self.starts[op.at as usize] = number as u32;
+            }
         }
         for pair in ops.windows(2) {
             if pair[0].at + u32::from(pair[0].dwords) > pair[1].at {

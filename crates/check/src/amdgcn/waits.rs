@@ -140,6 +140,10 @@ impl Waits {
 
     /// What begins with an instruction.
     pub fn begin(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
+        let message = matches!(op.what, What::SendMsg | What::SendMsgRtn);
+        if matches!(op.class, Class::Valu | Class::Salu | Class::Sopp | Class::Vintrp) && !message {
+            return;
+        }
         for (event, late) in self.events(op) {
             for &(_, kind) in self.counts.iter().filter(|(e, _)| *e == event) {
                 let counts = &COUNTS[usize::from(kind)];

@@ -235,36 +235,42 @@ fn hardware_register(op: &Op) -> u8 {
 
 /// Wait states go by.
 fn age(list: &mut List, states: u8) {
-    let lasting = |kind: u8| {
-        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore, Kind::StaleVccz, Kind::SmemStored]
-            .iter()
-            .any(|k| *k as u8 == kind)
-    };
     list.all.retain_mut(|p| {
-        if lasting(p.kind) {
-            return true;
-        }
+        let Some(limit) = limit(p.kind) else { return true };
         p.age = p.age.saturating_add(states).min(FAR);
-        p.age < limit(p.kind)
+        p.age < limit
     });
 }
 
-/// The largest distance at which something pending still matters.
-fn limit(kind: u8) -> u8 {
-    const FOUR: u8 = Kind::SaluSgpr as u8;
-    const TWO: [u8; 3] = [Kind::ValuVgpr as u8, Kind::SetReg as u8, Kind::Vskip as u8];
-    const ONE: [u8; 4] =
-        [Kind::InterpVgpr as u8, Kind::TrapSts as u8, Kind::SaluM0 as u8, Kind::StoreData as u8];
-    match kind {
-        FOUR => 4,
-        kind if TWO.contains(&kind) => 2,
-        kind if ONE.contains(&kind) => 1,
-        _ => FAR,
-    }
+/// The largest distance at which something pending still matters; `None`: it lasts, whatever the distance.
+fn limit(kind: u8) -> Option<u8> {
+    const LASTING: [Kind; 5] =
+        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore, Kind::StaleVccz, Kind::SmemStored];
+    const TWO: [Kind; 3] = [Kind::ValuVgpr, Kind::SetReg, Kind::Vskip];
+    const ONE: [Kind; 4] = [Kind::InterpVgpr, Kind::TrapSts, Kind::SaluM0, Kind::StoreData];
+    const LIMITS: [u8; Kind::SgprValu as usize + 1] = {
+        let mut limits = [FAR; Kind::SgprValu as usize + 1];
+        limits[Kind::SaluSgpr as usize] = 4;
+        let mut at = 0;
+        while at < LASTING.len() {
+            limits[LASTING[at] as usize] = u8::MAX;
+            at += 1;
+        }
+        at = 0;
+        while at < TWO.len() {
+            limits[TWO[at] as usize] = 2;
+            at += 1;
+        }
+        at = 0;
+        while at < ONE.len() {
+            limits[ONE[at] as usize] = 1;
+            at += 1;
+        }
+        limits
+    };
+    LIMITS.get(usize::from(kind)).copied().filter(|limit| *limit <= FAR)
 }
 
 fn end_group(list: &mut List) {
-    list.forget(|p| {
-        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore].iter().any(|k| *k as u8 == p.kind)
-    });
+    list.forget(|p| (Kind::GroupReads as u8..=Kind::GroupStore as u8).contains(&p.kind));
 }
