@@ -357,13 +357,9 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         }
         if matches!(t.field, Field::Vdata | Field::Data) && reads {
             data = t.dwords;
-        }
-        if t.ty.is_float()
-            && reads
-            && flags & flag::ATOMIC != 0
-            && matches!(t.field, Field::Vdata | Field::Data)
-        {
-            flags |= flag::FLOAT_ATOMIC;
+            if flags & flag::ATOMIC != 0 && t.ty.is_float() {
+                flags |= flag::FLOAT_ATOMIC;
+            }
         }
         late |= t.field == Field::Soffset;
         touches.push(Regs { reg: t.reg.0, dwords: t.dwords, reads, writes, field: t.field });

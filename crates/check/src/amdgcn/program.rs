@@ -5,6 +5,8 @@
 
 use super::facts::Rule;
 use super::op::{self, Op, Regs, What};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use unwedge_isa::amdgcn::codec;
 use unwedge_isa::amdgcn::model::Class as SlotClass;
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg, listing};
@@ -36,6 +38,9 @@ pub(super) struct Program {
     pub problems: Vec<Problem>,
 }
 
+/// Room made for operations before any is read, at most.
+const ROOM: usize = 4096;
+
 /// No operation starts at this dword.
 const NONE: u32 = u32::MAX;
 
@@ -65,7 +70,8 @@ struct Walk<'a> {
     /// The instruction that is looked at.
     inst: Inst,
     exits: Vec<Exits>,
-    todo: Vec<u32>,
+    /// Dwords to go on at, the lowest first, so that code is mostly read in the order it lies in.
+    todo: BinaryHeap<Reverse<u32>>,
     address: Option<Address>,
 }
 
@@ -73,21 +79,23 @@ impl Program {
     /// Reads what is reached from some dwords.
     pub fn read(words: &[u32], entries: &[u32], gpu: &Gpu) -> Program {
         let Some(inst) = Inst::new(0) else { return Program::default() };
+        let room = words.len().min(ROOM);
         let mut walk = Walk {
             words,
             gpu,
             starts: vec![NONE; words.len()],
-            program: Program::default(),
+            program: Program {
+                ops: Vec::with_capacity(room),
+                touches: Vec::with_capacity(4 * room),
+                ..Program::default()
+            },
             inst,
-            exits: Vec::new(),
-            todo: Vec::new(),
+            exits: Vec::with_capacity(room),
+            todo: entries.iter().copied().map(Reverse).collect(),
             address: None,
         };
-        for &entry in entries.iter().rev() {
-            walk.todo.push(entry);
-        }
         let mut leaders = entries.to_vec();
-        while let Some(at) = walk.todo.pop() {
+        while let Some(Reverse(at)) = walk.todo.pop() {
             walk.run(at, &mut leaders);
         }
         walk.finish(entries, leaders)
@@ -145,7 +153,7 @@ impl Walk<'_> {
             self.exits.push(exits);
             if let Some(target) = exits.target {
                 leaders.push(target);
-                self.todo.push(target);
+                self.todo.push(Reverse(target));
             }
             if !exits.falls {
                 return;
