@@ -184,7 +184,7 @@ fn level(level: Level) -> &'static str {
 }
 
 /// Registers as they are written.
-fn registers((reg, count): (Reg, u16)) -> String {
+pub fn registers((reg, count): (Reg, u16)) -> String {
     let file = if reg.is_vgpr() { "v" } else { "s" };
     match (reg.special_name(), reg.index(), count) {
         (Some(name), ..) if !reg.is_vgpr() => name.to_owned(),
