@@ -9,7 +9,7 @@ use super::partial;
 use super::program::{Block, Program};
 use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
 use super::waits::{NO, SMEM_STORE, Waits, add_regs};
-use super::{Options, Preset};
+use super::{Entry, Options, Preset};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use unwedge_isa::amdgcn::model::Field;
@@ -31,6 +31,9 @@ struct State {
     /// What else is known of `exec`.
     exec: Exec,
 }
+
+/// Every register of both files.
+const ALL: [Set; 2] = [[u64::MAX; 4]; 2];
 
 /// States of one place that are kept apart, at most.
 const APART: usize = 6;
@@ -72,6 +75,9 @@ impl State {
 struct Flow<'a> {
     program: &'a Program,
     gpu: &'a Gpu,
+    entries: &'a [Entry],
+    /// Whether registers that nothing has written are looked for.
+    preset: bool,
     options: &'a Options,
     waits: Waits,
     hazards: Hazards,
@@ -79,11 +85,18 @@ struct Flow<'a> {
 }
 
 /// Follows a program; whether to its end.
-pub(super) fn follow(program: &Program, gpu: &Gpu, options: &Options, findings: &mut Vec<Finding>) -> bool {
+pub(super) fn follow(
+    program: &Program,
+    gpu: &Gpu,
+    entries: &[Entry],
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> bool {
     let hazards = Hazards::new(gpu, program, options.continues);
     let partial =
         gpu.wave64() && matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) && hazards.has_exec_writes;
-    let flow = Flow { program, gpu, options, waits: Waits::new(gpu), hazards, partial };
+    let preset = entries.iter().any(|entry| entry.preset.is_some());
+    let flow = Flow { program, gpu, entries, preset, options, waits: Waits::new(gpu), hazards, partial };
     flow.run(findings)
 }
 
@@ -95,10 +108,11 @@ impl Flow<'_> {
         let mut queued = vec![false; blocks.len()];
         let mut queue = BinaryHeap::new();
         let mut complete = true;
-        for &entry in &self.program.entries {
-            states[entry as usize].push(self.start());
-            queue.push(Reverse(entry));
-            queued[entry as usize] = true;
+        for entry in self.entries {
+            let Some(number) = self.program.entry(entry.at / 4) else { continue };
+            take(&mut states[number as usize], &self.start(entry.preset), false);
+            queue.push(Reverse(number));
+            queued[number as usize] = true;
         }
         // What the last look at a block told: it saw all that may be pending there.
         let mut told: Vec<Vec<Finding>> = vec![Vec::new(); blocks.len()];
@@ -149,9 +163,9 @@ impl Flow<'_> {
     }
 
     /// What holds where a program starts.
-    fn start(&self) -> State {
-        let mut state = State { written: [[u64::MAX; 4]; 2], ..State::default() };
-        if let Some(Preset { sgprs, vgprs }) = self.options.preset {
+    fn start(&self, preset: Option<Preset>) -> State {
+        let mut state = State { written: ALL, ..State::default() };
+        if let Some(Preset { sgprs, vgprs }) = preset {
             let mut clear = |file: usize, from: u16, to: u16| {
                 for reg in from.min(to)..to {
                     state.written[file][usize::from(reg / 64)] &= !(1 << (reg % 64));
@@ -214,9 +228,12 @@ impl Flow<'_> {
             );
             self.told(op, number, regs, state, findings);
             self.waits.begin(&mut state.waits, number, op, regs);
-            let preset = self.options.preset.is_some();
-            for r in regs.iter().filter(|r| preset && r.writes) {
+            for r in regs.iter().filter(|r| self.preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
+            }
+            if matches!(op.what, What::SwapPc | What::Call | What::Fork) {
+                // What is called may write anything.
+                state.written = ALL;
             }
             state.exec = state.exec.after(op, regs);
             if op.has(flag::WRITES_EXEC) {
@@ -244,8 +261,7 @@ impl Flow<'_> {
 
     /// What an instruction breaks that needs no second one to be pending.
     fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
-        let preset = self.options.preset.is_some();
-        for r in regs.iter().filter(|r| preset && r.reads) {
+        for r in regs.iter().filter(|r| self.preset && r.reads) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
             let known = both(&read, &state.written[usize::from(r.is_vgpr())]);

@@ -33,8 +33,6 @@ pub(super) struct Program {
     pub ops: Vec<Op>,
     pub touches: Vec<Regs>,
     pub blocks: Vec<Block>,
-    /// Blocks that are entries.
-    pub entries: Vec<u32>,
     pub problems: Vec<Problem>,
 }
 
@@ -98,7 +96,15 @@ impl Program {
         while let Some(Reverse(at)) = walk.todo.pop() {
             walk.run(at, &mut leaders);
         }
-        walk.finish(entries, leaders)
+        walk.finish(leaders)
+    }
+
+    /// The block that starts at a dword.
+    pub fn entry(&self, dword: u32) -> Option<u32> {
+        let op = self.ops.binary_search_by_key(&dword, |op| op.at).ok()?;
+        let block = self.block_of(op);
+        self.blocks.get(block).filter(|block| block.first == op)?;
+        Some(block as u32)
     }
 
     pub fn regs(&self, op: &Op) -> &[Regs] {
@@ -243,7 +249,7 @@ impl Walk<'_> {
         None
     }
 
-    fn finish(mut self, entries: &[u32], mut leaders: Vec<u32>) -> Program {
+    fn finish(mut self, mut leaders: Vec<u32>) -> Program {
         let mut program = std::mem::take(&mut self.program);
         // Operations in the order of their addresses.
         let mut ops = std::mem::take(&mut program.ops);
@@ -300,7 +306,6 @@ impl Walk<'_> {
                 program.blocks[next as usize].before.push(number as u32);
             }
         }
-        program.entries = entries.iter().filter_map(|&e| block_at(&program, e)).collect();
         program.ops = ops;
         program.problems.sort_unstable_by_key(|(rule, at, _)| (*at, *rule));
         program.problems.dedup();

@@ -4,9 +4,9 @@ use super::Content;
 use crate::isa::amd_check::registers;
 use std::borrow::Cow;
 use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_check::amdgcn::{Finding, Level, Options, Rule, check};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
-use unwedge_check::amdgcn::{Finding, Level, Options, Rule, check};
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 use unwedge_postmortem::amd::{Checker, CodeFault, Disassembler, wave_code};
 

@@ -352,6 +352,34 @@ const fn mask(place: Place) -> u32 {
     if place.width >= 32 { u32::MAX } else { (1 << place.width) - 1 }
 }
 
+/// What is set when a kernel starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Scalar registers, from `s0` on: user registers, and behind them those of the workgroup.
+    pub sgprs: u16,
+    /// Vector registers, from `v0` on: numbers of work items.
+    pub vgprs: u16,
+    /// Lanes of its waves, where there is a choice: 32 or not.
+    pub wave32: Option<bool>,
+}
+
+/// What the hardware sets for a kernel with this descriptor.
+pub fn entry(bytes: &[u8; SIZE], generation: Gen) -> Entry {
+    let wave32 = (generation >= Gen::Gfx10).then(|| get(bytes, WAVE32) == 1);
+    Entry { wave32, ..entry_of_rsrc2(get(bytes, at(RSRC2, 0, 32)), generation) }
+}
+
+/// The same by `COMPUTE_PGM_RSRC2` alone, which does not tell the lanes.
+pub fn entry_of_rsrc2(rsrc2: u32, generation: Gen) -> Entry {
+    let bits = |lowest: u32, width: u32| rsrc2 >> lowest & ((1 << width) - 1);
+    // From gfx12 on numbers of workgroups are in trap registers, from gfx11 on the hardware sets scratch up.
+    let group = if generation >= Gen::Gfx12 { 0 } else { bits(7, 4).count_ones() };
+    let scratch = if generation >= Gen::Gfx11 { 0 } else { bits(0, 1) };
+    // There all three numbers of a work item are in one register.
+    let vgprs = if generation >= Gen::Gfx11 { 1 } else { 1 + bits(11, 2).min(2) };
+    Entry { sgprs: (bits(1, 5) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
+}
+
 /// The directives that make a descriptor, with their values: all that are not at their default, and the two that every
 /// kernel needs. The register counts are the largest that give the same granules, with all registers reserved that a kernel
 /// reserves if it does not say otherwise.
