@@ -198,7 +198,8 @@ fn listed(shader: &Shader<'_>) -> Option<Piece> {
         }
         words.extend_from_slice(&instruction.words);
     }
-    let name = if shader.name.is_empty() { "the shader".to_owned() } else { shader.name.clone().into_owned() };
+    let name =
+        if shader.name.is_empty() { "the shader".to_owned() } else { shader.name.clone().into_owned() };
     let section = "pipeline.log".to_owned();
     (!words.is_empty()).then(|| Piece {
         name,
@@ -229,7 +230,8 @@ fn started(case: &Case<'_>, program: &Program) -> Option<Piece> {
 }
 
 fn memory(case: &Case<'_>, address: u64) -> Vec<u32> {
-    let Some(dwords) = case.memory.find(address & !3).and_then(|buffer| buffer.dwords_at(address & !3)) else {
+    let Some(dwords) = case.memory.find(address & !3).and_then(|buffer| buffer.dwords_at(address & !3))
+    else {
         return Vec::new();
     };
     (0..MOST_DWORDS).map_while(|at| dwords.get(at)).collect()
