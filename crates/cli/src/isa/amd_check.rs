@@ -390,7 +390,7 @@ fn json(
     let whole = Whole {
         heading: Heading::of_plain_object("unwedge.amd-check", SCHEMA),
         gpu: gpu.name(),
-        wave: if gpu.wave64() { 64 } else { 32 },
+        wave: if codes.first().map_or(*gpu, |code| code.gpu(*gpu)).wave64() { 64 } else { 32 },
         instructions: reports.iter().map(|r| r.instructions).sum(),
         complete: reports.iter().all(|r| r.complete),
         findings,
