@@ -118,8 +118,11 @@ pub fn assemble(lines: &[String], gpu: &Gpu) -> Result<(Vec<u8>, Vec<u32>), Stri
             continue;
         }
         starts.push(4 * words.len() as u32);
-        if let Some(word) = line.strip_prefix(".long 0x") {
-            words.push(u32::from_str_radix(word, 16).map_err(|e| said(e.to_string()))?);
+        if let Some(list) = line.strip_prefix(".long ") {
+            for word in list.split(',') {
+                let digits = word.trim().trim_start_matches("0x");
+                words.push(u32::from_str_radix(digits, 16).map_err(|e| said(e.to_string()))?);
+            }
             continue;
         }
         let (name, target) = line.rsplit_once(' ').unwrap_or((line, ""));

@@ -29,7 +29,8 @@ impl Hazards {
     ) {
         let mut missing = 0;
         for p in &list.all {
-            if let Some(rule) = self.met(p, op, regs).filter(|rule| rule.info().holds(self.generation)) {
+            let rule = self.met(list, p, op, regs).filter(|rule| rule.info().holds(self.generation));
+            if let Some(rule) = rule {
                 let distance = rule.info().distance.max(1);
                 if p.age < distance {
                     broken(rule, p, distance - p.age);
@@ -50,10 +51,9 @@ impl Hazards {
         if !op.is_valu() {
             let written = set_of(regs, false, |r| r.writes);
             if written != EMPTY {
-                for p in list.all.iter_mut().filter(|p| p.kind == Kind::ValuSgpr as u8) {
+                for p in list.all.iter_mut().filter(|p| p.kind == Kind::ValuKept as u8) {
                     p.regs.iter_mut().zip(written).for_each(|(word, gone)| *word &= !gone);
                 }
-                list.forget(|p| p.kind == Kind::ValuSgpr as u8 && p.regs == EMPTY);
             }
         }
         age(list, op.states());
@@ -62,29 +62,35 @@ impl Hazards {
     }
 
     /// The rule that an instruction breaks if it follows something too closely.
-    fn met(&self, p: &Pending, op: &Op, regs: &[Regs]) -> Option<Rule> {
+    fn met(&self, list: &List, p: &Pending, op: &Op, regs: &[Regs]) -> Option<Rule> {
         let reads = || regs.iter().any(|r| r.reads && r.is_vgpr() == p.vector && touches(&p.regs, *r));
+        // What has been written anew counts if some of the operand has not.
+        let kept = || list.all.iter().find(|k| k.kind == Kind::ValuKept as u8 && k.op == p.op);
+        let still = |r: &Regs| touches(&p.regs, *r) && kept().is_none_or(|kept| touches(&kept.regs, *r));
+        let reads_sgpr = || regs.iter().any(|r| r.reads && !r.is_vgpr() && still(r));
         let writes = || regs.iter().any(|r| r.writes && r.is_vgpr() == p.vector && touches(&p.regs, *r));
         let is = |kind: Kind| p.kind == kind as u8;
         let when = |condition: bool, rule: Rule| condition.then_some(rule);
         if is(Kind::ValuSgpr) {
             if op.class == Class::Smem {
-                return when(self.generation == Gen::Gfx6 && reads(), Rule::SmrdReadValuSgpr);
+                return when(self.generation == Gen::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
             }
             if op.is_vmem() || op.is_flat_like() {
-                return when(reads(), Rule::VmemReadValuSgpr);
+                return when(reads_sgpr(), Rule::VmemReadValuSgpr);
             }
             if op.has(flag::READLANE | flag::WRITELANE) {
                 let lane = regs.iter().any(|r| {
                     matches!(r.field, Field::Src1 | Field::Vsrc1)
                         && !r.is_vgpr()
                         && r.reads
-                        && touches(&p.regs, *r)
+                        && still(r)
                 });
                 return when(lane, Rule::LaneSelect);
             }
-            let vcc = |r: &Regs| r.reads && covers(*r, Reg::VCC) && touches(&p.regs, *r);
-            return when(op.has(flag::DIV_FMAS) && regs.iter().any(vcc), Rule::DivFmasVcc);
+            return None;
+        }
+        if is(Kind::ValuVcc) {
+            return when(op.has(flag::DIV_FMAS), Rule::DivFmasVcc);
         }
         if is(Kind::SaluSgpr) {
             let descriptor = op.class == Class::Smem && op.has(flag::BUFFER);
@@ -167,7 +173,11 @@ impl Hazards {
         };
         match op.class {
             Class::Valu => {
-                push(pending_of(Kind::ValuSgpr, number, false, regs, |r| r.writes));
+                let written = pending_of(Kind::ValuSgpr, number, false, regs, |r| r.writes);
+                push(written.map(|p| Pending { kind: Kind::ValuKept as u8, regs: [u64::MAX; 4], ..p }));
+                push(written);
+                let vcc = |r: &Regs| r.writes && (covers(*r, Reg::VCC) || covers(*r, Reg::VCC_HI));
+                push(regs.iter().any(vcc).then(|| pending(Kind::ValuVcc, number)));
                 if dpp {
                     push(pending_of(Kind::ValuVgpr, number, true, regs, |r| r.writes));
                 }
@@ -251,6 +261,7 @@ fn limit(kind: u8) -> Option<u8> {
     const LIMITS: [u8; Kind::SgprValu as usize + 1] = {
         let mut limits = [FAR; Kind::SgprValu as usize + 1];
         limits[Kind::SaluSgpr as usize] = 4;
+        limits[Kind::ValuVcc as usize] = 4;
         let mut at = 0;
         while at < LASTING.len() {
             limits[LASTING[at] as usize] = u8::MAX;
