@@ -38,6 +38,11 @@ const ALL: [Set; 2] = [[u64::MAX; 4]; 2];
 /// States of one place that are kept apart, at most.
 const APART: usize = 6;
 
+/// The counter that what is missing would drain, and where.
+fn drains(f: &Finding) -> Option<(u32, &'static str)> {
+    f.need.filter(|need| need.value == 0 && f.rule == Rule::Wait).map(|need| (f.at, need.counter))
+}
+
 fn is_spare(f: &Finding) -> bool {
     matches!(f.rule, Rule::SpareWait | Rule::SpareNop)
 }
@@ -153,6 +158,16 @@ impl Flow<'_> {
                 let spare: Vec<u32> = told.iter().filter(|f| is_spare(f)).map(|f| f.at).collect();
                 let on_all = |at: u32| spare.iter().filter(|other| **other == at).count() % states.len() == 0;
                 told.retain(|f| !is_spare(f) || on_all(f.at));
+                // A wait for 0 that one of them needs is on the way of all.
+                let drained: Vec<(u32, &str)> = told.iter().filter_map(drains).collect();
+                let over = |f: &Finding| {
+                    let Some(need) = f.need else { return false };
+                    drained.iter().any(|(at, counter)| {
+                        let since = |first: u32| first >= *at && first < f.at;
+                        *counter == need.counter && *at < f.at && !f.first.is_some_and(since)
+                    })
+                };
+                told.retain(|f| !over(f));
             }
             findings.append(&mut told);
         }

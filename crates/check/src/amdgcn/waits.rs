@@ -144,8 +144,12 @@ impl Waits {
     /// Whether an instruction writes its registers behind what has begun before: only what is of the same kind does, though
     /// counters fall in one order.
     fn in_order(&self, counts: &Counts, op: &Op) -> bool {
-        // There nothing says that loads write registers in order.
-        let relied = self.generation < Gen::Gfx12 || counts.event == Event::Lds;
+        // Nothing says that loads of gfx12 write registers in order, nor lds_direct and its like.
+        let relied = match counts.event {
+            Event::Ldsdir => false,
+            Event::Lds => true,
+            _ => self.generation < Gen::Gfx12,
+        };
         relied && counts.order != 0 && self.events(op).any(|(event, _)| event == counts.event)
     }
 

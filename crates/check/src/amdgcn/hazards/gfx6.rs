@@ -64,9 +64,16 @@ impl Hazards {
     /// The rule that an instruction breaks if it follows something too closely.
     fn met(&self, list: &List, p: &Pending, op: &Op, regs: &[Regs]) -> Option<Rule> {
         let reads = || regs.iter().any(|r| r.reads && r.is_vgpr() == p.vector && touches(&p.regs, *r));
-        // What has been written anew counts if some of the operand has not.
+        // LLVM asks for all registers of an operand, Mesa for those up to the last that has not been written anew.
         let kept = || list.all.iter().find(|k| k.kind == Kind::ValuKept as u8 && k.op == p.op);
-        let still = |r: &Regs| touches(&p.regs, *r) && kept().is_none_or(|kept| touches(&kept.regs, *r));
+        let still = |r: &Regs| {
+            let own = |n: &u8| {
+                kept()
+                    .is_none_or(|k| touches(&k.regs, Regs { reg: r.reg + u16::from(n - 1), dwords: 1, ..*r }))
+            };
+            touches(&p.regs, *r)
+                && (1..=r.dwords).rev().find(own).is_some_and(|n| touches(&p.regs, Regs { dwords: n, ..*r }))
+        };
         let reads_sgpr = || regs.iter().any(|r| r.reads && !r.is_vgpr() && still(r));
         let writes = || regs.iter().any(|r| r.writes && r.is_vgpr() == p.vector && touches(&p.regs, *r));
         let is = |kind: Kind| p.kind == kind as u8;
@@ -80,10 +87,7 @@ impl Hazards {
             }
             if op.has(flag::READLANE | flag::WRITELANE) {
                 let lane = regs.iter().any(|r| {
-                    matches!(r.field, Field::Src1 | Field::Vsrc1)
-                        && !r.is_vgpr()
-                        && r.reads
-                        && still(r)
+                    matches!(r.field, Field::Src1 | Field::Vsrc1) && !r.is_vgpr() && r.reads && still(r)
                 });
                 return when(lane, Rule::LaneSelect);
             }
