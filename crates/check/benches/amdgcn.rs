@@ -49,7 +49,7 @@ fn generated(bencher: divan::Bencher<'_, '_>) {
             if !sopp || waits {
                 words.extend_from_slice(&tried[..made.dwords.into()]);
             } else if next() % 4 == 0 {
-                words.push(0xbf84_0000 | next() % 64);
+                words.push(0xbf84_0000 + next() % 64);
             }
         }
         words.push(if gpu.generation() >= unwedge_isa::amdgcn::Gen::Gfx11 {
