@@ -6,8 +6,7 @@ use crate::failure::{Failure, complain};
 use crate::input::Input;
 use std::path::Path;
 use unwedge_capture::code_object::{CodeObject, SectionKind};
-use unwedge_isa::amdgcn::Gpu;
-use unwedge_isa::amdgcn::descriptor::{self, SIZE, WAVE32};
+use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::source::metadata::{self, Argument};
 use unwedge_sim::amdgcn::{Dispatch, Initial, MapError, Memory};
@@ -30,14 +29,6 @@ fn overlap(e: MapError) -> Failure {
 /// The descriptor of a kernel, if the object has one.
 pub fn descriptor_of(object: &CodeObject<'_>, kernel: &str) -> Option<[u8; SIZE]> {
     object.descriptor_of(kernel)?.try_into().ok()
-}
-
-/// The GPU in the mode the kernel is for.
-pub fn mode(gpu: Gpu, descriptor: &[u8; SIZE]) -> Gpu {
-    let lanes =
-        if descriptor::get(descriptor, WAVE32) == 1 { "+wavefrontsize32" } else { "+wavefrontsize64" };
-    // Before gfx10 there is no choice, and none is taken.
-    gpu.with_features(lanes).unwrap_or(gpu)
 }
 
 /// Maps what a linked object holds, `base` bytes behind the addresses it was linked for.

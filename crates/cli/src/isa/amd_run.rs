@@ -1,6 +1,6 @@
 //! `unwedge amd run`: machine code on the emulator.
 
-use super::amd::gpu;
+use super::amd::{gpu, with_lanes};
 use super::amd_check::bare;
 use super::amd_launch;
 use crate::args::{AmdRun, Global};
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use unwedge_capture::code_object::{self, NotCodeObject};
-use unwedge_isa::amdgcn::entry::Entry;
+use unwedge_isa::amdgcn::entry::{Entry, Set};
 use unwedge_isa::amdgcn::regs;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Memory, Program, Timing, Trace};
@@ -180,7 +180,9 @@ fn start(
                 amd_launch::map(&object, CODE, memory)?;
                 return Ok((words(found.code), CODE.wrapping_add(found.address), gpu, dispatch(args, &gpu)?));
             };
-            let gpu = amd_launch::mode(gpu, &descriptor);
+            let lanes =
+                Set::of(&descriptor, gpu.generation()).wave32.filter(|_| args.target.features.is_none());
+            let gpu = with_lanes(gpu, lanes);
             let entry = Entry::of(&descriptor, &gpu);
             // What the command line says comes after what the kernel says.
             let said = dispatch(args, &gpu)?;

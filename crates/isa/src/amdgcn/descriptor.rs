@@ -30,7 +30,7 @@ const fn at(byte: u8, lsb: u8, width: u8) -> Place {
 /// Words of a descriptor.
 const RSRC3: u8 = 44;
 const RSRC1: u8 = 48;
-const RSRC2: u8 = 52;
+pub(super) const RSRC2: u8 = 52;
 const PROPERTIES: u8 = 56;
 
 /// Number of vector registers, in granules less one.

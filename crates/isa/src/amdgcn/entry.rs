@@ -3,7 +3,7 @@
 //! Facts: the AMDGPU chapter of LLVM's documentation (Initial Kernel Execution State). Never: what a driver puts into the
 //! memory these registers point to.
 
-use super::descriptor::{self, DIRECTIVES, Place, SIZE, Sets, Target};
+use super::descriptor::{self, DIRECTIVES, Place, RSRC2, SIZE, Sets, Target, WAVE32};
 use super::model::Gen;
 use super::{Gpu, Reg};
 
@@ -105,6 +105,37 @@ impl Entry {
     }
 }
 
+/// How many registers are set when a kernel starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// Scalar registers, from `s0` on: user registers, and behind them those of the workgroup.
+    pub sgprs: u16,
+    /// Vector registers, from `v0` on: places of threads.
+    pub vgprs: u16,
+    /// Lanes of its waves, where there is a choice and it is told: 32 or not.
+    pub wave32: Option<bool>,
+}
+
+impl Set {
+    /// By a descriptor.
+    pub fn of(bytes: &[u8; SIZE], generation: Gen) -> Set {
+        let wave32 = (generation >= Gen::Gfx10).then(|| descriptor::get(bytes, WAVE32) == 1);
+        let rsrc2 = descriptor::get(bytes, Place { byte: RSRC2, lsb: 0, width: 32 });
+        Set { wave32, ..Set::of_rsrc2(rsrc2, generation) }
+    }
+
+    /// By `COMPUTE_PGM_RSRC2` alone, which does not tell the lanes.
+    pub fn of_rsrc2(rsrc2: u32, generation: Gen) -> Set {
+        let bits = |lowest: u32, width: u32| rsrc2 >> lowest & ((1 << width) - 1);
+        // From gfx12 on places of workgroups are in trap registers, from gfx11 on the hardware sets scratch up.
+        let group = if generation >= Gen::Gfx12 { 0 } else { bits(7, 4).count_ones() };
+        let scratch = if generation >= Gen::Gfx11 { 0 } else { bits(0, 1) };
+        // There a thread's whole place is in one register.
+        let vgprs = if generation >= Gen::Gfx11 { 1 } else { 1 + bits(11, 2).min(2) };
+        Set { sgprs: (bits(1, 5) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
+    }
+}
+
 /// Rounding and denormals, as MODE has them.
 const FLOAT_MODE: Place = Place { byte: 48, lsb: 12, width: 8 };
 
@@ -126,13 +157,23 @@ mod tests {
     use super::*;
     use descriptor::Builder;
 
-    fn entry(gpu: &str, values: &[(&str, i64)]) -> Entry {
+    fn descriptor(gpu: &str, values: &[(&str, i64)]) -> (Gpu, [u8; SIZE]) {
         let gpu = Gpu::new(gpu).unwrap();
         let mut builder = Builder::new(Target::of(&gpu));
         for (name, value) in [("next_free_vgpr", 8), ("next_free_sgpr", 32)].iter().chain(values) {
             builder.set(name, *value).unwrap();
         }
-        Entry::of(&builder.finish().unwrap(), &gpu)
+        (gpu, builder.finish().unwrap())
+    }
+
+    fn entry(gpu: &str, values: &[(&str, i64)]) -> Entry {
+        let (gpu, bytes) = descriptor(gpu, values);
+        Entry::of(&bytes, &gpu)
+    }
+
+    fn set(gpu: &str, values: &[(&str, i64)]) -> Set {
+        let (gpu, bytes) = descriptor(gpu, values);
+        Set::of(&bytes, gpu.generation())
     }
 
     #[test]
@@ -157,6 +198,7 @@ mod tests {
         ];
         assert_eq!(found.scalars, expected);
         assert_eq!((found.axes, found.packed, found.lds, found.mode), (2, false, 512, 0x3c0));
+        assert_eq!(set("gfx900", &asked), Set { sgprs: 11, vgprs: 2, wave32: None });
     }
 
     #[test]
@@ -167,6 +209,8 @@ mod tests {
         let expected =
             [(Reg::sgpr(0), 2, Given::KernargSegmentPtr), (Reg::sgpr(15), 1, Given::WorkgroupId(0))];
         assert_eq!((found.scalars.as_slice(), found.packed, found.mode), (&expected[..], true, 0x3f0));
+        assert_eq!(set("gfx1100", &asked), Set { sgprs: 16, vgprs: 1, wave32: Some(true) });
+        assert_eq!(set("gfx1200", &asked), Set { sgprs: 15, vgprs: 1, wave32: Some(true) });
         let found = entry("gfx1200", &asked);
         assert_eq!(found.scalars, [(Reg::sgpr(0), 2, Given::KernargSegmentPtr)]);
         assert!(found.place_in_ttmp);

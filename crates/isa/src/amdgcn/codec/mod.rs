@@ -7,8 +7,7 @@ mod decode;
 mod encode;
 mod mem;
 
-pub(super) use decode::decode_into;
-pub use decode::{Decoded, decode, readings};
+pub use decode::{Decoded, decode, decode_into, readings};
 pub use encode::{EncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.
