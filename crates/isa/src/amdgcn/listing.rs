@@ -3,6 +3,7 @@
 
 use super::inst::{Inst, Operand};
 use super::model::Class;
+use super::plain::Plain;
 use super::text::{LOWER, Line, UPPER};
 use super::{Gpu, codec, tables, text};
 use std::fmt::Write;
@@ -58,6 +59,7 @@ pub fn write_to(
 ) -> Counts {
     let (chunks, tail) = code.as_chunks::<4>();
     let mut ahead = [0u32; AHEAD];
+    let mut plain = Plain::new(gpu);
     let mut recent = Recent::new(chunks.len(), gpu);
     let mut held = Held::new(chunks.len(), options);
     let mut counts = Counts::default();
@@ -91,6 +93,9 @@ pub fn write_to(
             held.text.start_of(&line.text, line.length.into());
             counts.instructions += 1;
             line.dwords.into()
+        } else if let Some(size) = plain.write(words, &mut held.text) {
+            counts.instructions += 1;
+            size.into()
         } else if let Some(own) =
             codec::decode_into(words, gpu, &mut inst).and_then(|n| words.get(..n.into()))
         {

@@ -7,7 +7,7 @@ mod decode;
 mod encode;
 mod mem;
 
-pub(super) use decode::decode_into;
+pub(super) use decode::{decode_into, source_of};
 pub use decode::{Decoded, decode, readings};
 pub use encode::{EncodeError, encode};
 

@@ -57,6 +57,11 @@ impl Line {
         self.bytes.get(from..self.end).unwrap_or_default()
     }
 
+    /// Takes the text from a place on away.
+    pub(in crate::amdgcn) fn cut(&mut self, from: usize) {
+        self.end = self.end.min(from);
+    }
+
     /// Takes the text before a place away.
     pub(in crate::amdgcn) fn forget(&mut self, before: usize) {
         self.bytes.copy_within(before.min(self.end)..self.end, 0);

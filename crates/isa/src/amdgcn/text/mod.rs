@@ -21,7 +21,10 @@ mod write;
 pub(super) use line::{LOWER, Line, UPPER};
 pub use parse::{ParseError, Rule, parse_line};
 pub use write::write;
-pub(super) use write::write_line;
+pub(super) use modifiers::{at_rest, tail};
+pub(super) use rules::limit as scalar_limit;
+pub(super) use special::write as special;
+pub(super) use write::{inline, register, suffix_of, write_line};
 
 use super::Gpu;
 use super::inst::{Inst, Operand};
