@@ -88,32 +88,12 @@ pub fn write_to(
         }
         held.begin(at);
         let start = held.text.len();
-        let place = recent.place(words);
-        let size = if let Some(line) = recent.find(place, words) {
-            held.text.start_of(&line.text, line.length.into());
-            counts.instructions += 1;
-            line.dwords.into()
-        } else if let Some(size) = plain.write(words, &mut held.text) {
+        let size = if let Some(size) = plain.write(words, &mut held.text) {
             counts.instructions += 1;
             size.into()
-        } else if let Some(own) =
-            codec::decode_into(words, gpu, &mut inst).and_then(|n| words.get(..n.into()))
-        {
-            held.text.push(b'\t');
-            text::write_line(&inst, gpu, &mut held.text);
+        } else if let Some(size) = other(words, at, gpu, &mut inst, &mut recent, &mut held) {
             counts.instructions += 1;
-            match target(&inst, at, own.len()) {
-                Some(target) => held.branch(start, target),
-                // The text of a branch depends on where it is.
-                None if inst.written().any(|(slot, _)| slot.class == Class::Label) => {}
-                None => {
-                    let length = held.text.len() - start;
-                    if let (Some(words), Some(text)) = (words.first_chunk(), held.text.room(start)) {
-                        recent.put(place, words, own.len(), text, length);
-                    }
-                }
-            }
-            own.len()
+            size
         } else {
             counts.unknown += 1;
             held.text.push_str("\t.long 0x");
@@ -138,6 +118,39 @@ pub fn write_to(
     }
     held.flush(usize::MAX, out);
     counts
+}
+
+/// Appends the line of an instruction that is not plain, and says how many dwords it has.
+#[inline(never)]
+fn other(
+    words: &[u32],
+    at: usize,
+    gpu: &Gpu,
+    inst: &mut Inst,
+    recent: &mut Recent,
+    held: &mut Held<'_>,
+) -> Option<usize> {
+    let place = recent.place(words);
+    if let Some(line) = recent.find(place, words) {
+        held.text.start_of(&line.text, line.length.into());
+        return Some(line.dwords.into());
+    }
+    let start = held.text.len();
+    let own = codec::decode_into(words, gpu, inst).and_then(|n| words.get(..n.into()))?;
+    held.text.push(b'\t');
+    text::write_line(inst, gpu, &mut held.text);
+    match target(inst, at, own.len()) {
+        Some(target) => held.branch(start, target),
+        // The text of a branch depends on where it is.
+        None if inst.written().any(|(slot, _)| slot.class == Class::Label) => {}
+        None => {
+            let length = held.text.len() - start;
+            if let (Some(words), Some(text)) = (words.first_chunk(), held.text.room(start)) {
+                recent.put(place, words, own.len(), text, length);
+            }
+        }
+    }
+    Some(own.len())
 }
 
 /// The dword to which a branch goes that is at a dword and so many long.

@@ -206,16 +206,11 @@ impl Plain {
         if both & plan.fixed != plan.value {
             return None;
         }
-        let start = out.len();
-        let written = if both & plan.said == 0 {
+        if both & plan.said == 0 {
             plan.operands::<false>(both, words, &self.gpu, out)
         } else {
             plan.operands::<true>(both, words, &self.gpu, out)
-        };
-        if written.is_none() {
-            out.cut(start);
         }
-        written
     }
 
     /// Makes the plan of an opcode, if it can have one. Returns what is known then.
@@ -339,14 +334,21 @@ impl Plan {
         if words.len() < usize::from(size) {
             return None;
         }
-        out.start_of(&self.head, self.length.into());
+        let start = out.len();
+        let mut pen = Pen { room: out.room_for()?, at: 0 };
+        pen.put(&self.head, self.length.into());
         for (at, place) in self.places.iter().take(self.count.into()).enumerate() {
             if at > 0 {
-                out.start_of(b", ", 2);
+                pen.put(b", ", 2);
             }
             let field = (both >> place.shift) as u16 & place.mask;
             if place.kinds == 0 {
+                let end = start + pen.at;
+                out.end_at(end);
                 text::special(place.slot, i32::from(field), gpu, out);
+                let written = out.len() - start;
+                out.cut(start);
+                pen = Pen { room: out.room_for()?, at: written };
                 continue;
             }
             let said = place.codes.get(usize::from(field | place.base))?;
@@ -360,26 +362,60 @@ impl Plan {
                 if (neg && said.kind & kind::INLINE != 0) || said.kind & kind::LITERAL != 0 {
                     return None;
                 }
-                out.start_of(b"-", neg.into());
-                out.start_of(b"|", abs.into());
+                pen.put(b"-", neg.into());
+                pen.put(b"|", abs.into());
             }
             if said.kind == kind::LITERAL {
-                out.hex((*words.get(usize::from(self.dwords))?).into());
+                pen.hex(*words.get(usize::from(self.dwords))?);
                 size = self.dwords + 1;
             } else {
-                out.start_of(&said.text, said.length.into());
+                pen.put(&said.text, said.length.into());
             }
             if SAID {
-                out.start_of(b"|", abs.into());
+                pen.put(b"|", abs.into());
             }
         }
+        if scalars > self.scalars {
+            return None;
+        }
+        let end = start + pen.at;
+        out.end_at(end);
         if SAID {
             for tail in self.tails.iter().flatten() {
                 let value = (both >> tail.shift) as u8 & tail.mask;
                 text::tail(tail.id, value.into(), out);
             }
         }
-        (scalars <= self.scalars).then_some(size)
+        Some(size)
+    }
+}
+
+/// More than the bytes of a line, tails aside. Of the texts that slots say only the last of a line may be long.
+const LINE: usize = 256;
+const _: () = assert!(HEAD + PLACES * (TEXT + 4) < LINE / 2);
+
+/// A line being written into room that is there.
+struct Pen<'a> {
+    room: &'a mut [u8; LINE],
+    at: usize,
+}
+
+impl Pen<'_> {
+    /// Appends the beginning of a piece.
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, piece: &[u8; N], length: usize) {
+        if let Some(place) = self.room.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut()) {
+            *place = *piece;
+            self.at += length;
+        }
+    }
+
+    /// Appends a number in hexadecimal with `0x`.
+    #[inline(always)]
+    fn hex(&mut self, value: u32) {
+        let (digits, count) = text::hexadecimal(value);
+        self.put(b"0x", 2);
+        self.put(&digits, count);
     }
 }
 

@@ -18,7 +18,7 @@ mod special;
 mod swizzle;
 mod write;
 
-pub(super) use line::{LOWER, Line, UPPER};
+pub(super) use line::{LOWER, Line, UPPER, hexadecimal};
 pub use parse::{ParseError, Rule, parse_line};
 pub use write::write;
 pub(super) use modifiers::{at_rest, tail};
