@@ -59,12 +59,6 @@ pub(super) fn tries(first: u32, gpu: &Gpu) -> &'static [LayoutIndex] {
         .unwrap_or_default()
 }
 
-/// Whether whatever a dword begins has more than that, as far as its nine highest bits show.
-pub(super) fn begins_long(first: u32, gpu: &Gpu) -> bool {
-    let mut layouts = tries(first, gpu).iter().filter_map(|at| compiled::LAYOUTS.get(usize::from(*at)));
-    layouts.all(|layout| layout.dwords > 1)
-}
-
 /// Layouts by the numbers that tries name, those of a GPU's generation.
 pub(super) fn layouts_in_order(gpu: &Gpu) -> impl Iterator<Item = Option<&'static Layout>> {
     let own = compiled::LAYOUT_OF.get(gpu.generation() as usize);
