@@ -1,5 +1,5 @@
 //! Code as text that assembles to the same words: an instruction a line, labels where branches go, `.long` where there is
-//! no instruction.
+//! no instruction, or one with a literal that assemblers would make an inline constant.
 
 use super::inst::{Inst, Operand};
 use super::model::Class;
@@ -95,8 +95,8 @@ pub fn write_to(
             size
         } else {
             counts.unknown += 1;
-            held.text.push_str("\t.long 0x");
-            held.text.digits(words[0].into(), 8, LOWER);
+            held.text.push(b'\t');
+            longs(&words[..1], &mut held.text);
             1
         };
         if options.words {
@@ -124,11 +124,25 @@ fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut Held<'
     let start = held.text.len();
     let dwords = codec::decode_into(words, gpu, inst)?.into();
     held.text.push(b'\t');
+    let literal =
+        |(slot, operand)| matches!(operand, Operand::Literal(value) if !text::is_literal(slot, value, gpu));
+    if inst.written().any(literal) {
+        longs(words.get(..dwords)?, &mut held.text);
+        held.text.push_str(" // ");
+    }
     text::write_line(inst, gpu, &mut held.text);
     if let Some(target) = target(inst, at, dwords) {
         held.branch(start, target);
     }
     Some(dwords)
+}
+
+/// Appends dwords as such.
+fn longs(words: &[u32], out: &mut Line) {
+    for (at, word) in words.iter().enumerate() {
+        out.push_str(if at == 0 { ".long 0x" } else { ", 0x" });
+        out.digits((*word).into(), 8, LOWER);
+    }
 }
 
 /// The dword to which a branch goes that is at a dword and so many long.

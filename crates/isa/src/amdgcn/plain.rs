@@ -366,7 +366,11 @@ impl Plan {
                 pen.put(b"|", abs.into());
             }
             if said.kind == kind::LITERAL {
-                pen.hex(*words.get(usize::from(self.dwords))?);
+                let value = *words.get(usize::from(self.dwords))?;
+                if !text::is_literal(place.slot, value, gpu) {
+                    return None;
+                }
+                pen.hex(value);
                 size = self.dwords + 1;
             } else {
                 pen.put(&said.text, said.length.into());
@@ -460,9 +464,12 @@ impl Place {
             Class::Fixed | Class::FixedOptional => {
                 (SCALAR, regs::code_of(Reg(slot.reg), gpu.generation()).filter(|code| *code < 255)?)
             }
-            Class::Imm16 | Class::Hwreg | Class::SendMsg | Class::Waitcnt | Class::Depctr | Class::DelayAlu => {
-                (0, 0)
-            }
+            Class::Imm16
+            | Class::Hwreg
+            | Class::SendMsg
+            | Class::Waitcnt
+            | Class::Depctr
+            | Class::DelayAlu => (0, 0),
             _ => return None,
         };
         let mut place = Place::new(slot, kinds, gpu)?;

@@ -141,7 +141,12 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
 }
 
 /// As [`suffix()`], of what is short or not.
-pub(in crate::amdgcn) fn suffix_of(variant: &Variant, format: Format, gpu: &Gpu, short: bool) -> &'static str {
+pub(in crate::amdgcn) fn suffix_of(
+    variant: &Variant,
+    format: Format,
+    gpu: &Gpu,
+    short: bool,
+) -> &'static str {
     let compares = format == Format::Vopc;
     let generation = gpu.generation();
     if variant.written == 0 {
@@ -169,7 +174,10 @@ pub(in crate::amdgcn) fn suffix_of(variant: &Variant, format: Format, gpu: &Gpu,
 fn is_short(inst: &Inst) -> bool {
     let mut mods = inst.mods;
     for (slot, operand) in inst.written().filter(|(slot, _)| slot.source < 3) {
-        if matches!(operand, Operand::Inline(_)) {
+        // As a value of 64 bits an integer with a minus is no constant of the short form.
+        let minus = (inst.mods.get(Mod::Neg) & !inst.mods.get(Mod::Abs)) >> slot.source & 1 != 0;
+        let integer = slot.ty.bits() == 64 && matches!(operand, Operand::Inline(..=208));
+        if matches!(operand, Operand::Inline(_)) && !(minus && integer) {
             for id in [Mod::Neg, Mod::Abs] {
                 mods.set(id, mods.get(id) & !(1 << slot.source));
             }
