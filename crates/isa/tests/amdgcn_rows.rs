@@ -239,7 +239,7 @@ fn fields_of_modifiers_are_those_of_no_operand() {
             let all =
                 |fields: &mut dyn Iterator<Item = Field>| fields.fold(0, |all, field| all | bits(field));
             let operands = all(&mut variant.slots.iter().map(|slot| slot.field))
-                | all(&mut variant.slots.iter().flat_map(|slot| besides(slot)));
+                | all(&mut variant.slots.iter().flat_map(besides));
             let modifiers = all(&mut variant.mods.iter().map(|slot| slot.field));
             let opcode = all(&mut [Field::Op, Field::OpHi].into_iter()) | u128::from(layout.mask);
             let what = format!("{name} {features}: {} {:?}", variant.name, variant.form);
