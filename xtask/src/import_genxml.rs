@@ -83,7 +83,12 @@ fn instruction(out: &mut String, node: Node<'_, '_>) -> Result<()> {
             && matches!(bits(*field), Ok((0, high)) if high < 16)
     };
     match fields(node).find(is_length) {
-        Some(field) => write!(out, " length={}:0+{}", bits(field)?.1, attribute(node, "bias")?)?,
+        Some(field) => {
+            // Lengths count from the third dword. Commands that have but one may count from the second.
+            let longer = fields(node).any(|field| matches!(bits(field), Ok((low, _)) if low >= 32));
+            let bias = if longer { "2" } else { attribute(node, "bias")? };
+            write!(out, " length={}:0+{bias}", bits(field)?.1)?;
+        }
         None if node.attribute("length").is_none() => return Err(format!("{name}: no length").into()),
         None => {}
     }

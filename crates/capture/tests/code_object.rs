@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use unwedge_capture::code_object::{
-    CodeObject, Loader, NotCodeObject, Relocation, RelocationKind, Section, SectionKind, Symbol, SymbolKind,
-    flags_of, read, write,
+    CodeObject, Loader, NotCodeObject, Pointer, Relocation, RelocationKind, Section, SectionKind, Symbol,
+    SymbolKind, flags_of, read, write,
 };
 
 fn section(name: &'static str, kind: SectionKind, bytes: Vec<u8>) -> Section<'static> {
@@ -42,6 +42,7 @@ fn kernel() -> CodeObject<'static> {
             symbol: 2,
             addend: 16,
         }],
+        pointers: Vec::new(),
         diagnostics: Vec::new(),
     }
 }
@@ -84,6 +85,7 @@ fn headers_are_no_code() {
         sections: vec![section(".hsatext", SectionKind::Code, code)],
         symbols: vec![symbol("k", SymbolKind::HsaKernel, 0, 0, 0)],
         relocations: Vec::new(),
+        pointers: Vec::new(),
         diagnostics: Vec::new(),
     };
     let bytes = write(&object).unwrap();
@@ -136,5 +138,71 @@ fn broken_files_do_no_harm() {
                 object.descriptor_of(function.name);
             }
         }
+    }
+}
+
+/// A section of a linked file: type, address, link, entry size, bytes.
+type Linked = (u32, u64, u32, u64, Vec<u8>);
+
+/// A linked object: a header, the bytes of sections, their headers.
+fn linked(sections: &[Linked]) -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01\x40\x03\0\0\0\0\0\0\0\x03\0\xe0\0\x01\0\0\0".to_vec();
+    file.resize(64, 0);
+    let mut headers = vec![0; 64];
+    for (kind, address, link, entry, bytes) in sections {
+        for word in [0, *kind] {
+            headers.extend_from_slice(&word.to_le_bytes());
+        }
+        for long in [2, *address, file.len() as u64, bytes.len() as u64] {
+            headers.extend_from_slice(&long.to_le_bytes());
+        }
+        headers.extend_from_slice(&link.to_le_bytes());
+        headers.extend_from_slice(&[0; 4]);
+        for long in [8, *entry] {
+            headers.extend_from_slice(&long.to_le_bytes());
+        }
+        file.extend_from_slice(bytes);
+    }
+    let at = (file.len() as u64).to_le_bytes();
+    file[40..48].copy_from_slice(&at);
+    file[52] = 64;
+    file[58] = 64;
+    file[60] = sections.len() as u8 + 1;
+    file.extend_from_slice(&headers);
+    file
+}
+
+#[test]
+fn addresses_a_loader_writes() {
+    let longs = |longs: &[u64]| longs.iter().flat_map(|long| long.to_le_bytes()).collect::<Vec<u8>>();
+    // Of the symbols: none, one that is defined, one that is not.
+    let symbols = longs(&[0, 0, 0, 0x0001_0011_0000_0000, 0x2010, 8, 0x11 << 32, 0x2020, 8]);
+    let table = longs(&[
+        0x3000,
+        13,
+        0x2030, // where the object is, and more
+        0x3008,
+        1 << 32 | 3,
+        4, // the first symbol
+        0x3010,
+        2 << 32 | 3,
+        0, // one that is elsewhere
+        0x3018,
+        13,
+        0, // beyond the section's last byte
+    ]);
+    let file = linked(&[
+        (11, 0, 0, 24, symbols),
+        (4, 0, 1, 24, table),
+        (1, 0x2000, 0, 0, vec![1; 64]),
+        (1, 0x3000, 0, 0, vec![0; 28]),
+    ]);
+    let object = read(&file).unwrap();
+    let pointer = |offset, address| Pointer { section: 3, offset, address };
+    assert_eq!(object.pointers, [pointer(0, 0x2030), pointer(8, 0x2014)]);
+    let told: Vec<_> = object.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(told, ["2 relocations are of no section or symbol that is there"]);
+    for end in 0..file.len() {
+        let _ = read(&file[..end]);
     }
 }

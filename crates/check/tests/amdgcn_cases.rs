@@ -154,8 +154,17 @@ fn more_lines(input: &Blocks, output: &Blocks) -> Option<BTreeSet<Place>> {
 fn run_start(input: &Blocks, (b, l): Place) -> Place {
     let memory = |l: usize| {
         let starts = [
-            "buffer_", "tbuffer_", "image_", "flat_", "global_", "scratch_", "ds_", "s_load", "s_buffer",
+            "buffer_",
+            "tbuffer_",
+            "image_",
+            "flat_",
+            "global_",
+            "scratch_",
+            "ds_",
+            "s_load",
+            "s_buffer",
             "exp",
+            "v_interp_p",
         ];
         input[b].get(l).is_some_and(|line| starts.iter().any(|start| line.starts_with(start)))
     };

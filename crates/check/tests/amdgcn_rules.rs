@@ -5,7 +5,7 @@ mod data;
 use data::assemble;
 use std::collections::BTreeSet;
 use unwedge_check::amdgcn::facts::{Info, RULES};
-use unwedge_check::amdgcn::{Options, Preset, check};
+use unwedge_check::amdgcn::{Entry, Options, Preset, check};
 use unwedge_isa::amdgcn::model::Gen;
 use unwedge_isa::amdgcn::{Gpu, codec};
 
@@ -49,7 +49,7 @@ fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
                 }
             }
         }
-        options.preset = (preset.sgprs > 0).then_some(preset);
+        options.entries.push(Entry { at: 0, preset: (preset.sgprs > 0).then_some(preset) });
         let middle = lines.iter().position(|line| *line == "--").unwrap();
         let ((bad, at), (good, _)) = (part(&lines[1..middle]), part(&lines[middle + 1..]));
         let at = at.unwrap();
@@ -107,7 +107,8 @@ fn any_bytes() {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let options = Options { continues: true, exports: true, ..Options::default() };
         check(&bytes, &gpu, &options);
-        check(&bytes[..4001], &gpu, &Options { entries: vec![4, 8000, u32::MAX], ..options });
+        let entries = [4, 8000, u32::MAX].map(|at| Entry { at, preset: Some(Preset { sgprs: 1, vgprs: 1 }) });
+        check(&bytes[..4001], &gpu, &Options { entries: entries.to_vec(), ..options });
     }
 }
 

@@ -3,12 +3,13 @@
 mod data;
 
 use data::{Binary, Counts, binaries, bytes, shown};
-use unwedge_check::amdgcn::{Level, Options, Report, check};
+use unwedge_check::amdgcn::{Entry, Level, Options, Report, check};
 use unwedge_isa::amdgcn::codec::{self, Decoded};
 use unwedge_isa::amdgcn::listing;
 
 fn report(words: &[u32], binary: &Binary) -> Report {
-    check(&bytes(words), &binary.gpu, &Options::default())
+    let entries = vec![Entry { at: 0, preset: Some(binary.preset) }];
+    check(&bytes(words), &binary.gpu, &Options { entries, ..Options::default() })
 }
 
 #[test]

@@ -25,8 +25,10 @@ const MAX_SIZE: u64 = 4 << 30;
     version,
     about = "Why did the GPU hang?",
     long_about = "Tells a driver developer why a GPU hung, and decodes the crash dump that says so.\n\n\
-        Reads devcoredumps of the Linux msm driver (Qualcomm Adreno a2xx to a7xx). FILE may be `-` for standard \
-        input; gzip, zstd and xz are undone on the way; what a file is follows from its content, never its name.",
+        Reads crash dumps and captures of Qualcomm Adreno a2xx to a7xx (devcoredumps of msm, rd files), crash dumps and \
+        context images of Intel GPUs from Gen8 to Xe2 (error states of i915, devcoredumps of xe), crash dumps, RADV's reports and \
+        machine code of AMD GPUs from gfx6 to gfx12. FILE may be `-` for standard input; gzip, zstd and xz are undone on the way; \
+        what a file is follows from its content, never its name.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
         3  decoded, but something was lost or malformed (standard error says what)\n  4  a check found something (lrc verify, amd check) or something differs (diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
@@ -47,6 +49,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Colour the output: auto colours on a terminal unless NO_COLOR is set; `--color` alone means always
     #[arg(
@@ -180,7 +183,7 @@ pub enum Command {
         after_help = "Examples:\n  unwedge ir2 disasm --stage fragment shader.bin\n  unwedge ir2 asm shader.asm -o shader.bin"
     )]
     Ir2(Ir2),
-    /// Disassemble and assemble shaders and kernels of AMD GPUs
+    /// Disassemble, assemble, run and check shaders and kernels of AMD GPUs
     #[command(
         subcommand_required = true,
         after_help = "Examples:\n  unwedge amd disasm kernel.o\n  unwedge amd disasm --gpu gfx1100 shader.bin\n  \

@@ -112,11 +112,13 @@ pub struct Choice {
     pub exe: Option<OsString>,
     /// Those of window systems too.
     pub compositors: bool,
+    /// All of a capture is taken to be of the GPU it names first.
+    pub one_gpu: bool,
 }
 
 impl Default for Choice {
     fn default() -> Choice {
-        Choice { submits: 0..=i32::MAX, exe: None, compositors: false }
+        Choice { submits: 0..=i32::MAX, exe: None, compositors: false, one_gpu: false }
     }
 }
 
@@ -231,7 +233,8 @@ impl<'d> Player<'d> {
         }
     }
 
-    /// The first identity of a capture counts, and any that names another generation: captures may be concatenated.
+    /// The first identity of a capture counts, and, unless told otherwise, any that names another generation: captures may
+    /// be concatenated.
     fn identify(
         &mut self,
         section: &Section<'_>,
@@ -250,7 +253,7 @@ impl<'d> Player<'d> {
         };
         let generation = unwedge_postmortem::generation(&self.devices, gpu_id, chip_id);
         let other = self.gpu.map(|gpu| gpu.generation()) != generation;
-        if scene.identified && (generation.is_none() || !other) {
+        if scene.identified && (self.choice.one_gpu || generation.is_none() || !other) {
             return;
         }
         let Some(generation) = generation else {

@@ -124,6 +124,7 @@ fn relocations_are_shown() {
             symbol("table", SymbolKind::Other, None),
         ],
         relocations: vec![relocation(10, 4, 4), relocation(11, 12, -12), relocation(99, 16, 0)],
+        pointers: Vec::new(),
         diagnostics: Vec::new(),
     };
     let listing = text(&good(&["amd", "disasm", "-"], &write(&object).unwrap()));

@@ -220,6 +220,34 @@ fn a_part_that_was_overwritten_is_named() {
     }
 }
 
+/// Each dword belongs to one part at most of which is said what lies there, however parts of several values lie beside each other.
+#[test]
+fn findings_do_not_overlap() {
+    for (seed, (platform, target)) in some(2, 5).enumerate() {
+        let layout = Layout::of(target).unwrap();
+        for round in 0..40 {
+            let mut noise =
+                (1..).map(|i| (i + 64 * (round + 40 * seed as u32)).wrapping_mul(0x9e37_79b9) >> 8);
+            let mut page = saved(&layout);
+            for value in [0, 0xdead_beef, 0, 0x1234_5678, 0] {
+                let (start, long) =
+                    (noise.next().unwrap() as usize % 200, noise.next().unwrap() as usize % 30);
+                match noise.next().unwrap() % 3 {
+                    0 => page[start..start + long].iter_mut().zip(&mut noise).for_each(|(w, n)| *w = n),
+                    _ => page[start..start + long].fill(value),
+                }
+            }
+            let mut found = findings(&page, &layout);
+            found.retain(|(_, _, what)| {
+                matches!(what, What::Fill { .. } | What::Overwritten { .. } | What::Text(_))
+            });
+            found.sort_by_key(|(_, dwords, _)| dwords.start);
+            let apart = found.windows(2).all(|two| two[0].1.end <= two[1].1.start);
+            assert!(apart, "{} {} round {round}: {found:?}", platform.name(), target.engine);
+        }
+    }
+}
+
 #[test]
 fn text_is_shown() {
     let layout = Layout::of(target("tgl", "rcs0")).unwrap();

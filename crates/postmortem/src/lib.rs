@@ -112,6 +112,7 @@ fn weight(finding: &Finding) -> u32 {
         FindingKind::CpWait => 50,
         FindingKind::Gmu => 46,
         FindingKind::ErrorInterrupt => 44,
+        FindingKind::CodeFault => 42,
         FindingKind::Suspect => 40,
         FindingKind::Busy => 36,
         FindingKind::QueuedWrites => 30,

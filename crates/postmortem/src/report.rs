@@ -29,6 +29,8 @@ pub enum FindingKind {
     CpWait,
     /// Which blocks are busy and what that means.
     Busy,
+    /// Code of a shader breaks a rule of the GPU.
+    CodeFault,
     /// Earlier work that is not known to be done, and may be the culprit.
     Suspect,
     /// What the shaders or the draw in flight do.
@@ -203,6 +205,7 @@ impl FindingKind {
             FindingKind::Fault => "fault",
             FindingKind::CpWait => "cp-wait",
             FindingKind::Busy => "busy",
+            FindingKind::CodeFault => "code-fault",
             FindingKind::Suspect => "suspect",
             FindingKind::InFlight => "in-flight",
             FindingKind::Progress => "progress",

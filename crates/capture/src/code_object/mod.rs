@@ -147,6 +147,17 @@ pub struct Relocation {
     pub addend: i64,
 }
 
+/// Eight bytes of a linked object that are an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// The section they are in: an index of [`CodeObject::sections`].
+    pub section: usize,
+    /// Their offset in it.
+    pub offset: u64,
+    /// The address, as far as the object is where it was linked for.
+    pub address: u64,
+}
+
 /// What becomes of relocated bytes, as the ELF file numbers it (LLVM's `AMDGPUUsage`, "Relocation Records").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelocationKind(pub u32);
@@ -154,6 +165,10 @@ pub struct RelocationKind(pub u32);
 impl RelocationKind {
     /// Eight bytes: the distance from themselves to the symbol, plus the addend.
     pub const REL64: RelocationKind = RelocationKind(5);
+    /// Eight bytes: the address of the symbol, plus the addend.
+    pub const ABS64: RelocationKind = RelocationKind(3);
+    /// Eight bytes: where the object is loaded, plus the addend.
+    pub const RELATIVE64: RelocationKind = RelocationKind(13);
 
     /// `R_AMDGPU_REL64`; `None` for a number that has no name.
     pub fn name(self) -> Option<&'static str> {
@@ -191,6 +206,8 @@ pub struct CodeObject<'a> {
     pub symbols: Vec<Symbol<'a>>,
     /// What is not known before sections have their places.
     pub relocations: Vec<Relocation>,
+    /// Of a linked object, what is not known before it is loaded.
+    pub pointers: Vec<Pointer>,
     /// What was cut or malformed.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -1,8 +1,8 @@
 //! Reading: headers, sections and symbols, each as far as it is whole.
 
 use super::{
-    CodeObject, EM_AMDGPU, Loader, NotCodeObject, Relocation, RelocationKind, Section, SectionKind, Symbol,
-    SymbolKind,
+    CodeObject, EM_AMDGPU, Loader, NotCodeObject, Pointer, Relocation, RelocationKind, Section, SectionKind,
+    Symbol, SymbolKind,
 };
 use object::LittleEndian as LE;
 use object::elf;
@@ -36,6 +36,7 @@ pub fn read(bytes: &[u8]) -> Result<CodeObject<'_>, NotCodeObject> {
         sections: Vec::new(),
         symbols: Vec::new(),
         relocations: Vec::new(),
+        pointers: Vec::new(),
         diagnostics: Vec::new(),
     };
     let places = sections(header, bytes, &mut object);
@@ -54,6 +55,13 @@ fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: 
     let mut lost = 0_usize;
     for table in headers {
         let held = held(bytes, table.sh_offset.get(LE), table.sh_size.get(LE));
+        let linked = headers.get(table.sh_link.get(LE) as usize);
+        if let Some(symbols) = linked.filter(|linked| linked.sh_type.get(LE) == elf::SHT_DYNSYM)
+            && table.sh_type.get(LE) == elf::SHT_RELA
+        {
+            lost += pointers(held, symbols, bytes, object);
+            continue;
+        }
         let section = places.get(table.sh_info.get(LE) as usize).copied().flatten();
         let mut add = |offset: u64, info: u64, addend: i64| {
             let symbol = (info >> 32).checked_sub(1).and_then(|at| usize::try_from(at).ok());
@@ -87,6 +95,47 @@ fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: 
         object.diagnostics.push(Diagnostic::note(None, message));
     }
     object.relocations.sort_by_key(|relocation| (relocation.section, relocation.offset));
+}
+
+/// What a loader writes into a linked object: addresses, of which it knows where the object lies. Returns how many are of
+/// nothing that is there.
+fn pointers(
+    table: &[u8],
+    symbols: &elf::SectionHeader64<LE>,
+    bytes: &[u8],
+    object: &mut CodeObject<'_>,
+) -> usize {
+    let symbols = held(bytes, symbols.sh_offset.get(LE), symbols.sh_size.get(LE));
+    let loaded = object.sections.iter().enumerate().filter(|(_, s)| s.address != 0 && !s.bytes.is_empty());
+    let mut places: Vec<_> = loaded.map(|(i, s)| (s.address, s.bytes.len() as u64, i)).collect();
+    places.sort_unstable();
+    let (mut found, mut lost) = (Vec::new(), 0);
+    for entry in table.as_chunks::<24>().0 {
+        let number = |at: usize| entry[8 * at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let (address, info, addend) = (number(0), number(1), number(2));
+        let symbol = usize::try_from(info >> 32).ok().and_then(|at| symbols.as_chunks::<24>().0.get(at));
+        let value = match (RelocationKind(info as u32), symbol) {
+            (RelocationKind::RELATIVE64, _) => Some(0),
+            // Of a symbol that is defined here.
+            (RelocationKind::ABS64, Some([_, _, _, _, _, _, low, high, value @ ..])) if low | high != 0 => {
+                value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+            }
+            _ => None,
+        };
+        let before = places.partition_point(|(start, ..)| *start <= address).checked_sub(1);
+        let place = before.and_then(|at| places.get(at)).and_then(|&(start, size, section)| {
+            let offset = address - start;
+            Some((section, offset)).filter(|_| offset.checked_add(8).is_some_and(|end| end <= size))
+        });
+        match (place, value) {
+            (Some((section, offset)), Some(value)) => {
+                found.push(Pointer { section, offset, address: value.wrapping_add(addend) });
+            }
+            _ => lost += 1,
+        }
+    }
+    object.pointers.append(&mut found);
+    lost
 }
 
 /// The sections; the answer gives for each section of the file its index among those kept.

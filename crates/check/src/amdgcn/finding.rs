@@ -51,10 +51,4 @@ impl Report {
     pub fn faults(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|f| matches!(f.level, Level::Error | Level::Doubt))
     }
-
-    /// Findings at or about an address, or close before it: what bears on a wave that stands there.
-    pub fn near(&self, address: u32, bytes: u32) -> impl Iterator<Item = &Finding> {
-        let range = address.saturating_sub(bytes)..=address.saturating_add(bytes);
-        self.faults().filter(move |f| range.contains(&f.at) || f.first.is_some_and(|at| range.contains(&at)))
-    }
 }

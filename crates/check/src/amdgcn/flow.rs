@@ -9,7 +9,7 @@ use super::partial;
 use super::program::{Block, Program};
 use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
 use super::waits::{NO, SMEM_STORE, Waits, add_regs};
-use super::{Options, Preset};
+use super::{Entry, Options, Preset};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use unwedge_isa::amdgcn::model::Field;
@@ -32,23 +32,30 @@ struct State {
     exec: Exec,
 }
 
+/// Every register of both files.
+const ALL: [Set; 2] = [[u64::MAX; 4]; 2];
+
 /// States of one place that are kept apart, at most.
 const APART: usize = 6;
+
+/// The counter that what is missing would drain, and where.
+fn drains(f: &Finding) -> Option<(u32, &'static str)> {
+    f.need.filter(|need| need.value == 0 && f.rule == Rule::Wait).map(|need| (f.at, need.counter))
+}
 
 fn is_spare(f: &Finding) -> bool {
     matches!(f.rule, Rule::SpareWait | Rule::SpareNop)
 }
 
 /// Takes a state into those of a place; whether that changed anything.
-fn take(have: &mut Vec<State>, mut new: State, condense: bool) -> bool {
-    if have.len() >= APART && have.iter().all(|s| s.exec != new.exec) {
-        new.exec = Exec::Any;
-    }
-    let Some(same) = have.iter_mut().find(|s| s.exec == new.exec) else {
-        have.push(new);
+fn take(have: &mut Vec<State>, new: &State, condense: bool) -> bool {
+    let full = have.len() >= APART && have.iter().all(|s| s.exec != new.exec);
+    let exec = if full { Exec::Any } else { new.exec };
+    let Some(same) = have.iter_mut().find(|s| s.exec == exec) else {
+        have.push(State { exec, ..new.clone() });
         return true;
     };
-    let changed = same.join(&new);
+    let changed = same.join(new);
     if changed && condense {
         same.waits.condense();
         same.hazards.condense();
@@ -73,6 +80,9 @@ impl State {
 struct Flow<'a> {
     program: &'a Program,
     gpu: &'a Gpu,
+    entries: &'a [Entry],
+    /// Whether registers that nothing has written are looked for.
+    preset: bool,
     options: &'a Options,
     waits: Waits,
     hazards: Hazards,
@@ -80,11 +90,18 @@ struct Flow<'a> {
 }
 
 /// Follows a program; whether to its end.
-pub(super) fn follow(program: &Program, gpu: &Gpu, options: &Options, findings: &mut Vec<Finding>) -> bool {
+pub(super) fn follow(
+    program: &Program,
+    gpu: &Gpu,
+    entries: &[Entry],
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> bool {
     let hazards = Hazards::new(gpu, program, options.continues);
     let partial =
         gpu.wave64() && matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) && hazards.has_exec_writes;
-    let flow = Flow { program, gpu, options, waits: Waits::new(gpu), hazards, partial };
+    let preset = entries.iter().any(|entry| entry.preset.is_some());
+    let flow = Flow { program, gpu, entries, preset, options, waits: Waits::new(gpu), hazards, partial };
     flow.run(findings)
 }
 
@@ -96,33 +113,35 @@ impl Flow<'_> {
         let mut queued = vec![false; blocks.len()];
         let mut queue = BinaryHeap::new();
         let mut complete = true;
-        for &entry in &self.program.entries {
-            states[entry as usize].push(self.start());
-            queue.push(Reverse(entry));
-            queued[entry as usize] = true;
+        for entry in self.entries {
+            let Some(number) = self.program.entry(entry.at / 4) else { continue };
+            take(&mut states[number as usize], &self.start(entry.preset), false);
+            queue.push(Reverse(number));
+            queued[number as usize] = true;
         }
+        // What the last look at a block told: it saw all that may be pending there.
+        let mut told: Vec<Vec<Finding>> = vec![Vec::new(); blocks.len()];
         while let Some(Reverse(number)) = queue.pop() {
             let at = number as usize;
             queued[at] = false;
             visits[at] += 1;
+            let block = &blocks[at];
+            let Some(last) = self.program.block_ops(block).last() else { continue };
+            told[at].clear();
             if visits[at] > VISITS {
                 complete = false;
                 continue;
             }
-            let block = &blocks[at];
-            if block.next == [None; 2] {
-                continue;
-            }
-            let Some(last) = self.program.block_ops(block).last() else { continue };
-            for mut state in states[at].clone() {
-                self.pass(block, &mut state, None);
+            for number in 0..states[at].len() {
+                let mut state = states[at][number].clone();
+                self.pass(block, &mut state, &mut told[at]);
                 let ways =
                     if block.next[1].is_some() { state.exec.ways(last) } else { [Some(state.exec); 2] };
                 for (next, exec) in block.next.into_iter().zip(ways) {
                     let (Some(next), Some(exec)) = (next, exec) else { continue };
                     let to = next as usize;
-                    let new = State { exec, ..state.clone() };
-                    if take(&mut states[to], new, visits[to] > VISITS_CONDENSE) && !queued[to] {
+                    state.exec = exec;
+                    if take(&mut states[to], &state, visits[to] > VISITS_CONDENSE) && !queued[to] {
                         queued[to] = true;
                         queue.push(Reverse(next));
                     }
@@ -130,17 +149,27 @@ impl Flow<'_> {
             }
         }
         let begin = findings.len();
-        for (block, states) in blocks.iter().zip(&states) {
-            let from = findings.len();
-            for state in states {
-                self.pass(block, &mut state.clone(), Some(findings));
+        for (at, (mut told, states)) in told.into_iter().zip(&states).enumerate() {
+            if visits[at] > VISITS {
+                states.iter().for_each(|state| self.pass(&blocks[at], &mut state.clone(), &mut told));
             }
             // A wait is spare if it is on all paths.
             if states.len() > 1 {
-                let of = |at: u32| move |f: &&Finding| is_spare(f) && f.at == at;
-                let told = findings[from..].to_vec();
-                findings.retain(|f| !is_spare(f) || told.iter().filter(of(f.at)).count() % states.len() == 0);
+                let spare: Vec<u32> = told.iter().filter(|f| is_spare(f)).map(|f| f.at).collect();
+                let on_all = |at: u32| spare.iter().filter(|other| **other == at).count() % states.len() == 0;
+                told.retain(|f| !is_spare(f) || on_all(f.at));
+                // A wait for 0 that one of them needs is on the way of all.
+                let drained: Vec<(u32, &str)> = told.iter().filter_map(drains).collect();
+                let over = |f: &Finding| {
+                    let Some(need) = f.need else { return false };
+                    drained.iter().any(|(at, counter)| {
+                        let since = |first: u32| first >= *at && first < f.at;
+                        *counter == need.counter && *at < f.at && !f.first.is_some_and(since)
+                    })
+                };
+                told.retain(|f| !over(f));
             }
+            findings.append(&mut told);
         }
         for finding in &mut findings[begin..] {
             finding.path = self.path(finding, &states);
@@ -149,9 +178,9 @@ impl Flow<'_> {
     }
 
     /// What holds where a program starts.
-    fn start(&self) -> State {
-        let mut state = State { written: [[u64::MAX; 4]; 2], ..State::default() };
-        if let Some(Preset { sgprs, vgprs }) = self.options.preset {
+    fn start(&self, preset: Option<Preset>) -> State {
+        let mut state = State { written: ALL, ..State::default() };
+        if let Some(Preset { sgprs, vgprs }) = preset {
             let mut clear = |file: usize, from: u16, to: u16| {
                 for reg in from.min(to)..to {
                     state.written[file][usize::from(reg / 64)] &= !(1 << (reg % 64));
@@ -165,8 +194,8 @@ impl Flow<'_> {
         state
     }
 
-    /// Goes through a block; with `findings`, tells what it breaks.
-    fn pass(&self, block: &Block, state: &mut State, mut findings: Option<&mut Vec<Finding>>) {
+    /// Goes through a block, and tells what it breaks.
+    fn pass(&self, block: &Block, state: &mut State, findings: &mut Vec<Finding>) {
         for (at, op) in self.program.block_ops(block).iter().enumerate() {
             let number = (block.first + at) as u32;
             let regs = self.program.regs(op);
@@ -177,22 +206,18 @@ impl Flow<'_> {
                 let needed = state.hazards.all.iter().any(Hazards::counts_states)
                     || next.is_some_and(|next| next.what == What::SendMsg)
                     || self.options.exports;
-                if let Some(findings) = findings.as_deref_mut().filter(|_| !needed) {
+                if !needed {
                     findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
                 }
             }
             if let Some(said) = &said {
-                if let Some(findings) = findings.as_deref_mut() {
-                    self.spare(op, said, state, findings);
-                }
+                self.spare(op, said, state, findings);
                 self.waits.wait(&mut state.waits, said);
             }
             let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
             if let Some(p) = self.stored_there(op, regs, state) {
-                if let Some(findings) = findings.as_deref_mut() {
-                    let need = Some(Need { counter: self.waits.name(2), value: 0 });
-                    findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
-                }
+                let need = Some(Need { counter: self.waits.name(2), value: 0 });
+                findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
                 state.waits.forget(|p| p.extra & SMEM_STORE != 0);
             }
             if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
@@ -200,10 +225,8 @@ impl Flow<'_> {
                 for (slot, need) in needs.iter().enumerate() {
                     let Some((value, p)) = need else { continue };
                     wait[slot] = *value;
-                    if let Some(findings) = findings.as_deref_mut() {
-                        let need = Need { counter: self.waits.name(slot), value: *value };
-                        findings.push(self.missing_wait(op, p, need));
-                    }
+                    let need = Need { counter: self.waits.name(slot), value: *value };
+                    findings.push(self.missing_wait(op, p, need));
                 }
                 self.waits.wait(&mut state.waits, &wait);
                 // The wait that is put before it takes a wait state, and cures what it cures.
@@ -215,25 +238,24 @@ impl Flow<'_> {
                 regs,
                 said.as_ref(),
                 &mut |rule, p, missing| {
-                    if let Some(findings) = findings.as_deref_mut() {
-                        findings.push(self.finding(rule, op.at, Some(p), missing));
-                    }
+                    findings.push(self.finding(rule, op.at, Some(p), missing));
                 },
             );
-            if let Some(findings) = findings.as_deref_mut() {
-                self.told(op, number, regs, state, findings);
-            }
+            self.told(op, number, regs, state, findings);
             self.waits.begin(&mut state.waits, number, op, regs);
-            let preset = self.options.preset.is_some();
-            for r in regs.iter().filter(|r| preset && r.writes) {
+            for r in regs.iter().filter(|r| self.preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
+            }
+            if matches!(op.what, What::SwapPc | What::Call | What::Fork) {
+                // What is called may write anything.
+                state.written = ALL;
             }
             state.exec = state.exec.after(op, regs);
             if op.has(flag::WRITES_EXEC) {
                 state.no_lane = op.has(flag::ZERO).then_some(number);
             }
         }
-        if let Some(findings) = findings.filter(|_| block.leaves && self.options.continues) {
+        if block.leaves && self.options.continues {
             self.open_end(block, state, findings);
         }
     }
@@ -254,8 +276,7 @@ impl Flow<'_> {
 
     /// What an instruction breaks that needs no second one to be pending.
     fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
-        let preset = self.options.preset.is_some();
-        for r in regs.iter().filter(|r| preset && r.reads) {
+        for r in regs.iter().filter(|r| self.preset && r.reads) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
             let known = both(&read, &state.written[usize::from(r.is_vgpr())]);

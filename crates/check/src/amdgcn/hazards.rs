@@ -22,6 +22,10 @@ use unwedge_isa::amdgcn::{Gen, Gpu};
 #[repr(u8)]
 pub(super) enum Kind {
     ValuSgpr,
+    /// Of the same instruction: all scalar registers that nothing else has written since.
+    ValuKept,
+    /// vcc, whatever has written it since.
+    ValuVcc,
     SaluSgpr,
     ValuVgpr,
     ValuExec,
@@ -74,7 +78,7 @@ pub(super) enum Kind {
 impl Kind {
     /// Whether something pending matters where code goes on that is not known.
     pub fn stays_open(p: &Pending) -> bool {
-        const OWN: [Kind; 4] = [Kind::StaleVccz, Kind::SmemStored, Kind::MaskRead, Kind::SgprRead];
+        const OWN: [Kind; 4] = [Kind::ValuKept, Kind::StaleVccz, Kind::SmemStored, Kind::SgprRead];
         !OWN.iter().any(|kind| *kind as u8 == p.kind)
     }
 
@@ -90,6 +94,7 @@ impl Kind {
         ];
         const RULES: &[(Kind, Rule)] = &[
             (Kind::ValuSgpr, Rule::VmemReadValuSgpr),
+            (Kind::ValuVcc, Rule::DivFmasVcc),
             (Kind::SaluSgpr, Rule::SbufferDescSalu),
             (Kind::ValuVgpr, Rule::DppReadVgpr),
             (Kind::ValuExec, Rule::DppExec),

@@ -21,6 +21,15 @@ pub use finding::{Finding, Need, Report};
 
 use unwedge_isa::amdgcn::Gpu;
 
+/// A place where a program starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// In bytes from the start of the code.
+    pub at: u32,
+    /// Registers that are set; not known: all may be.
+    pub preset: Option<Preset>,
+}
+
 /// Registers that are set when a program starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
@@ -33,12 +42,10 @@ pub struct Preset {
 /// What is known of code beyond its words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where it starts, in bytes; none: at 0.
-    pub entries: Vec<u32>,
+    /// Where it starts; none: at 0.
+    pub entries: Vec<Entry>,
     /// Code that is another part of the program follows: its end need not be `s_endpgm`, and nothing may be left open.
     pub continues: bool,
-    /// Registers that are set; not known: all may be.
-    pub preset: Option<Preset>,
     /// It is a pixel shader, or exports geometry.
     pub exports: bool,
 }
@@ -47,13 +54,12 @@ pub struct Options {
 pub fn check(code: &[u8], gpu: &Gpu, options: &Options) -> Report {
     let (chunks, _) = code.as_chunks::<4>();
     let words: Vec<u32> = chunks.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-    let mut entries: Vec<u32> = options.entries.iter().map(|at| at / 4).collect();
-    if entries.is_empty() {
-        entries.push(0);
-    }
-    let program = program::Program::read(&words, &entries, gpu);
+    let start = [Entry { at: 0, preset: None }];
+    let entries = if options.entries.is_empty() { &start[..] } else { &options.entries };
+    let dwords: Vec<u32> = entries.iter().map(|entry| entry.at / 4).collect();
+    let program = program::Program::read(&words, &dwords, gpu);
     let mut findings = Vec::new();
-    let mut complete = flow::follow(&program, gpu, options, &mut findings);
+    let mut complete = flow::follow(&program, gpu, entries, options, &mut findings);
     complete &= shape::check(&program, &words, gpu, options, &mut findings);
     findings.sort_by_key(|f| (f.at, f.rule, f.first));
     findings.dedup_by(|a, b| (a.at, a.rule, a.open, a.need) == (b.at, b.rule, b.open, b.need));

@@ -4,7 +4,7 @@
 
 use super::facts::COUNTERS;
 use std::sync::OnceLock;
-use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Row, Trait};
+use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Row, Trait, Variant};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg, tables};
 
 /// The part of the GPU that runs it.
@@ -217,18 +217,47 @@ impl Op {
     }
 }
 
-/// What a row's name and table say.
+/// What name and table say of one way to write an instruction.
 #[derive(Clone, Copy)]
 struct Known {
     what: What,
     class: Class,
     flags: u32,
+    made: Made,
 }
 
-/// By row.
+/// What a scalar instruction makes of its sources, if it writes `exec`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Other,
+    Move,
+    AndNot,
+    OrXor,
+}
+
+/// By variant.
 fn known() -> &'static [Known] {
     static KNOWN: OnceLock<Vec<Known>> = OnceLock::new();
-    KNOWN.get_or_init(|| tables::rows().iter().map(of_row).collect())
+    KNOWN.get_or_init(|| {
+        let rows: Vec<Known> = tables::rows().iter().map(of_row).collect();
+        tables::variants().iter().map(|variant| of_variant(variant, &rows)).collect()
+    })
+}
+
+fn of_variant(variant: &Variant, rows: &[Known]) -> Known {
+    const NONE: Known = Known { what: What::Other, class: Class::Valu, flags: 0, made: Made::Other };
+    let row = |number: u16| rows.get(usize::from(number)).copied().unwrap_or(NONE);
+    let mut known = row(variant.row);
+    if let Some((second, ..)) = variant.second {
+        known.flags |= row(second).flags;
+    }
+    if matches!(variant.form, Form::Dpp | Form::Dpp8 | Form::E64Dpp | Form::E64Dpp8) {
+        known.flags |= flag::DPP;
+    }
+    if variant.slots.iter().any(|slot| slot.field == Field::Ssamp) {
+        known.flags |= flag::SAMPLE;
+    }
+    known
 }
 
 fn of_row(row: &Row) -> Known {
@@ -306,21 +335,19 @@ fn of_row(row: &Row) -> Known {
         | set(traits.has(Trait::Msaa), flag::MSAA)
         | set(row.format == Format::Vinterp, flag::VINTERP)
         | set(name.starts_with("s_buffer_"), flag::BUFFER);
-    Known { what, class, flags }
-}
-
-fn is_move(name: &str) -> bool {
-    matches!(name, "s_mov_b32" | "s_mov_b64")
+    let made = match name {
+        "s_mov_b32" | "s_mov_b64" => Made::Move,
+        "s_andn2_b32" | "s_andn2_b64" => Made::AndNot,
+        "s_or_b32" | "s_or_b64" | "s_xor_b32" | "s_xor_b64" => Made::OrXor,
+        _ => Made::Other,
+    };
+    Known { what, class, flags, made }
 }
 
 /// An instruction at a dword; its registers are appended to `touches`.
 pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<Regs>) -> Op {
     let variant = inst.variant();
-    let Known { what, class, mut flags } = known().get(usize::from(variant.row)).copied().unwrap_or(Known {
-        what: What::Other,
-        class: Class::Valu,
-        flags: 0,
-    });
+    let Known { what, class, mut flags, made } = known()[usize::from(inst.number())];
     let first = touches.len();
     let (mut late, mut data) = (false, 0);
     inst.touches(gpu, &mut |t| {
@@ -330,48 +357,34 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         }
         if matches!(t.field, Field::Vdata | Field::Data) && reads {
             data = t.dwords;
-        }
-        if t.ty.is_float()
-            && reads
-            && flags & flag::ATOMIC != 0
-            && matches!(t.field, Field::Vdata | Field::Data)
-        {
-            flags |= flag::FLOAT_ATOMIC;
+            if flags & flag::ATOMIC != 0 && t.ty.is_float() {
+                flags |= flag::FLOAT_ATOMIC;
+            }
         }
         late |= t.field == Field::Soffset;
         touches.push(Regs { reg: t.reg.0, dwords: t.dwords, reads, writes, field: t.field });
     });
-    if let Some((second, ..)) = variant.second {
-        flags |= known().get(usize::from(second)).map_or(0, |k| k.flags);
-    }
     if flags & flag::VOPC != 0 && flags & flag::WRITES_EXEC != 0 {
         flags |= flag::CMPX;
     }
     let mods = &inst.mods;
-    if matches!(variant.form, Form::Dpp | Form::Dpp8 | Form::E64Dpp | Form::E64Dpp8) {
-        flags |= flag::DPP;
-    }
     if mods.has(Mod::Gds) {
         flags |= flag::GDS;
     }
     if mods.has(Mod::Lds) {
         flags |= flag::LDS;
     }
-    let name = inst.row().name;
     let mut imm = mods.get(Mod::Offset);
     let mut wait = 0;
     for (slot, operand) in inst.written() {
         match (slot.class, operand) {
             (_, Operand::List(_)) => flags |= flag::NSA,
-            (_, Operand::Inline(128)) if is_move(name) => flags |= flag::ZERO,
+            (_, Operand::Inline(128)) if made == Made::Move => flags |= flag::ZERO,
             (_, Operand::Literal(_)) => flags |= flag::LITERAL,
             (SlotClass::ExpTarget, Operand::Imm(target)) => wait = target as u8,
             (_, Operand::Imm(value)) if class == Class::Salu || class == Class::Sopp => imm = value,
             _ => {}
         }
-    }
-    if variant.slots.iter().any(|slot| slot.field == Field::Ssamp) {
-        flags |= flag::SAMPLE;
     }
     if inst.returns(gpu) {
         flags |= flag::RETURNS;
@@ -402,34 +415,27 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         flags,
         imm,
         row: variant.row,
-        exec: exec_op(inst, flags),
+        exec: if flags & flag::WRITES_EXEC != 0 { exec_op(inst, made) } else { ExecOp::Other },
     }
 }
 
 /// What an instruction makes of `exec`.
-fn exec_op(inst: &Inst, flags: u32) -> ExecOp {
+fn exec_op(inst: &Inst, made: Made) -> ExecOp {
     let [Operand::Reg { reg: Reg::EXEC, .. }, first, second, ..] = inst.operands else {
         return ExecOp::Other;
     };
-    if flags & flag::WRITES_EXEC == 0 {
-        return ExecOp::Other;
-    }
     let source = |operand: Operand| match operand {
         Operand::Reg { reg, .. } if reg != Reg::EXEC => Some(reg.0),
         Operand::Inline(193) => Some(ExecOp::ONES),
         _ => None,
     };
     let is_exec = |operand: Operand| matches!(operand, Operand::Reg { reg: Reg::EXEC, .. });
-    let made = match inst.row().name {
-        "s_mov_b64" | "s_mov_b32" => source(first).map(ExecOp::Copy),
-        "s_andn2_b64" | "s_andn2_b32" if is_exec(second) => source(first).map(ExecOp::Without),
-        "s_or_b64" | "s_or_b32" | "s_xor_b64" | "s_xor_b32" if is_exec(first) => {
-            source(second).map(ExecOp::With)
-        }
-        "s_or_b64" | "s_or_b32" | "s_xor_b64" | "s_xor_b32" if is_exec(second) => {
-            source(first).map(ExecOp::With)
-        }
+    let op = match made {
+        Made::Move => source(first).map(ExecOp::Copy),
+        Made::AndNot if is_exec(second) => source(first).map(ExecOp::Without),
+        Made::OrXor if is_exec(first) => source(second).map(ExecOp::With),
+        Made::OrXor if is_exec(second) => source(first).map(ExecOp::With),
         _ => None,
     };
-    made.unwrap_or(ExecOp::Other)
+    op.unwrap_or(ExecOp::Other)
 }

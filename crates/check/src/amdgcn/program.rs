@@ -5,7 +5,9 @@
 
 use super::facts::Rule;
 use super::op::{self, Op, Regs, What};
-use unwedge_isa::amdgcn::codec::{self, Decoded};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use unwedge_isa::amdgcn::codec;
 use unwedge_isa::amdgcn::model::Class as SlotClass;
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg, listing};
 
@@ -31,10 +33,11 @@ pub(super) struct Program {
     pub ops: Vec<Op>,
     pub touches: Vec<Regs>,
     pub blocks: Vec<Block>,
-    /// Blocks that are entries.
-    pub entries: Vec<u32>,
     pub problems: Vec<Problem>,
 }
+
+/// Room made for operations before any is read, at most.
+const ROOM: usize = 4096;
 
 /// No operation starts at this dword.
 const NONE: u32 = u32::MAX;
@@ -62,31 +65,46 @@ struct Walk<'a> {
     /// Operation that starts at a dword.
     starts: Vec<u32>,
     program: Program,
+    /// The instruction that is looked at.
+    inst: Inst,
     exits: Vec<Exits>,
-    todo: Vec<u32>,
+    /// Dwords to go on at, the lowest first, so that code is mostly read in the order it lies in.
+    todo: BinaryHeap<Reverse<u32>>,
     address: Option<Address>,
 }
 
 impl Program {
     /// Reads what is reached from some dwords.
     pub fn read(words: &[u32], entries: &[u32], gpu: &Gpu) -> Program {
+        let Some(inst) = Inst::new(0) else { return Program::default() };
+        let room = words.len().min(ROOM);
         let mut walk = Walk {
             words,
             gpu,
             starts: vec![NONE; words.len()],
-            program: Program::default(),
-            exits: Vec::new(),
-            todo: Vec::new(),
+            program: Program {
+                ops: Vec::with_capacity(room),
+                touches: Vec::with_capacity(4 * room),
+                ..Program::default()
+            },
+            inst,
+            exits: Vec::with_capacity(room),
+            todo: entries.iter().copied().map(Reverse).collect(),
             address: None,
         };
-        for &entry in entries.iter().rev() {
-            walk.todo.push(entry);
-        }
         let mut leaders = entries.to_vec();
-        while let Some(at) = walk.todo.pop() {
+        while let Some(Reverse(at)) = walk.todo.pop() {
             walk.run(at, &mut leaders);
         }
-        walk.finish(entries, leaders)
+        walk.finish(leaders)
+    }
+
+    /// The block that starts at a dword.
+    pub fn entry(&self, dword: u32) -> Option<u32> {
+        let op = self.ops.binary_search_by_key(&dword, |op| op.at).ok()?;
+        let block = self.block_of(op);
+        self.blocks.get(block).filter(|block| block.first == op)?;
+        Some(block as u32)
     }
 
     pub fn regs(&self, op: &Op) -> &[Regs] {
@@ -125,7 +143,7 @@ impl Walk<'_> {
                 leaders.push(at);
                 return;
             }
-            let Some(Decoded { inst, dwords }) = codec::decode(rest, self.gpu) else {
+            let Some(dwords) = codec::decode_into(rest, self.gpu, &mut self.inst) else {
                 if let Some(last) = from {
                     self.exits_of(last).leaves = true;
                 }
@@ -134,14 +152,14 @@ impl Walk<'_> {
             };
             let number = self.program.ops.len();
             self.starts[at as usize] = number as u32;
-            let op = op::of(&inst, at, dwords, self.gpu, &mut self.program.touches);
-            let known = self.follow_address(&inst, &op);
-            let exits = self.leave(&inst, &op, known);
+            let op = op::of(&self.inst, at, dwords, self.gpu, &mut self.program.touches);
+            let known = self.follow_address(&op);
+            let exits = self.leave(&op, known);
             self.program.ops.push(op);
             self.exits.push(exits);
             if let Some(target) = exits.target {
                 leaders.push(target);
-                self.todo.push(target);
+                self.todo.push(Reverse(target));
             }
             if !exits.falls {
                 return;
@@ -160,10 +178,9 @@ impl Walk<'_> {
         exits
     }
 
-    fn leave(&mut self, inst: &Inst, op: &Op, known: Option<i64>) -> Exits {
-        let behind = op.at + u32::from(op.dwords);
+    fn leave(&mut self, op: &Op, known: Option<i64>) -> Exits {
         let mut label = || {
-            let target = listing::target(inst, op.at as usize, op.dwords.into());
+            let target = listing::target(&self.inst, op.at as usize, op.dwords.into());
             let target =
                 target.and_then(|t| u32::try_from(t).ok()).filter(|t| (*t as usize) < self.words.len());
             if target.is_none() {
@@ -189,17 +206,14 @@ impl Walk<'_> {
                     .filter(|t| (*t as usize) < self.words.len());
                 Exits { falls: op.what == What::SwapPc, leaves: target.is_none(), target }
             }
-            _ => {
-                let _ = behind;
-                Exits { falls: true, ..Exits::default() }
-            }
+            _ => Exits { falls: true, ..Exits::default() },
         }
     }
 
     /// Follows an address made of the program counter; gives the one that is jumped to.
-    fn follow_address(&mut self, inst: &Inst, op: &Op) -> Option<i64> {
+    fn follow_address(&mut self, op: &Op) -> Option<i64> {
         if op.what == What::GetPc {
-            if let Operand::Reg { reg, .. } = inst.operands[0] {
+            if let Operand::Reg { reg, .. } = self.inst.operands[0] {
                 self.address =
                     Some(Address { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
             }
@@ -207,7 +221,7 @@ impl Walk<'_> {
         }
         let address = self.address?;
         if matches!(op.what, What::SetPc | What::SwapPc) {
-            let jumps = inst.written().any(|(slot, operand)| {
+            let jumps = self.inst.written().any(|(slot, operand)| {
                 slot.access.reads() && matches!(operand, Operand::Reg { reg, .. } if reg.0 == address.reg)
             });
             return jumps.then_some(address.bytes);
@@ -216,7 +230,7 @@ impl Walk<'_> {
         let touched = regs
             .iter()
             .find(|r| r.writes && r.reg < address.reg + 2 && r.reg + u16::from(r.dwords) > address.reg)?;
-        let constant = constant(inst);
+        let constant = constant(&self.inst);
         let name = op.name();
         let low = touched.reg == address.reg && touched.dwords == 1;
         self.address = match (name, constant) {
@@ -235,15 +249,19 @@ impl Walk<'_> {
         None
     }
 
-    fn finish(mut self, entries: &[u32], mut leaders: Vec<u32>) -> Program {
+    fn finish(mut self, mut leaders: Vec<u32>) -> Program {
         let mut program = std::mem::take(&mut self.program);
         // Operations in the order of their addresses.
-        let mut order: Vec<u32> = (0..program.ops.len() as u32).collect();
-        order.sort_unstable_by_key(|&n| program.ops[n as usize].at);
-        let ops: Vec<Op> = order.iter().map(|&n| program.ops[n as usize]).collect();
-        let exits: Vec<Exits> = order.iter().map(|&n| self.exits[n as usize]).collect();
-        for (number, op) in ops.iter().enumerate() {
-            self.starts[op.at as usize] = number as u32;
+        let mut ops = std::mem::take(&mut program.ops);
+        let mut exits = std::mem::take(&mut self.exits);
+        if !ops.is_sorted_by_key(|op| op.at) {
+            let mut order: Vec<u32> = (0..ops.len() as u32).collect();
+            order.sort_unstable_by_key(|&n| ops[n as usize].at);
+            ops = order.iter().map(|&n| ops[n as usize]).collect();
+            exits = order.iter().map(|&n| exits[n as usize]).collect();
+            for (number, op) in ops.iter().enumerate() {
+                self.starts[op.at as usize] = number as u32;
+            }
         }
         for pair in ops.windows(2) {
             if pair[0].at + u32::from(pair[0].dwords) > pair[1].at {
@@ -288,7 +306,6 @@ impl Walk<'_> {
                 program.blocks[next as usize].before.push(number as u32);
             }
         }
-        program.entries = entries.iter().filter_map(|&e| block_at(&program, e)).collect();
         program.ops = ops;
         program.problems.sort_unstable_by_key(|(rule, at, _)| (*at, *rule));
         program.problems.dedup();

@@ -147,7 +147,8 @@ fn clauses(program: &Program, tell: Tell<'_>) {
     }
 }
 
-/// Exports of gfx11.5: high priority from the start, low behind each sequence until it is over.
+/// Exports of gfx11.5: high priority from the start; behind each sequence low priority, a wait for the exports where the program goes
+/// on, and two `s_nop`.
 fn priorities(program: &Program, tell: Tell<'_>) {
     let exports = program.ops.iter().any(|op| op.class == Class::Exp);
     if !exports {
@@ -158,9 +159,29 @@ fn priorities(program: &Program, tell: Tell<'_>) {
     }
     for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.class == Class::Exp) {
         let Some(next) = program.ops.get(number + 1) else { continue };
-        if next.class == Class::Exp || next.what == What::SetPrio && next.imm == 0 {
+        if next.class == Class::Exp {
             continue;
         }
-        tell(Rule::ExportPriority, next.at, Some(op.at));
+        let behind = program.ops.get(number + 1..).unwrap_or_default();
+        if let Some(wrong) = lowered(behind) {
+            tell(Rule::ExportPriority, wrong.at, Some(op.at));
+        }
     }
+}
+
+/// The first instruction behind exports that is not as priorities ask for; `None`: all is.
+fn lowered(behind: &[Op]) -> Option<&Op> {
+    let waits = |op: &Op| op.what == What::Wait && matches!(op.name(), "s_waitcnt_expcnt" | "s_waitcnt");
+    let (low, rest) = behind.split_first()?;
+    if low.what != What::SetPrio || low.imm != 0 {
+        return Some(low);
+    }
+    let waited = rest.first().is_some_and(|op| waits(op) && op.imm & 7 == 0);
+    let rest = rest.get(usize::from(waited)..)?;
+    let (first, rest) = rest.split_first()?;
+    let (second, rest) = rest.split_first()?;
+    if let Some(other) = [first, second].into_iter().find(|op| op.what != What::Nop) {
+        return Some(other);
+    }
+    rest.first().filter(|next| !waited && next.what != What::End)
 }

@@ -118,11 +118,30 @@ pub(super) fn contains(set: &Set, other: &Set) -> bool {
 
 /// Adds registers `first` to `first + count - 1` of a file.
 pub(super) fn add(set: &mut Set, first: u16, count: u8) {
-    for reg in first..first + u16::from(count) {
-        if let Some(word) = set.get_mut(usize::from(reg / 64)) {
-            *word |= 1 << (reg % 64);
+    let end = first + u16::from(count);
+    if first / 64 == (end.max(1) - 1) / 64 {
+        if let Some(word) = set.get_mut(usize::from(first / 64)) {
+            *word |= mask(count.into()) << (first % 64);
+        }
+        return;
+    }
+    for (number, word) in set.iter_mut().enumerate() {
+        let base = 64 * number as u16;
+        let (from, to) = (first.clamp(base, base + 64), end.clamp(base, base + 64));
+        if from < to {
+            *word |= mask(to - from) << (from - base);
         }
     }
+}
+
+/// The lowest `count` bits.
+fn mask(count: u16) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
+/// Whether two sets have a register in common.
+pub(super) fn meet(a: &Set, b: &Set) -> bool {
+    a.iter().zip(b).any(|(a, b)| a & b != 0)
 }
 
 /// The lowest register of a set and how many follow each other from it on.

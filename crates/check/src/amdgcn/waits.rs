@@ -9,7 +9,7 @@
 use super::facts::{COUNTERS, COUNTS, Counter, Counts, Event, SLOTS};
 use super::op::{Class, Op, Regs, What, flag};
 use super::program::covers;
-use super::state::{EMPTY, List, Pending, Set, add};
+use super::state::{EMPTY, List, Pending, Set, add, meet};
 use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
@@ -58,6 +58,7 @@ impl Waits {
     }
 
     /// What a wait says; `None`: it is none.
+    #[inline]
     pub fn said(&self, op: &Op) -> Option<Said> {
         let mut said = [NO; SLOTS];
         match op.what {
@@ -104,9 +105,19 @@ impl Waits {
 
     /// What an instruction must wait for, that has not been.
     /// `no_lane`: it is known that the instruction touches no vector register, as no lane is enabled.
-    pub fn needs(&self, list: &List, op: &Op, regs: &[Regs], no_lane: bool) -> Option<Needs> {
-        let mut needs: Option<Needs> = None;
+    pub fn needs(&self, list: &List, op: &Op, regs: &[Regs], no_lane: bool) -> Option<Box<Needs>> {
+        let mut needs: Option<Box<Needs>> = None;
+        if list.all.is_empty() {
+            return needs;
+        }
+        let mut touched = [EMPTY; 2];
+        for r in regs {
+            add_regs(&mut touched[usize::from(r.is_vgpr())], *r);
+        }
         for p in &list.all {
+            if p.extra & (EXEC | M0) == 0 && !meet(&p.regs, &touched[usize::from(p.vector)]) {
+                continue;
+            }
             let counts = &COUNTS[usize::from(p.kind)];
             let lock = p.extra & LOCK != 0;
             let writes_m0 = || regs.iter().any(|r| r.writes && covers(*r, Reg::M0));
@@ -121,7 +132,7 @@ impl Waits {
                             && (lock || r.reads || !self.in_order(counts, op))
                     });
             if uses {
-                let need = &mut needs.get_or_insert([None; SLOTS])[usize::from(counts.slot)];
+                let need = &mut needs.get_or_insert_default()[usize::from(counts.slot)];
                 if need.is_none_or(|(age, _)| p.age < age) {
                     *need = Some((p.age, *p));
                 }
@@ -133,13 +144,21 @@ impl Waits {
     /// Whether an instruction writes its registers behind what has begun before: only what is of the same kind does, though
     /// counters fall in one order.
     fn in_order(&self, counts: &Counts, op: &Op) -> bool {
-        // There nothing says that loads write registers in order.
-        let relied = self.generation < Gen::Gfx12 || counts.event == Event::Lds;
+        // Nothing says that loads of gfx12 write registers in order, nor lds_direct and its like.
+        let relied = match counts.event {
+            Event::Ldsdir => false,
+            Event::Lds => true,
+            _ => self.generation < Gen::Gfx12,
+        };
         relied && counts.order != 0 && self.events(op).any(|(event, _)| event == counts.event)
     }
 
     /// What begins with an instruction.
     pub fn begin(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
+        let message = matches!(op.what, What::SendMsg | What::SendMsgRtn);
+        if matches!(op.class, Class::Valu | Class::Salu | Class::Sopp | Class::Vintrp) && !message {
+            return;
+        }
         for (event, late) in self.events(op) {
             for &(_, kind) in self.counts.iter().filter(|(e, _)| *e == event) {
                 let counts = &COUNTS[usize::from(kind)];

@@ -6,6 +6,7 @@ use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
+use unwedge_check::amdgcn::Preset;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// A folder below `amd`; `None`, said so, if it is not there.
@@ -62,6 +63,21 @@ pub struct Binary {
     pub name: String,
     pub gpu: Gpu,
     pub words: Vec<u32>,
+    /// Registers that are set when it starts.
+    pub preset: Preset,
+}
+
+/// The registers behind the last one that a column of arguments names, of both files: `push0=s3:1 local_id_x=v0:1`.
+fn preset(args: &str) -> Preset {
+    let mut preset = Preset { sgprs: 0, vgprs: 0 };
+    for (_, place) in args.split_whitespace().filter_map(|arg| arg.split_once('=')) {
+        let (file, range) = place.split_at(1);
+        let (first, count) = range.split_once(':').unwrap();
+        let end = first.parse::<u16>().unwrap() + count.parse::<u16>().unwrap();
+        let set = if file == "s" { &mut preset.sgprs } else { &mut preset.vgprs };
+        *set = end.max(*set);
+    }
+    preset
 }
 
 pub fn binaries() -> Vec<Binary> {
@@ -71,7 +87,7 @@ pub fn binaries() -> Vec<Binary> {
         let head = rows.next().unwrap();
         let at = |name: &str| head.iter().position(|h| *h == name).unwrap();
         let (shader, family, wave) = (at("shader"), at("family"), at("wave"));
-        let (bytes, code) = (at("exec_bytes"), at("code_dwords_hex"));
+        let (bytes, code, args) = (at("exec_bytes"), at("code_dwords_hex"), at("args"));
         for row in rows {
             let dwords = row[code].as_bytes().chunks(8);
             let words = dwords.map(|hex| u32::from_str_radix(std::str::from_utf8(hex).unwrap(), 16).unwrap());
@@ -80,6 +96,7 @@ pub fn binaries() -> Vec<Binary> {
                 name: format!("{} {}", row[shader], row[family]),
                 gpu: gpu(row[family], row[wave].parse().unwrap()),
                 words: words.take(count / 4).collect(),
+                preset: preset(row[args]),
             });
         }
     }
@@ -101,8 +118,11 @@ pub fn assemble(lines: &[String], gpu: &Gpu) -> Result<(Vec<u8>, Vec<u32>), Stri
             continue;
         }
         starts.push(4 * words.len() as u32);
-        if let Some(word) = line.strip_prefix(".long 0x") {
-            words.push(u32::from_str_radix(word, 16).map_err(|e| said(e.to_string()))?);
+        if let Some(list) = line.strip_prefix(".long ") {
+            for word in list.split(',') {
+                let digits = word.trim().trim_start_matches("0x");
+                words.push(u32::from_str_radix(digits, 16).map_err(|e| said(e.to_string()))?);
+            }
             continue;
         }
         let (name, target) = line.rsplit_once(' ').unwrap_or((line, ""));

@@ -1,12 +1,14 @@
-//! Instructions of AMD GPUs for reports: what [`Disassembler`] asks for, over the tables of `isa`.
+//! Instructions of AMD GPUs for reports: what [`Disassembler`] asks for, over the tables of `isa`, and [`Checker`], over `check`.
 
 use super::Content;
+use crate::isa::amd_check::registers;
 use std::borrow::Cow;
 use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_check::amdgcn::{Finding, Level, Options, Rule, check};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
-use unwedge_postmortem::amd::{Disassembler, wave_code};
+use unwedge_postmortem::amd::{Checker, CodeFault, Disassembler, wave_code};
 
 /// What to show words of code with.
 #[derive(Clone, Copy)]
@@ -67,6 +69,35 @@ impl Disassembler for Code {
         let mut out = String::new();
         text::write(&found.inst, &gpu, &mut out);
         Some((out, usize::from(found.dwords)))
+    }
+}
+
+impl Checker for Code {
+    fn faults(&self, gfx: Gfx, wave64: bool, words: &[u32], whole: bool) -> Vec<CodeFault> {
+        let Some(gpu) = self.gpu(gfx, wave64) else { return Vec::new() };
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let shape = [
+            Rule::NotInstruction,
+            Rule::IntoMiddle,
+            Rule::Outside,
+            Rule::RunsOff,
+            Rule::NoEnd,
+            Rule::DeallocVgprsNop,
+        ];
+        let wrong = |f: &&Finding| f.level == Level::Error && (whole || !shape.contains(&f.rule));
+        let told = |f: &Finding| {
+            let info = f.rule.info();
+            let what = match (f.need, f.regs) {
+                (Some(need), Some(regs)) => {
+                    format!("uses {} without {}({})", registers(regs), need.counter, need.value)
+                }
+                (Some(need), None) => format!("goes on without {}({})", need.counter, need.value),
+                _ => format!("is wrong: {}", info.then),
+            };
+            let first = f.first.map(u64::from);
+            CodeFault { at: f.at.into(), first, rule: info.name, what, cure: info.cure }
+        };
+        check(&bytes, &gpu, &Options::default()).findings.iter().filter(wrong).map(told).collect()
     }
 }
 

@@ -184,7 +184,7 @@ pub fn explain(source: &Source) -> Result<Report, Failure> {
     let content = source.read()?;
     let facts = Db::amd();
     let code = Code::of(&content);
-    let options = Options { disassembler: Some(&code) };
+    let options = Options { disassembler: Some(&code), checker: Some(&code) };
     let mut report = match &content {
         Content::Dump(dump) => explain_amdgpu(dump, &facts, options),
         Content::Report(radv) => explain_radv(radv, &facts, options),

@@ -32,7 +32,7 @@ pub enum AmdCommand {
     #[command(after_help = "Registers not given are unknown with --seed, and zero without.\n\n\
         Examples:\n  unwedge amd run --gpu gfx1030 --buffer 0x1000=in.bin --buffer 0x2000:1024 --sgpr s2=0x1000 \\\n    \
         --vgpr v0=local-id-x --group-id s4 --dump 0x2000:64 shader.bin\n  \
-        unwedge amd run --gpu gfx900 --seed 1 --trace shader.bin\n  unwedge amd run --json kernel.o --function main")]
+        unwedge amd run --gpu gfx900 --seed 1 --trace shader.bin\n  unwedge amd run --json kernel.co --function main --groups 4 --buffer 0x1000:1024 --arg 0x1000")]
     Run(Box<AmdRun>),
     /// Find missing waits, hazards and broken control flow in machine code
     #[command(
@@ -163,7 +163,7 @@ pub struct AmdDisasm {
 /// `amd run`
 #[derive(Args, Debug)]
 pub struct AmdRun {
-    /// A code object (ELF), or bare code; `-` for standard input
+    /// A code object (ELF), bare code, its dwords in hexadecimal, or assembly; `-` for standard input
     pub file: PathBuf,
     /// Which GPU.
     #[command(flatten)]
@@ -180,6 +180,12 @@ pub struct AmdRun {
     /// Memory at an address: the content of a file (ADDRESS=FILE), or zeros (ADDRESS:BYTES); repeatable
     #[arg(long, value_name = "ADDRESS=FILE")]
     pub buffer: Vec<String>,
+    /// An argument of a kernel of HSA, as many as it has: a number, or a buffer's address; repeatable
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub arg: Vec<String>,
+    /// The bytes of all arguments
+    #[arg(long, value_name = "FILE")]
+    pub kernarg: Option<PathBuf>,
     /// What a scalar register holds at first: s4=0x10, vcc_lo=1; repeatable
     #[arg(long, value_name = "REG=VALUE")]
     pub sgpr: Vec<String>,
@@ -195,9 +201,9 @@ pub struct AmdRun {
     /// Bytes of scratch of a lane
     #[arg(long, value_name = "BYTES", default_value = "0")]
     pub scratch: String,
-    /// The MODE register: rounding, denormals
-    #[arg(long, value_name = "BITS", default_value = "0x1c0")]
-    pub mode: String,
+    /// The MODE register: rounding, denormals. 0x1c0 if neither this nor the kernel's descriptor says
+    #[arg(long, value_name = "BITS")]
+    pub mode: Option<String>,
     /// Instructions that a workgroup may execute
     #[arg(long, value_name = "COUNT", default_value = "10000000")]
     pub steps: u64,

@@ -93,6 +93,8 @@ pub struct Listing<'d> {
     /// The registers asked for, once it is known of which GPU.
     query: Option<Query>,
     script: Option<Script>,
+    /// What comes before the first packet belongs to no chosen draw. Counts as the last packet of the capture before did.
+    muted: bool,
 }
 
 impl<'d> Listing<'d> {
@@ -103,7 +105,9 @@ impl<'d> Listing<'d> {
             submits: args.start..=args.end,
             exe: args.exe.clone(),
             compositors: args.show_compositor,
+            one_gpu: true,
         };
+        let muted = !matches!(args.draw, -1 | 0);
         let player = Player::new(choice, db, max_alive);
         let files = ShaderFiles::new(Path::new(""));
         Listing {
@@ -115,6 +119,7 @@ impl<'d> Listing<'d> {
             files,
             query: None,
             script: None,
+            muted,
         }
     }
 
@@ -151,16 +156,16 @@ impl<'d> Listing<'d> {
             text.str("Reading ").str(name).str("...").end();
         }
         let quiet = self.script.is_some() || !self.args.query.is_empty();
-        text.mute(!quiet && !matches!(self.args.draw, -1 | 0));
+        text.mute(!quiet && self.muted);
         text.hand_on_all();
-        let Listing { args, palette, player, generation, carry, files, query, script } = self;
+        let Listing { args, palette, player, generation, carry, files, query, script, muted } = self;
         let (palette, script, lost) = (*palette, script.as_ref(), Vec::new());
         let mut lister =
             Lister { args, palette, generation, carry, files, query, script, quiet, text, slow, lost };
         script.inspect(|script| script.start_cmdstream(name));
         let mut diagnostics = player.play(capture, &mut lister);
         let Lister { mut text, lost, .. } = lister;
-        text.mute(false);
+        *muted = text.mute(false);
         text.hand_on_all();
         script.inspect(|script| script.end_cmdstream());
         diagnostics.extend(lost);
@@ -406,6 +411,48 @@ mod tests {
                 listing.run("x", &bytes[..], false, &mut out);
                 assert!(out.len() < 1 << 20, "{} bytes of text", out.len());
             }
+        }
+    }
+
+    #[test]
+    fn the_first_gpu_of_a_capture_is_that_of_all() {
+        let db = Db::builtin();
+        let one = capture(630);
+        let listed = |bytes: &[u8]| {
+            let mut out = Vec::new();
+            Listing::new(Arguments::default(), false, &db, 1 << 20).run("x", bytes, false, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let (alone, mixed) = (listed(&one), listed(&[one.clone(), capture(740)].concat()));
+        assert_eq!(mixed.matches("gpu_id:").count(), 1);
+        let register = |text: &str| text.lines().find(|l| l.contains("(8c17)")).map(str::to_owned);
+        let (_, second) = mixed.split_at(alone.len());
+        assert!(register(&alone).is_some());
+        assert_eq!(register(second), register(&alone));
+    }
+
+    #[test]
+    fn the_draw_of_the_last_packet_counts_for_the_next_capture() {
+        let db = Db::builtin();
+        // A draw, and a packet behind it.
+        let words = [pkt7(0x38, &[4, 1, 3]), pkt4(0x8c17, &[7])].concat();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut writer = Writer::new(Vec::new());
+        writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: bytes.len() as u32 }, true).unwrap();
+        writer.section(SectionKind::BufferContents, &bytes).unwrap();
+        let stream = Range { iova: 0x1000, size: words.len() as u32 };
+        writer.range(SectionKind::CmdStreamAddr, stream, true).unwrap();
+        let capture = writer.into_inner();
+        let args = |draw| Arguments { draw, ..Arguments::default() };
+        for (draw, headings) in [(0, [true, false]), (1, [false, true]), (-1, [true, true])] {
+            let mut listing = Listing::new(args(draw), false, &db, 1 << 20);
+            let found = [(); 2].map(|()| {
+                let mut out = Vec::new();
+                listing.run("x", &capture[..], false, &mut out);
+                String::from_utf8(out).unwrap().contains("gpu_id: 630")
+            });
+            assert_eq!(found, headings, "-D {draw}");
         }
     }
 

@@ -39,6 +39,16 @@ pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure
     Gpu::new(name).map_err(usage)?.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)
 }
 
+/// A GPU with waves of 32 lanes, or 64, where that is told.
+pub(super) fn with_lanes(gpu: Gpu, wave32: Option<bool>) -> Gpu {
+    let mode = match wave32 {
+        Some(true) => "+wavefrontsize32",
+        Some(false) => "+wavefrontsize64",
+        None => return gpu,
+    };
+    gpu.with_features(mode).unwrap_or(gpu)
+}
+
 fn asm_batch(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
     let gpu = gpu(&args.target, None)?;
     batch(&args.file, global, &mut |line, reply| assembled_line(line, &gpu, reply))?;
@@ -240,6 +250,7 @@ fn object(made: &Assembly, loader: AmdLoader, gpu: &Gpu, name: &str) -> Result<V
         sections: sections.collect(),
         symbols: symbols.collect(),
         relocations: relocations.collect(),
+        pointers: Vec::new(),
         diagnostics: Vec::new(),
     };
     code_object::write(&object).map_err(|e| Failure::Unusable(format!("{name}: no code object: {e}")))

@@ -1,6 +1,6 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
-use super::amd::{assembled, gpu};
+use super::amd::{assembled, gpu, with_lanes};
 use crate::args::{AmdCheck, AmdEmit, AmdLoader, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
@@ -8,8 +8,9 @@ use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::Write;
-use unwedge_capture::code_object::{self, NotCodeObject};
-use unwedge_check::amdgcn::{Finding, Level, Options, Preset, Report, check};
+use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject};
+use unwedge_check::amdgcn::{Entry, Finding, Level, Options, Preset, Report, check};
+use unwedge_isa::amdgcn::entry::Set;
 use unwedge_isa::amdgcn::model::Gen;
 use unwedge_isa::amdgcn::{Gpu, Reg, codec, text};
 
@@ -22,6 +23,10 @@ struct Code {
     address: u64,
     /// Names of functions, with where they begin in bytes.
     functions: Vec<(u32, String)>,
+    /// Registers that are set where a function begins, where the file tells.
+    presets: Vec<Option<Preset>>,
+    /// Lanes of waves, where the file tells: 32 or not.
+    wave32: Option<bool>,
 }
 
 /// Runs the command.
@@ -31,7 +36,9 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     let (gpu, codes) = match code_object::read(&input.bytes) {
         Ok(object) => {
             outcome = Outcome::of(&input.name, &object.diagnostics);
-            (gpu(&args.target, object.processor())?, sections(&object, args, &input.name)?)
+            let gpu = gpu(&args.target, object.processor())?;
+            let codes = sections(&object, args, &gpu, &input.name)?;
+            (gpu, codes)
         }
         Err(wrong @ NotCodeObject::OtherMachine(_)) => {
             return Err(Failure::Unusable(format!("{}: {wrong}", input.name)));
@@ -42,25 +49,26 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
             }
             let gpu = gpu(&args.target, None)?;
             let bytes = bare(input.bytes, &input.name, &gpu)?;
-            (gpu, vec![Code { bytes, address: 0, functions: Vec::new() }])
+            let (functions, presets) = (Vec::new(), Vec::new());
+            (gpu, vec![Code { bytes, address: 0, functions, presets, wave32: None }])
         }
     };
-    let mut options = Options {
-        entries: args.entry.clone(),
-        continues: args.continues,
-        exports: args.exports,
-        preset: None,
-    };
-    if args.sgprs.is_some() || args.vgprs.is_some() {
-        let all = Preset { sgprs: gpu.sgprs(), vgprs: 256 };
-        options.preset =
-            Some(Preset { sgprs: args.sgprs.unwrap_or(all.sgprs), vgprs: args.vgprs.unwrap_or(all.vgprs) });
-    }
+    let said = (args.sgprs.is_some() || args.vgprs.is_some())
+        .then(|| Preset { sgprs: args.sgprs.unwrap_or(gpu.sgprs()), vgprs: args.vgprs.unwrap_or(256) });
+    let default = if args.entry.is_empty() { &[0][..] } else { &args.entry };
     let mut out = Output::open(global, true);
     let (mut found, mut reports) = (false, Vec::new());
     for code in &codes {
-        let mut options = options.clone();
-        options.entries.extend(code.functions.iter().map(|(at, _)| *at));
+        let named = code.functions.iter().zip(&code.presets);
+        let named = named.map(|((at, _), preset)| Entry { at: *at, preset: said.or(*preset) });
+        let given = if code.functions.is_empty() { default } else { &args.entry };
+        let given = given.iter().map(|at| Entry { at: *at, preset: said });
+        let options = Options {
+            entries: given.chain(named).collect(),
+            continues: args.continues,
+            exports: args.exports,
+        };
+        let gpu = code.gpu(gpu);
         let report = check(&code.bytes, &gpu, &options);
         found |= report.findings.iter().any(|f| f.level == Level::Error);
         if !report.complete {
@@ -82,15 +90,38 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
                 .findings
                 .iter()
                 .filter(shown)
-                .try_for_each(|f| write_finding(code, f, &gpu, args.context, &mut out))
+                .try_for_each(|f| write_finding(code, f, &code.gpu(gpu), args.context, &mut out))
         })
     };
     out.finish()?;
     Ok(if found { Outcome::Found } else { outcome })
 }
 
-/// The code sections of an object, with the functions that are asked for.
-fn sections(object: &code_object::CodeObject<'_>, args: &AmdCheck, name: &str) -> Result<Vec<Code>, Failure> {
+impl Code {
+    /// The GPU, with waves of as many lanes as the code is for.
+    fn gpu(&self, gpu: Gpu) -> Gpu {
+        with_lanes(gpu, self.wave32)
+    }
+}
+
+/// `COMPUTE_PGM_RSRC2` where Mesa's objects say it: `.AMDGPU.config` is pairs of a register and its value.
+const COMPUTE_PGM_RSRC2: u32 = 0xb84c;
+
+/// What is set at the start of a function of an object, where the object tells.
+fn start(object: &CodeObject<'_>, function: &Function<'_>, gpu: &Gpu) -> Option<Set> {
+    if let Some(bytes) = object.descriptor_of(function.name) {
+        return Some(Set::of(bytes.try_into().ok()?, gpu.generation()));
+    }
+    let config = object.sections.iter().find(|section| section.name == ".AMDGPU.config")?;
+    let words = config.bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+    let words: Vec<u32> = words.collect();
+    let (pairs, _) = words.as_chunks::<2>();
+    let [_, rsrc2] = pairs.iter().find(|[register, _]| *register == COMPUTE_PGM_RSRC2)?;
+    Some(Set::of_rsrc2(*rsrc2, gpu.generation()))
+}
+
+/// The code sections of an object, with the functions that are asked for; those for other lanes by themselves.
+fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> Result<Vec<Code>, Failure> {
     let mut codes: Vec<(usize, Code)> = Vec::new();
     for function in object.functions() {
         if args.function.as_deref().is_some_and(|wanted| wanted != function.name) {
@@ -103,11 +134,21 @@ fn sections(object: &code_object::CodeObject<'_>, args: &AmdCheck, name: &str) -
             continue;
         }
         let entry = (start, function.name.to_owned());
-        match codes.iter_mut().find(|(index, _)| *index == function.section) {
-            Some((_, code)) => code.functions.push(entry),
+        let set = self::start(object, &function, gpu);
+        let preset = set.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
+        // Options say more than the file.
+        let wave32 = set.and_then(|set| set.wave32).filter(|_| args.target.features.is_none());
+        let same = |code: &Code| code.wave32.is_none() || wave32.is_none() || code.wave32 == wave32;
+        match codes.iter_mut().find(|(index, code)| *index == function.section && same(code)) {
+            Some((_, code)) => {
+                code.functions.push(entry);
+                code.presets.push(preset);
+                code.wave32 = code.wave32.or(wave32);
+            }
             None => {
                 let (bytes, address) = (section.bytes.to_vec(), section.address);
-                codes.push((function.section, Code { bytes, address, functions: vec![entry] }));
+                let (functions, presets) = (vec![entry], vec![preset]);
+                codes.push((function.section, Code { bytes, address, functions, presets, wave32 }));
             }
         }
     }
@@ -121,7 +162,7 @@ fn sections(object: &code_object::CodeObject<'_>, args: &AmdCheck, name: &str) -
 }
 
 /// Bare code: dwords in hexadecimal, assembly, or the bytes themselves.
-fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
+pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
     let Ok(source) = std::str::from_utf8(&bytes) else { return Ok(bytes) };
     let printable = source.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'));
     if !printable || source.trim().is_empty() {
@@ -184,7 +225,7 @@ fn level(level: Level) -> &'static str {
 }
 
 /// Registers as they are written.
-fn registers((reg, count): (Reg, u16)) -> String {
+pub fn registers((reg, count): (Reg, u16)) -> String {
     let file = if reg.is_vgpr() { "v" } else { "s" };
     match (reg.special_name(), reg.index(), count) {
         (Some(name), ..) if !reg.is_vgpr() => name.to_owned(),
@@ -325,9 +366,9 @@ fn json(
                 rule: f.rule.info().name,
                 level: level(f.level),
                 open: f.open.map(|rule| rule.info().name),
-                instruction: line(code, f.at, gpu).0,
+                instruction: line(code, f.at, &code.gpu(*gpu)).0,
                 first: f.first.map(address),
-                first_instruction: f.first.map(|first| line(code, first, gpu).0),
+                first_instruction: f.first.map(|first| line(code, first, &code.gpu(*gpu)).0),
                 path: f.path.iter().map(|at| address(*at)).collect(),
                 counter: f.need.map(|need| need.counter),
                 wait: f.need.map(|need| need.value),
@@ -345,7 +386,7 @@ fn json(
     let whole = Whole {
         heading: Heading::of_plain_object("unwedge.amd-check", SCHEMA),
         gpu: gpu.name(),
-        wave: if gpu.wave64() { 64 } else { 32 },
+        wave: if codes.first().map_or(*gpu, |code| code.gpu(*gpu)).wave64() { 64 } else { 32 },
         instructions: reports.iter().map(|r| r.instructions).sum(),
         complete: reports.iter().all(|r| r.complete),
         findings,

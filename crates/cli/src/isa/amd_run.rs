@@ -1,6 +1,8 @@
 //! `unwedge amd run`: machine code on the emulator.
 
-use super::amd::gpu;
+use super::amd::{gpu, with_lanes};
+use super::amd_check::bare;
+use super::amd_launch;
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
@@ -11,12 +13,15 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use unwedge_capture::code_object::{self, NotCodeObject};
+use unwedge_isa::amdgcn::entry::{Entry, Set};
 use unwedge_isa::amdgcn::regs;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Memory, Program, Timing, Trace};
 
 /// Where code lies that says nothing of it.
 const CODE: u64 = 0x7f00_0000_0000;
+/// The MODE register of graphics: denormals of 16 and 64 bits, clamping of NaN.
+const MODE: u32 = 0x1c0;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -111,7 +116,7 @@ fn dispatch(args: &AmdRun, gpu: &Gpu) -> Result<Dispatch, Failure> {
         lds: small(&args.lds)?.min(1 << 20),
         gds: 4096,
         scratch: small(&args.scratch)?.min(1 << 20),
-        mode: small(&args.mode)?,
+        mode: args.mode.as_deref().map_or(Ok(MODE), small)?,
         steps: args.steps,
         timing: args.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
         threads: args.threads,
@@ -149,10 +154,17 @@ fn memory(args: &AmdRun, global: &Global) -> Result<Memory, Failure> {
     Ok(memory)
 }
 
-/// The code to run: its words, and where it lies.
-fn code(input: &Input, args: &AmdRun) -> Result<(Vec<u32>, u64, Gpu), Failure> {
+/// What is run: words, where they lie, and in which state waves begin.
+fn start(
+    input: Input,
+    args: &AmdRun,
+    memory: &mut Memory,
+) -> Result<(Vec<u32>, u64, Gpu, Dispatch), Failure> {
     let words =
         |bytes: &[u8]| bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let arguments = !args.arg.is_empty() || args.kernarg.is_some();
+    let none =
+        |name: &str| usage(format!("{name} is no kernel of HSA: set registers with --sgpr and --vgpr"));
     match code_object::read(&input.bytes) {
         Ok(object) => {
             let gpu = gpu(&args.target, object.processor())?;
@@ -161,12 +173,38 @@ fn code(input: &Input, args: &AmdRun) -> Result<(Vec<u32>, u64, Gpu), Failure> {
             let found = functions.iter().find(|function| wanted(function.name));
             let found = found
                 .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
-            Ok((words(found.code), found.address, gpu))
+            let Some(descriptor) = amd_launch::descriptor_of(&object, found.name) else {
+                if arguments {
+                    return Err(none(found.name));
+                }
+                amd_launch::map(&object, CODE, memory)?;
+                return Ok((words(found.code), CODE.wrapping_add(found.address), gpu, dispatch(args, &gpu)?));
+            };
+            let lanes =
+                Set::of(&descriptor, gpu.generation()).wave32.filter(|_| args.target.features.is_none());
+            let gpu = with_lanes(gpu, lanes);
+            let entry = Entry::of(&descriptor, &gpu);
+            // What the command line says comes after what the kernel says.
+            let said = dispatch(args, &gpu)?;
+            let mut made = Dispatch { scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
+            amd_launch::map(&object, CODE, memory)?;
+            amd_launch::prepare(&object, found.name, &entry, args, &mut made, memory)?;
+            made.scalars.extend(said.scalars);
+            made.vectors.extend(said.vectors);
+            for (place, said) in made.group_id.iter_mut().zip(said.group_id) {
+                *place = said.or(*place);
+            }
+            Ok((words(found.code), CODE.wrapping_add(found.address), gpu, made))
         }
         Err(wrong @ NotCodeObject::OtherMachine(_)) => {
             Err(Failure::Unusable(format!("{}: {wrong}", input.name)))
         }
-        Err(NotCodeObject::NotElf) => Ok((words(&input.bytes), CODE, gpu(&args.target, None)?)),
+        Err(NotCodeObject::NotElf) if arguments => Err(none(&input.name)),
+        Err(NotCodeObject::NotElf) => {
+            let gpu = gpu(&args.target, None)?;
+            let bytes = bare(input.bytes, &input.name, &gpu)?;
+            Ok((words(&bytes), CODE, gpu, dispatch(args, &gpu)?))
+        }
     }
 }
 
@@ -228,10 +266,9 @@ fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<Dumped>, Failure> {
 /// Runs the command.
 pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
-    let (words, base, gpu) = code(&input, args)?;
-    let program = Program::new(&words, base, gpu);
-    let dispatch = dispatch(args, &gpu)?;
     let mut memory = memory(args, global)?;
+    let (words, base, gpu, dispatch) = start(input, args, &mut memory)?;
+    let program = Program::new(&words, base, gpu);
     let mut out = Output::open(global, true);
     let result = if args.trace && !args.json {
         let mut text = String::new();

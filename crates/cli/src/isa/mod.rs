@@ -3,7 +3,8 @@
 pub mod afuc;
 pub mod afuc_run;
 pub mod amd;
-mod amd_check;
+pub mod amd_check;
+mod amd_launch;
 mod amd_run;
 pub mod ir2;
 pub mod ir3;

@@ -105,15 +105,8 @@ pub fn hex_ascii(text: &mut Text<'_>, dwords: Dwords<'_>, bytes: u64, level: usi
 
 #[cfg(test)]
 mod tests {
+    use super::super::out::tests::written;
     use super::*;
-
-    fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
-        let mut out = Vec::new();
-        let mut text = Text::new(&mut out, u64::MAX);
-        write(&mut text);
-        text.finish();
-        String::from_utf8(out).unwrap()
-    }
 
     #[test]
     fn runs_of_zeros_become_a_star() {

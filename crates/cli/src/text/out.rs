@@ -250,10 +250,11 @@ pub(super) fn hex8(value: u32) -> [u8; 8] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
+    /// What was written, as text.
+    pub fn written(write: impl FnOnce(&mut Text<'_>)) -> String {
         let mut out = Vec::new();
         let mut text = Text::new(&mut out, u64::MAX);
         write(&mut text);

@@ -365,14 +365,29 @@ fn clusters(image: &Image<'_>, verified: &Verified, findings: &mut Vec<Finding>)
     let explained: Vec<Range<usize>> = of_page.map(|f| f.dwords.clone()).collect();
     let left = verified.differences.iter().map(|d| d.dword);
     let left: Vec<usize> = left.filter(|d| !explained.iter().any(|dwords| dwords.contains(d))).collect();
+    // Of the cluster before: what a value filled may reach over the next clusters too.
+    let mut end = 0;
     for cluster in left.chunk_by(|a, b| b - a <= NEAR) {
         let (Some(&first), Some(&last)) = (cluster.first(), cluster.last()) else { continue };
-        let dwords = first..last + 1;
+        if last < end {
+            continue;
+        }
+        let dwords = first.max(end)..last + 1;
         let what = lies(image, &dwords).unwrap_or(What::Overwritten { differences: cluster.len() });
         let dwords = match what {
-            What::Fill { value, .. } => grown(page, dwords, value),
+            What::Fill { value, .. } => {
+                let from =
+                    explained.iter().map(|e| e.end).filter(|&e| e <= dwords.start).fold(end, usize::max);
+                let to = explained
+                    .iter()
+                    .map(|e| e.start)
+                    .filter(|&s| s >= dwords.end)
+                    .fold(page.len(), usize::min);
+                grown(page, dwords, value, from..to)
+            }
             _ => dwords,
         };
+        end = dwords.end;
         findings.push(Finding { page: image.page(), dwords, what });
     }
 }
@@ -419,9 +434,11 @@ fn in_memory<'m>(words: &[u32], memory: &'m Memory, own: Option<u64>) -> Option<
     })
 }
 
-/// The run of a value that a part of it belongs to.
-fn grown(page: &[u32], part: Range<usize>, value: u32) -> Range<usize> {
-    let before = page.get(..part.start).unwrap_or_default().iter().rev().take_while(|&&w| w == value).count();
-    let behind = page.get(part.end..).unwrap_or_default().iter().take_while(|&&w| w == value).count();
+/// The run of a value that a part of it belongs to, as far as it lies within some dwords.
+fn grown(page: &[u32], part: Range<usize>, value: u32, within: Range<usize>) -> Range<usize> {
+    let before = page.get(within.start..part.start).unwrap_or_default();
+    let behind = page.get(part.end..within.end).unwrap_or_default();
+    let before = before.iter().rev().take_while(|&&w| w == value).count();
+    let behind = behind.iter().take_while(|&&w| w == value).count();
     part.start - before..part.end + behind
 }

@@ -30,7 +30,7 @@ const fn at(byte: u8, lsb: u8, width: u8) -> Place {
 /// Words of a descriptor.
 const RSRC3: u8 = 44;
 const RSRC1: u8 = 48;
-const RSRC2: u8 = 52;
+pub(super) const RSRC2: u8 = 52;
 const PROPERTIES: u8 = 56;
 
 /// Number of vector registers, in granules less one.
@@ -98,6 +98,13 @@ pub struct Directive {
     pub default: u32,
     /// Where it exists.
     pub when: When,
+}
+
+impl Directive {
+    /// Whether it exists for a target.
+    pub fn exists(&self, target: Target) -> bool {
+        self.when.holds(target.generation)
+    }
 }
 
 const fn bits(name: &'static str, place: Place, default: u32, when: When) -> Directive {
@@ -248,7 +255,7 @@ impl Builder {
                 continue;
             }
             known = true;
-            if !directive.when.holds(self.target.generation) {
+            if !directive.exists(self.target) {
                 continue;
             }
             if slot.is_some() {
@@ -274,7 +281,7 @@ impl Builder {
         let (mut needed, mut vgprs, mut sgprs, mut claimed) = (0, None, None, None);
         let (mut vcc, mut flat, mut xnack) = (false, false, self.target.xnack);
         for (directive, &said) in DIRECTIVES.iter().zip(&self.values) {
-            if !directive.when.holds(self.target.generation) {
+            if !directive.exists(self.target) {
                 // Counted on gfx6 all the same, as LLVM does.
                 flat |= directive.sets == Sets::ReserveFlatScratch && self.target.generation == Gen::Gfx6;
                 continue;
@@ -359,13 +366,13 @@ pub fn directives(bytes: &[u8; SIZE], target: Target) -> Vec<(&'static str, u32)
     let mut all = Vec::new();
     let needed: u32 = DIRECTIVES
         .iter()
-        .filter(|d| d.when.holds(target.generation))
+        .filter(|d| d.exists(target))
         .map(|d| match d.sets {
             Sets::User(place, count) => get(bytes, place) * u32::from(count),
             _ => 0,
         })
         .sum();
-    for directive in DIRECTIVES.iter().filter(|d| d.when.holds(target.generation)) {
+    for directive in DIRECTIVES.iter().filter(|d| d.exists(target)) {
         let (value, usual) = match directive.sets {
             Sets::Bits(place) if place == USER_SGPR_COUNT => (get(bytes, place), needed),
             Sets::Bits(place) if place == WAVE32 => (get(bytes, place), u32::from(target.wave32)),
@@ -480,7 +487,7 @@ mod tests {
             let mut seed = 0x9e37_79b9_u32;
             for _ in 0..200 {
                 let mut bytes = [0; SIZE];
-                for directive in DIRECTIVES.iter().filter(|d| d.when.holds(target.generation)) {
+                for directive in DIRECTIVES.iter().filter(|d| d.exists(target)) {
                     if let Sets::Bits(place) | Sets::User(place, _) = directive.sets {
                         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                         put(&mut bytes, place, seed >> 7);

@@ -27,23 +27,29 @@ impl Inst {
     /// Calls `each` with all registers it reads or writes, in the order of its operands; several times with one that is
     /// named several times.
     pub fn touches(&self, gpu: &Gpu, each: &mut impl FnMut(Touch)) {
-        let row = self.row();
-        let (traits, memory) = (row.traits, row.format.is_memory());
         let variant = self.variant();
-        for (at, slot) in variant.slots.iter().enumerate() {
-            let written = at < usize::from(variant.written);
-            let operand =
-                if written { self.operands.get(at).copied().unwrap_or_default() } else { implied(slot, gpu) };
-            let mut access = slot.access;
-            if memory && access.writes() {
-                let silent =
-                    traits.has(Trait::Atomic) && row.format != Format::Ds && !mem::returns(&self.mods, gpu);
-                if silent || self.mods.has(Mod::Lds) {
-                    access = Access(access.0 & !Access::WRITE);
-                }
+        let row = self.row();
+        // What gives nothing back does not write what it would.
+        let mut kept = Access(u8::MAX);
+        if row.format.is_memory() {
+            let atomic = row.traits.has(Trait::Atomic) && row.format != Format::Ds;
+            if self.mods.has(Mod::Lds) || atomic && !mem::returns(&self.mods, gpu) {
+                kept = Access(!Access::WRITE);
             }
+        }
+        for (at, slot) in variant.slots.iter().enumerate() {
+            let access = Access(slot.access.0 & kept.0);
+            if access.0 == 0 {
+                continue;
+            }
+            let operand = if at >= usize::from(variant.written) {
+                implied(slot, gpu)
+            } else if let Some(operand) = self.operands.get(at) {
+                *operand
+            } else {
+                continue;
+            };
             match operand {
-                _ if access.0 == 0 => {}
                 Operand::Reg { reg, dwords, .. } if reg != Reg::NULL => {
                     each(Touch { reg, dwords: dwords.max(1), access, field: slot.field, ty: slot.ty });
                 }

@@ -3,11 +3,12 @@
 //! One row per instruction for all generations stands in `data/amd`, compiled in by the build script ([`model`] is its
 //! vocabulary, [`tables`] looks it up). [`Inst`] is one instruction; [`codec`] has its words, [`text`] its text in LLVM's
 //! syntax. [`source`] reads files of assembly, with labels and directives, [`listing`] writes code with labels at
-//! its branches' targets. Never: a file format.
+//! its branches' targets. [`descriptor`] has the bits that say how a kernel starts, [`entry`] what its registers hold then. Never: a file format.
 
 pub mod codec;
 pub mod descriptor;
 mod effects;
+pub mod entry;
 mod gpu;
 mod inst;
 pub mod listing;

@@ -39,6 +39,22 @@ impl Decoder<'_> {
         self.disassembler?.instruction(self.gfx?, wave64, words)
     }
 
+    /// The first dword, of the longest way back, from which instructions follow each other up to one that starts at `at`.
+    pub(super) fn start_before(self, words: &[u32], at: usize) -> Option<usize> {
+        let reaches = |start: usize| {
+            let mut here = start;
+            while here < at {
+                let Some((_, size)) = self.one(true, words.get(here..).unwrap_or_default()) else {
+                    return false;
+                };
+                here += size.max(1);
+            }
+            here == at
+        };
+        self.one(true, words.get(at..)?)?;
+        (at.saturating_sub(LONGEST * DWORDS_BEFORE)..=at).find(|start| reaches(*start))
+    }
+
     /// Instructions around a place, of which one starts there: where they start, their dwords, and their text.
     fn run(self, wave64: bool, words: &[u32], at: usize) -> Vec<(usize, usize, Option<String>)> {
         self.run_from(wave64, words, at.saturating_sub(DWORDS_BEFORE), at, DWORDS_BEFORE + AROUND + 1)

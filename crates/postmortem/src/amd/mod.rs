@@ -8,6 +8,7 @@ mod busy;
 mod case;
 mod code;
 mod fault;
+mod faults;
 mod headers;
 mod position;
 mod programs;
@@ -18,6 +19,7 @@ mod waves;
 
 pub use case::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 pub use code::Disassembler;
+pub use faults::{Checker, CodeFault};
 pub use waves::wave_code;
 
 use crate::report::{Evidence, Finding, FindingKind, HangPoint, Report, Trust};
@@ -39,6 +41,8 @@ use unwedge_pm4::amd::Engine;
 pub struct Options<'o> {
     /// Tells instructions that the dump has no text of.
     pub disassembler: Option<&'o dyn Disassembler>,
+    /// Tells what is wrong in the code of shaders.
+    pub checker: Option<&'o dyn Checker>,
 }
 
 /// Explains a devcoredump of amdgpu. `db` is that of [`Db::amd`].
@@ -140,6 +144,7 @@ fn judge(case: &Case<'_>, db: &Db, options: Options<'_>, report: &mut Report) {
     let programs = work.as_ref().map_or(&[][..], |work| &work.programs);
     let (of_waves, mut listings) = waves::findings(case, decoder, programs);
     findings.extend(of_waves);
+    findings.extend(faults::findings(case, decoder, options.checker, &waves::stands(case), programs));
     if let Some(work) = work {
         findings.push(work.finding());
         listings.extend(work.starts(case, decoder));
@@ -181,6 +186,7 @@ fn causes(findings: &[Finding]) -> String {
             FindingKind::Fault,
             FindingKind::CpWait,
             FindingKind::CorruptStream,
+            FindingKind::CodeFault,
             FindingKind::Suspect,
             FindingKind::InFlight,
             FindingKind::Busy,

@@ -7,6 +7,7 @@
 
 use super::case::{Case, wave_field};
 use super::code::{self, Decoder, Disassembler};
+use super::faults::Stands;
 use crate::report::{CodeExcerpt, Evidence, Finding, FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::{AnnotatedWave, Instruction, Shader};
 use unwedge_capture::amdgpu::umr::Wave;
@@ -166,6 +167,11 @@ fn standing<'c>(case: &Case<'c>) -> Vec<Standing<'c>> {
     let pipeline = case.radv.and_then(|radv| radv.pipeline.as_ref());
     let strangers = pipeline.into_iter().flat_map(|pipeline| &pipeline.strangers);
     case.shaders.iter().flat_map(|shader| &shader.waves).chain(strangers).map(noted).collect()
+}
+
+/// Where waves stand.
+pub(super) fn stands<'c>(case: &Case<'c>) -> Vec<Stands<'c>> {
+    standing(case).iter().map(|wave| Stands { pc: wave.pc, exec: wave.exec, umr: wave.umr }).collect()
 }
 
 fn group_of<'c>(

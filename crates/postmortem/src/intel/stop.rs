@@ -17,6 +17,7 @@ const RING: u64 = 2 << 20;
 const SHOWN: usize = 8;
 
 /// What is known of where an engine stands.
+#[derive(Default)]
 pub(super) struct Stop {
     pub(super) position: Option<Position>,
     /// Name and dwords of the command that is executed.
@@ -92,21 +93,7 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
             break;
         }
     }
-    let mut stop = best.unwrap_or_else(|| Stop {
-        position: None,
-        command: None,
-        draws: 0,
-        flush: None,
-        pipeline: None,
-        unknown: None,
-        absent: None,
-        ended: false,
-        noops: None,
-        start: None,
-        path: Vec::new(),
-        drained: false,
-        state: Vec::new(),
-    });
+    let mut stop = best.unwrap_or_default();
     stop.drained = drained(unit);
     Some(stop)
 }
@@ -161,21 +148,7 @@ fn starts<'m>(
 /// Follows one walk and remembers what was met up to the stop.
 fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u64)) -> Stop {
     let mut locator = acthd.map(|acthd| Locator::new(acthd, None, ipehr));
-    let mut stop = Stop {
-        position: None,
-        command: None,
-        draws: 0,
-        flush: None,
-        pipeline: None,
-        unknown: None,
-        absent: None,
-        ended: false,
-        noops: None,
-        start: Some(start),
-        path: Vec::new(),
-        drained: false,
-        state: Vec::new(),
-    };
+    let mut stop = Stop { start: Some(start), ..Stop::default() };
     // What may turn out to be the command that is executed, by address.
     let mut recent: std::collections::VecDeque<Found> = std::collections::VecDeque::new();
     for event in walk {

@@ -169,6 +169,11 @@ impl Hazards {
             list.forget(|p| valu(p) && p.age >= distance);
             if let Some(mut new) = pending_of(Kind::ValuUsed, number, true, regs, |_| true) {
                 new.extra = u8::from(!op.has(flag::TRANS));
+                // What used them before is done when this is.
+                for p in list.all.iter_mut().filter(|p| valu(p)) {
+                    p.regs.iter_mut().zip(new.regs).for_each(|(word, gone)| *word &= !gone);
+                }
+                list.forget(|p| valu(p) && p.regs == EMPTY);
                 list.push(new);
             }
         }

@@ -29,7 +29,8 @@ impl Hazards {
     ) {
         let mut missing = 0;
         for p in &list.all {
-            if let Some(rule) = self.met(p, op, regs).filter(|rule| rule.info().holds(self.generation)) {
+            let rule = self.met(list, p, op, regs).filter(|rule| rule.info().holds(self.generation));
+            if let Some(rule) = rule {
                 let distance = rule.info().distance.max(1);
                 if p.age < distance {
                     broken(rule, p, distance - p.age);
@@ -50,10 +51,9 @@ impl Hazards {
         if !op.is_valu() {
             let written = set_of(regs, false, |r| r.writes);
             if written != EMPTY {
-                for p in list.all.iter_mut().filter(|p| p.kind == Kind::ValuSgpr as u8) {
+                for p in list.all.iter_mut().filter(|p| p.kind == Kind::ValuKept as u8) {
                     p.regs.iter_mut().zip(written).for_each(|(word, gone)| *word &= !gone);
                 }
-                list.forget(|p| p.kind == Kind::ValuSgpr as u8 && p.regs == EMPTY);
             }
         }
         age(list, op.states());
@@ -62,29 +62,39 @@ impl Hazards {
     }
 
     /// The rule that an instruction breaks if it follows something too closely.
-    fn met(&self, p: &Pending, op: &Op, regs: &[Regs]) -> Option<Rule> {
+    fn met(&self, list: &List, p: &Pending, op: &Op, regs: &[Regs]) -> Option<Rule> {
         let reads = || regs.iter().any(|r| r.reads && r.is_vgpr() == p.vector && touches(&p.regs, *r));
+        // LLVM asks for all registers of an operand, Mesa for those up to the last that has not been written anew.
+        let kept = || list.all.iter().find(|k| k.kind == Kind::ValuKept as u8 && k.op == p.op);
+        let still = |r: &Regs| {
+            let own = |n: &u8| {
+                kept()
+                    .is_none_or(|k| touches(&k.regs, Regs { reg: r.reg + u16::from(n - 1), dwords: 1, ..*r }))
+            };
+            touches(&p.regs, *r)
+                && (1..=r.dwords).rev().find(own).is_some_and(|n| touches(&p.regs, Regs { dwords: n, ..*r }))
+        };
+        let reads_sgpr = || regs.iter().any(|r| r.reads && !r.is_vgpr() && still(r));
         let writes = || regs.iter().any(|r| r.writes && r.is_vgpr() == p.vector && touches(&p.regs, *r));
         let is = |kind: Kind| p.kind == kind as u8;
         let when = |condition: bool, rule: Rule| condition.then_some(rule);
         if is(Kind::ValuSgpr) {
             if op.class == Class::Smem {
-                return when(self.generation == Gen::Gfx6 && reads(), Rule::SmrdReadValuSgpr);
+                return when(self.generation == Gen::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
             }
             if op.is_vmem() || op.is_flat_like() {
-                return when(reads(), Rule::VmemReadValuSgpr);
+                return when(reads_sgpr(), Rule::VmemReadValuSgpr);
             }
             if op.has(flag::READLANE | flag::WRITELANE) {
                 let lane = regs.iter().any(|r| {
-                    matches!(r.field, Field::Src1 | Field::Vsrc1)
-                        && !r.is_vgpr()
-                        && r.reads
-                        && touches(&p.regs, *r)
+                    matches!(r.field, Field::Src1 | Field::Vsrc1) && !r.is_vgpr() && r.reads && still(r)
                 });
                 return when(lane, Rule::LaneSelect);
             }
-            let vcc = |r: &Regs| r.reads && covers(*r, Reg::VCC) && touches(&p.regs, *r);
-            return when(op.has(flag::DIV_FMAS) && regs.iter().any(vcc), Rule::DivFmasVcc);
+            return None;
+        }
+        if is(Kind::ValuVcc) {
+            return when(op.has(flag::DIV_FMAS), Rule::DivFmasVcc);
         }
         if is(Kind::SaluSgpr) {
             let descriptor = op.class == Class::Smem && op.has(flag::BUFFER);
@@ -167,7 +177,11 @@ impl Hazards {
         };
         match op.class {
             Class::Valu => {
-                push(pending_of(Kind::ValuSgpr, number, false, regs, |r| r.writes));
+                let written = pending_of(Kind::ValuSgpr, number, false, regs, |r| r.writes);
+                push(written.map(|p| Pending { kind: Kind::ValuKept as u8, regs: [u64::MAX; 4], ..p }));
+                push(written);
+                let vcc = |r: &Regs| r.writes && (covers(*r, Reg::VCC) || covers(*r, Reg::VCC_HI));
+                push(regs.iter().any(vcc).then(|| pending(Kind::ValuVcc, number)));
                 if dpp {
                     push(pending_of(Kind::ValuVgpr, number, true, regs, |r| r.writes));
                 }
@@ -235,36 +249,43 @@ fn hardware_register(op: &Op) -> u8 {
 
 /// Wait states go by.
 fn age(list: &mut List, states: u8) {
-    let lasting = |kind: u8| {
-        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore, Kind::StaleVccz, Kind::SmemStored]
-            .iter()
-            .any(|k| *k as u8 == kind)
-    };
     list.all.retain_mut(|p| {
-        if lasting(p.kind) {
-            return true;
-        }
+        let Some(limit) = limit(p.kind) else { return true };
         p.age = p.age.saturating_add(states).min(FAR);
-        p.age < limit(p.kind)
+        p.age < limit
     });
 }
 
-/// The largest distance at which something pending still matters.
-fn limit(kind: u8) -> u8 {
-    const FOUR: u8 = Kind::SaluSgpr as u8;
-    const TWO: [u8; 3] = [Kind::ValuVgpr as u8, Kind::SetReg as u8, Kind::Vskip as u8];
-    const ONE: [u8; 4] =
-        [Kind::InterpVgpr as u8, Kind::TrapSts as u8, Kind::SaluM0 as u8, Kind::StoreData as u8];
-    match kind {
-        FOUR => 4,
-        kind if TWO.contains(&kind) => 2,
-        kind if ONE.contains(&kind) => 1,
-        _ => FAR,
-    }
+/// The largest distance at which something pending still matters; `None`: it lasts, whatever the distance.
+fn limit(kind: u8) -> Option<u8> {
+    const LASTING: [Kind; 5] =
+        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore, Kind::StaleVccz, Kind::SmemStored];
+    const TWO: [Kind; 3] = [Kind::ValuVgpr, Kind::SetReg, Kind::Vskip];
+    const ONE: [Kind; 4] = [Kind::InterpVgpr, Kind::TrapSts, Kind::SaluM0, Kind::StoreData];
+    const LIMITS: [u8; Kind::SgprValu as usize + 1] = {
+        let mut limits = [FAR; Kind::SgprValu as usize + 1];
+        limits[Kind::SaluSgpr as usize] = 4;
+        limits[Kind::ValuVcc as usize] = 4;
+        let mut at = 0;
+        while at < LASTING.len() {
+            limits[LASTING[at] as usize] = u8::MAX;
+            at += 1;
+        }
+        at = 0;
+        while at < TWO.len() {
+            limits[TWO[at] as usize] = 2;
+            at += 1;
+        }
+        at = 0;
+        while at < ONE.len() {
+            limits[ONE[at] as usize] = 1;
+            at += 1;
+        }
+        limits
+    };
+    LIMITS.get(usize::from(kind)).copied().filter(|limit| *limit <= FAR)
 }
 
 fn end_group(list: &mut List) {
-    list.forget(|p| {
-        [Kind::GroupReads, Kind::GroupWrites, Kind::GroupStore].iter().any(|k| *k as u8 == p.kind)
-    });
+    list.forget(|p| (Kind::GroupReads as u8..=Kind::GroupStore as u8).contains(&p.kind));
 }

@@ -186,7 +186,7 @@ pub fn decode(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
 }
 
 /// As [`decode()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it takes.
-pub(in crate::amdgcn) fn decode_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
+pub fn decode_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
     let first = *words.first()?;
     let second = words.get(1).copied().unwrap_or_default();
     tables::layouts_of(first, second, gpu).find_map(|layout| decode_as(words, layout, gpu, inst))

@@ -7,8 +7,8 @@ mod decode;
 mod encode;
 mod mem;
 
-pub use decode::{Decoded, decode, readings};
-pub(super) use decode::{decode_into, source_of};
+pub(super) use decode::source_of;
+pub use decode::{Decoded, decode, decode_into, readings};
 pub use encode::{EncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.

@@ -256,6 +256,63 @@ fn unsigned(number: u64, out: &mut Vec<u8>) {
 
 /// The metadata of a section of notes as lines of YAML; `None` where none of them is such, or it cannot be read.
 pub fn text(section: &[u8]) -> Option<String> {
+    let value = parsed(section)?;
+    let mut out = String::new();
+    show(&value, 0, false, &mut out);
+    Some(out)
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name in the source; empty if not told.
+    pub name: String,
+    /// Bytes from the beginning of the arguments.
+    pub offset: u32,
+    /// Its bytes.
+    pub size: u32,
+    /// What it is: `by_value`, `global_buffer`, `hidden_block_count_x`.
+    pub kind: String,
+}
+
+/// The arguments of a kernel by the metadata in a section of notes, in their order; `None` if it does not tell of the kernel.
+/// Arguments that lack something are left out.
+pub fn arguments(section: &[u8], kernel: &str) -> Option<Vec<Argument>> {
+    let metadata = parsed(section)?;
+    let Some(Value::List(kernels)) = metadata.get("amdhsa.kernels") else { return None };
+    let found =
+        kernels.iter().find(|k| matches!(k.get(".name"), Some(Value::Text(name)) if name == kernel))?;
+    let Some(Value::List(all)) = found.get(".args") else { return Some(Vec::new()) };
+    let text = |value: &Value, key: &str| match value.get(key) {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let number = |value: &Value, key: &str| match value.get(key) {
+        Some(Value::Int(number)) => u32::try_from(*number).ok(),
+        _ => None,
+    };
+    let of = |value: &Value| {
+        Some(Argument {
+            name: text(value, ".name").unwrap_or_default(),
+            offset: number(value, ".offset")?,
+            size: number(value, ".size")?,
+            kind: text(value, ".value_kind")?,
+        })
+    };
+    Some(all.iter().filter_map(of).collect())
+}
+
+impl Value {
+    /// What stands under a name.
+    fn get(&self, name: &str) -> Option<&Value> {
+        let Value::Map(entries) = self else { return None };
+        let named = |key: &Value| matches!(key, Value::Text(text) if text == name);
+        entries.iter().find(|(key, _)| named(key)).map(|(_, value)| value)
+    }
+}
+
+/// The metadata of a section of notes.
+fn parsed(section: &[u8]) -> Option<Value> {
     let mut rest = section;
     loop {
         let (header, after) = rest.split_at_checked(12)?;
@@ -265,13 +322,9 @@ pub fn text(section: &[u8]) -> Option<String> {
         };
         let padded = |len: u32| (len as usize).checked_next_multiple_of(4);
         let (owner, after) = after.split_at_checked(padded(number(0))?)?;
-        let body = after.get(..number(1) as usize)?;
+        let mut body = after.get(..number(1) as usize)?;
         if number(2) == NT_AMDGPU_METADATA && owner.starts_with(OWNER) {
-            let mut bytes = body;
-            let value = read(&mut bytes, 0)?;
-            let mut out = String::new();
-            show(&value, 0, false, &mut out);
-            return Some(out);
+            return read(&mut body, 0);
         }
         rest = after.get(padded(number(1))?..)?;
     }
@@ -460,6 +513,26 @@ amdhsa.version:
         assert_eq!((&made[..4], &made[8..20]), (&b"\x07\0\0\0"[..], &b"\x20\0\0\0AMDGPU\0\0"[..]));
         assert_eq!(text(&made).unwrap(), KERNEL);
         assert_eq!(made[20..36], *b"\x83\xaeamdhsa.kernels");
+    }
+
+    #[test]
+    fn arguments_of_a_kernel() {
+        let text = "amdhsa.kernels:\n  - .args:\n      - .offset: 0\n        .size: 8\n        .value_kind: global_buffer\n      \
+                    - .offset: 8\n        .name: n\n        .size: 4\n        .value_kind: by_value\n      - .offset: 12\n    \
+                    .name: main\n  - .name: other\n";
+        let made = note(rows(text)).unwrap();
+        let argument = |name: &str, offset, size, kind: &str| Argument {
+            name: name.into(),
+            offset,
+            size,
+            kind: kind.into(),
+        };
+        let expected = [argument("", 0, 8, "global_buffer"), argument("n", 8, 4, "by_value")];
+        assert_eq!(arguments(&made, "main").unwrap(), expected);
+        assert_eq!((arguments(&made, "other"), arguments(&made, "another")), (Some(vec![]), None));
+        for end in 0..made.len() {
+            assert_eq!(arguments(&made[..end], "main"), None, "{end} bytes");
+        }
     }
 
     #[test]

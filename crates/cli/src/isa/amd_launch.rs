@@ -1,0 +1,221 @@
+//! How `unwedge amd run` starts a kernel of HSA: registers by its descriptor, arguments by its metadata, memory as a
+//! runtime lays it out.
+
+use crate::args::AmdRun;
+use crate::failure::{Failure, complain};
+use crate::input::Input;
+use std::path::Path;
+use unwedge_capture::code_object::{CodeObject, SectionKind};
+use unwedge_isa::amdgcn::descriptor::SIZE;
+use unwedge_isa::amdgcn::entry::{Entry, Given};
+use unwedge_isa::amdgcn::source::metadata::{self, Argument};
+use unwedge_sim::amdgcn::{Dispatch, Initial, MapError, Memory};
+
+/// Where the arguments are.
+const ARGUMENTS: u64 = 0x7e00_0000_0000;
+/// Where the packet is that asks for the dispatch.
+const PACKET: u64 = 0x7e10_0000_0000;
+/// Bytes of arguments a kernel may have.
+const MOST: usize = 1 << 20;
+
+fn usage(what: String) -> Failure {
+    Failure::Usage(what)
+}
+
+fn overlap(e: MapError) -> Failure {
+    usage(e.to_string())
+}
+
+/// The descriptor of a kernel, if the object has one.
+pub fn descriptor_of(object: &CodeObject<'_>, kernel: &str) -> Option<[u8; SIZE]> {
+    object.descriptor_of(kernel)?.try_into().ok()
+}
+
+/// Maps what a linked object holds, `base` bytes behind the addresses it was linked for.
+pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<(), Failure> {
+    for (index, section) in object.sections.iter().enumerate() {
+        let kinds = [SectionKind::Code, SectionKind::ReadOnly, SectionKind::Data];
+        if !kinds.contains(&section.kind) || section.address == 0 || section.bytes.is_empty() {
+            continue;
+        }
+        let mut bytes = section.bytes.to_vec();
+        for pointer in object.pointers.iter().filter(|p| p.section == index) {
+            let at = usize::try_from(pointer.offset).ok();
+            let place = at.and_then(|at| bytes.get_mut(at..)).and_then(|rest| rest.first_chunk_mut::<8>());
+            if let Some(place) = place {
+                *place = base.wrapping_add(pointer.address).to_le_bytes();
+            }
+        }
+        memory.map(base.wrapping_add(section.address), bytes).map_err(overlap)?;
+    }
+    Ok(())
+}
+
+/// Sets up what a kernel finds when it starts.
+pub fn prepare(
+    object: &CodeObject<'_>,
+    kernel: &str,
+    entry: &Entry,
+    args: &AmdRun,
+    made: &mut Dispatch,
+    memory: &mut Memory,
+) -> Result<(), Failure> {
+    let arguments = arguments(object, kernel, entry, args, made)?;
+    if !arguments.is_empty() {
+        memory.map(ARGUMENTS, arguments).map_err(overlap)?;
+    }
+    made.lds = made.lds.max(entry.lds).min(1 << 20);
+    made.scratch = made.scratch.max(entry.scratch).min(1 << 20);
+    if args.mode.is_none() {
+        made.mode = entry.mode;
+    }
+    made.group_id_in_ttmp = entry.place_in_ttmp;
+    let mut missing = Vec::new();
+    for &(first, count, given) in &entry.scalars {
+        let mut set = |value: u64| {
+            for i in 0..u16::from(count) {
+                let word = if i < 2 { (value >> (32 * i)) as u32 } else { 0 };
+                made.scalars.push((first.0 + i, word));
+            }
+        };
+        match given {
+            Given::KernargSegmentPtr => set(ARGUMENTS),
+            Given::DispatchPtr => set(PACKET),
+            Given::DispatchId => set(0),
+            Given::PrivateSegmentSize => set(entry.scratch.into()),
+            Given::PrivateSegmentBuffer | Given::FlatScratchInit | Given::ScratchOffset
+                if entry.scratch == 0 =>
+            {
+                set(0);
+            }
+            Given::WorkgroupId(axis) => made.group_id[usize::from(axis % 3)] = Some(first.0),
+            Given::PrivateSegmentBuffer => missing.push("the buffer of scratch"),
+            Given::FlatScratchInit | Given::ScratchOffset => missing.push("the place of scratch"),
+            Given::QueuePtr => missing.push("the queue"),
+            Given::WorkgroupInfo => missing.push("the wave's place"),
+        }
+    }
+    missing.dedup();
+    if !missing.is_empty() {
+        complain!("{kernel} asks for {}: those registers hold nothing", missing.join(" and "));
+    }
+    if entry.scalars.iter().any(|(.., given)| *given == Given::DispatchPtr) {
+        memory.map(PACKET, packet(entry, made)).map_err(overlap)?;
+    }
+    if entry.packed {
+        made.vectors.push((0, Initial::PackedLocalIds));
+    } else {
+        made.vectors.extend((0..entry.axes).map(|axis| (axis, Initial::LocalId(axis))));
+    }
+    Ok(())
+}
+
+/// The packet of a dispatch.
+fn packet(entry: &Entry, made: &Dispatch) -> Vec<u8> {
+    let mut packet = vec![0; 64];
+    let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &[2]);
+    put(2, &[dimensions(made) as u8]);
+    for axis in 0..3 {
+        put(4 + 2 * axis, &(made.size[axis] as u16).to_le_bytes());
+        put(12 + 4 * axis, &made.size[axis].wrapping_mul(made.groups[axis]).to_le_bytes());
+    }
+    put(24, &entry.scratch.to_le_bytes());
+    put(28, &made.lds.to_le_bytes());
+    put(40, &ARGUMENTS.to_le_bytes());
+    packet
+}
+
+fn dimensions(made: &Dispatch) -> u16 {
+    let beyond = |axis: usize| made.groups[axis] > 1 || made.size[axis] > 1;
+    1 + u16::from(beyond(1) || beyond(2)) + u16::from(beyond(2))
+}
+
+/// The bytes of the arguments.
+fn arguments(
+    object: &CodeObject<'_>,
+    kernel: &str,
+    entry: &Entry,
+    args: &AmdRun,
+    made: &Dispatch,
+) -> Result<Vec<u8>, Failure> {
+    let notes = object.sections.iter().filter(|s| s.kind == SectionKind::Note);
+    let known = notes.into_iter().find_map(|s| metadata::arguments(&s.bytes, kernel));
+    let mut bytes = match &args.kernarg {
+        Some(file) => Input::open(Path::new(file), MOST as u64)?.bytes.to_vec(),
+        None => Vec::new(),
+    };
+    let ends = known.iter().flatten().map(|a| a.offset.saturating_add(a.size)).max().unwrap_or(0);
+    let least = (ends.max(entry.arguments) as usize).min(MOST);
+    if bytes.len() < least {
+        bytes.resize(least, 0);
+    }
+    let mut put = |argument: &Argument, value: &[u8]| {
+        let at = argument.offset as usize;
+        let place = at.checked_add(argument.size as usize).and_then(|end| bytes.get_mut(at..end));
+        place.into_iter().flatten().zip(value).for_each(|(place, byte)| *place = *byte);
+    };
+    let hidden = |argument: &&Argument| argument.kind.starts_with("hidden_");
+    for argument in known.iter().flatten().filter(hidden) {
+        put(argument, &implicit(&argument.kind, made).to_le_bytes());
+    }
+    let mut explicit = known.iter().flatten().filter(|a| !hidden(a));
+    for text in &args.arg {
+        let Some(argument) = explicit.next() else {
+            return Err(usage(match known {
+                Some(_) => format!("{kernel} has no argument for --arg {text}"),
+                None => {
+                    format!("nothing tells where {kernel} has its arguments: give their bytes with --kernarg")
+                }
+            }));
+        };
+        put(argument, &value(text, argument)?);
+    }
+    if let (Some(argument), None) = (explicit.next(), &args.kernarg) {
+        let name = if argument.name.is_empty() { String::new() } else { format!(" ({})", argument.name) };
+        let nth = args.arg.len() + 1;
+        complain!("{kernel}: argument {nth}{name}, of {} bytes, is not given: it is zero", argument.size);
+    }
+    Ok(bytes)
+}
+
+/// What a runtime passes without being asked; 0 for what there is not here.
+fn implicit(kind: &str, made: &Dispatch) -> u64 {
+    let axis = match kind.as_bytes() {
+        [.., b'_', axis @ b'x'..=b'z'] => usize::from(axis - b'x'),
+        _ => 0,
+    };
+    match kind {
+        "hidden_block_count_x" | "hidden_block_count_y" | "hidden_block_count_z" => made.groups[axis].into(),
+        "hidden_group_size_x" | "hidden_group_size_y" | "hidden_group_size_z" => made.size[axis].into(),
+        "hidden_grid_dims" => dimensions(made).into(),
+        _ => 0,
+    }
+}
+
+/// The bytes of a value: whole numbers fill up to eight bytes, those with a point are floats of the argument's size.
+fn value(text: &str, argument: &Argument) -> Result<Vec<u8>, Failure> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let whole = match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => digits.parse().ok(),
+    };
+    let size = argument.size as usize;
+    if let Some(whole) = whole.filter(|_| size <= 8) {
+        let value = if negative { whole.wrapping_neg() } else { whole };
+        let held = value.to_le_bytes();
+        let sign = if negative { 0xff } else { 0 };
+        return match held.get(size..).is_none_or(|rest| rest.iter().all(|byte| *byte == sign)) {
+            true => Ok(held[..size].to_vec()),
+            false => Err(usage(format!("{text} does not fit into an argument of {size} bytes"))),
+        };
+    }
+    match (text.parse::<f64>(), size) {
+        (Ok(float), 4) => Ok((float as f32).to_le_bytes().to_vec()),
+        (Ok(float), 8) => Ok(float.to_le_bytes().to_vec()),
+        (Ok(_), _) => {
+            Err(usage(format!("an argument of {size} bytes cannot be `{text}`: give all with --kernarg")))
+        }
+        (Err(_), _) => Err(usage(format!("`{text}` is no number"))),
+    }
+}

@@ -1,0 +1,263 @@
+//! `unwedge amd check`, and what `explain` says of the code of shaders: files of every form, exit statuses, JSON.
+
+mod program;
+
+use program::{text, unwedge};
+use serde_json::Value;
+use unwedge_testkit::amdgpu::{
+    AmdgpuBuilder, Era, Gfx, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text, waves_text,
+};
+
+/// A load whose result is used at once, and the same with its wait.
+const BAD: &str = "global_load_dword v1, v0, s[0:1]\nv_mov_b32 v2, v1\ns_endpgm\n";
+const GOOD: &str = "global_load_dword v1, v0, s[0:1]\ns_waitcnt vmcnt(0)\nv_mov_b32 v2, v1\ns_endpgm\n";
+
+fn run(args: &[&str], input: &[u8], status: i32) -> String {
+    let output = unwedge(args, input);
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{args:?}: {}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+fn check(args: &[&str], input: &[u8], status: i32) -> String {
+    run(&[&["amd", "check"], args, &["-"]].concat(), input, status)
+}
+
+fn assembled(source: &str, emit: &str) -> Vec<u8> {
+    let output = unwedge(&["amd", "asm", "--gpu", "gfx1030", "--emit", emit, "-"], source.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    output.stdout
+}
+
+/// A kernel, with directives of its descriptor.
+fn kernel(code: &str, directives: &str) -> Vec<u8> {
+    let source = format!(
+        "\t.text\n\t.globl main\n\t.type main,@function\nmain:\n{code}\t.rodata\n\t.amdhsa_kernel main\n\
+         \t\t.amdhsa_next_free_vgpr 8\n\t\t.amdhsa_next_free_sgpr 16\n{directives}\t.end_amdhsa_kernel\n"
+    );
+    assembled(&source, "elf")
+}
+
+#[test]
+fn every_form_of_code_is_checked() {
+    let raw = assembled(BAD, "raw");
+    let words: Vec<String> =
+        raw.as_chunks::<4>().0.iter().map(|b| format!("{:08x}", u32::from_le_bytes(*b))).collect();
+    let gpu = ["--gpu", "gfx1030"];
+    for input in [BAD.as_bytes(), &raw, words.join("\n").as_bytes(), words.concat().as_bytes()] {
+        let told = check(&gpu, input, 4);
+        for expected in
+            ["0x8: error: wait: ", "registers: v1", "missing: vmcnt(0)", "> ", "v_mov_b32_e32 v2, v1"]
+        {
+            assert!(told.contains(expected), "{expected} in\n{told}");
+        }
+    }
+    assert_eq!(check(&gpu, GOOD.as_bytes(), 0), "");
+    assert_eq!(check(&gpu, &assembled(GOOD, "raw"), 0), "");
+    // A code object says its GPU, and names its functions.
+    let told = check(&[], &kernel(BAD, ""), 4);
+    assert!(told.contains("main+0x8: error: wait: "), "{told}");
+    let none = unwedge(&["amd", "check", "--function", "other", "-"], &kernel(BAD, ""));
+    assert!(text(&none.stderr).contains("no function other"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn json_says_the_same() {
+    let report: Value =
+        serde_json::from_str(&check(&["--gpu", "gfx1030", "--json"], BAD.as_bytes(), 4)).unwrap();
+    let finding = &report["findings"][0];
+    assert_eq!(report["schema"], "unwedge.amd-check");
+    assert_eq!(
+        (&report["gpu"], &report["wave"], &report["complete"]),
+        (&"gfx1030".into(), &32.into(), &true.into())
+    );
+    for (field, value) in [
+        ("rule", "wait"),
+        ("level", "error"),
+        ("at", "0x8"),
+        ("first", "0x0"),
+        ("counter", "vmcnt"),
+        ("registers", "v1"),
+        ("instruction", "v_mov_b32_e32 v2, v1"),
+    ] {
+        let said = finding[field].as_str().unwrap().trim_start_matches("0x").trim_start_matches('0');
+        assert_eq!(said, value.trim_start_matches("0x").trim_start_matches('0'), "{field}");
+    }
+    assert_eq!(finding["wait"], 0);
+    let clean: Value =
+        serde_json::from_str(&check(&["--gpu", "gfx1030", "--json"], GOOD.as_bytes(), 0)).unwrap();
+    assert_eq!(clean["findings"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_cannot_be_checked_says_why() {
+    // No GPU is named; an unknown one; assembly with a mistake; options that are none.
+    for (args, input, status) in [
+        (&["amd", "check", "-"][..], GOOD, 2),
+        (&["amd", "check", "--gpu", "gfx9999", "-"], GOOD, 2),
+        (&["amd", "check", "--gpu", "gfx1030", "-"], "v_mov_b32 v0, nothing\n", 1),
+        (&["amd", "check", "--colour", "-"], GOOD, 2),
+        (&["amd", "check", "--gpu", "gfx1030", "/nowhere/at/all"], "", 1),
+    ] {
+        let output = unwedge(args, input.as_bytes());
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{args:?}");
+    }
+    let help = run(&["amd", "check", "--help"], b"", 0);
+    for option in [
+        "--gpu",
+        "--features",
+        "--function",
+        "--all",
+        "--json",
+        "--entry",
+        "--continues",
+        "--sgprs",
+        "--vgprs",
+    ] {
+        assert!(help.contains(option), "{option}");
+    }
+}
+
+#[test]
+fn options_say_what_is_set_and_where_code_starts() {
+    let gpu = ["--gpu", "gfx1030"];
+    let with = |more: &[&'static str]| [&gpu, more].concat();
+    let reads = "s_mov_b32 s5, s4\nv_mov_b32 v2, v1\ns_endpgm\n";
+    check(&gpu, reads.as_bytes(), 0);
+    let told = check(&with(&["--sgprs", "4", "--vgprs", "1"]), reads.as_bytes(), 4);
+    assert!(told.contains("registers: s4") && told.contains("registers: v1"), "{told}");
+    check(&with(&["--sgprs", "5", "--vgprs", "2"]), reads.as_bytes(), 0);
+    // The load is not reached from the second instruction on.
+    check(&with(&["--entry", "0x8"]), BAD.as_bytes(), 0);
+    let open = "v_mov_b32 v0, v1\n";
+    assert!(check(&gpu, open.as_bytes(), 4).contains("runs_off"));
+    check(&with(&["--continues"]), open.as_bytes(), 0);
+    // What is no mistake is shown where it is asked for.
+    let spare = "s_waitcnt vmcnt(0)\ns_endpgm\n";
+    assert_eq!(check(&gpu, spare.as_bytes(), 0), "");
+    assert!(check(&with(&["--all"]), spare.as_bytes(), 0).contains("speed: spare_wait"));
+}
+
+/// A kernel's descriptor tells which registers are set where it starts, and how many lanes its waves have.
+#[test]
+fn kernels_say_what_is_set() {
+    let reads = |sgpr: u32, vgpr: u32| format!("s_mov_b32 s9, s{sgpr}\nv_mov_b32 v7, v{vgpr}\ns_endpgm\n");
+    let directives = "\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\t\t.amdhsa_system_sgpr_workgroup_id_y 1\n\
+                      \t\t.amdhsa_system_vgpr_workitem_id 1\n";
+    // Two of the pointer, numbers x and y of the group; numbers x and y of the item.
+    check(&[], &kernel(&reads(3, 1), directives), 0);
+    let told = check(&[], &kernel(&reads(4, 1), directives), 4);
+    assert!(told.contains("main+0x0: error: unwritten: ") && told.contains("registers: s4"), "{told}");
+    let told = check(&[], &kernel(&reads(3, 2), directives), 4);
+    assert!(told.contains("registers: v2"), "{told}");
+    check(&["--sgprs", "5", "--vgprs", "3"], &kernel(&reads(4, 2), directives), 0);
+    let wave = |directives: &str| {
+        let object = kernel("s_endpgm\n", directives);
+        let report: Value = serde_json::from_str(&check(&["--json"], &object, 0)).unwrap();
+        report["wave"].as_u64().unwrap()
+    };
+    assert_eq!(wave("\t\t.amdhsa_wavefront_size32 0\n"), 64);
+    assert_eq!(wave("\t\t.amdhsa_wavefront_size32 1\n"), 32);
+}
+
+/// A shader of gfx10 that loads what it then uses.
+fn shader(waits: bool) -> ShaderSpec {
+    let mut code = vec![
+        (vec![0xdc30_8000, 0x0100_0000], "global_load_dword v1, v0, s[0:1]".to_owned()),
+        (vec![0xbf8c_3f70], "s_waitcnt vmcnt(0)".to_owned()),
+        (vec![0x7e04_0301], "v_mov_b32_e32 v2, v1".to_owned()),
+        (vec![0xbf8a_0000], "s_barrier".to_owned()),
+        (vec![0xbf81_0000], "s_endpgm".to_owned()),
+    ];
+    if !waits {
+        code.remove(1);
+    }
+    ShaderSpec { name: "Compute Shader".to_owned(), address: 0x8001_2000_0000, code }
+}
+
+fn words(shader: &ShaderSpec) -> Vec<(u32, &'static str)> {
+    shader.code.iter().flat_map(|(words, _)| words.iter().map(|word| (*word, ""))).collect()
+}
+
+/// What `explain` says that the code breaks.
+fn faults(input: &[u8]) -> (String, Vec<Value>) {
+    let screen = run(&["explain", "-"], input, 0);
+    let report: Value = serde_json::from_str(&run(&["explain", "--json", "-"], input, 0)).unwrap();
+    let all = report["findings"].as_array().unwrap().iter();
+    (screen, all.filter(|finding| finding["kind"] == "code-fault").cloned().collect())
+}
+
+#[test]
+fn a_wait_that_is_missing_before_waves() {
+    // RADV lists the shader; waves stand at the barrier behind.
+    for (waits, count) in [(false, 1), (true, 0)] {
+        let shader = shader(waits);
+        let barrier = shader.size() - 8;
+        let code = words(&shader);
+        let waves = [WaveSpec::at([0, 0, 1, 0, 0], shader.address, barrier, &code)];
+        let report =
+            RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", 100, 102).shader(shader.clone()).waves(&waves);
+        let (screen, found) = faults(&report.text());
+        assert_eq!(found.len(), count, "{found:?}");
+        let title = "v_mov_b32_e32 v2, v1 at Compute Shader+0x8 uses v1 without vmcnt(0) (rule wait)";
+        assert_eq!(screen.contains("uses v1 without"), !waits, "{screen}");
+        // umr alone: words around the wave.
+        let text = waves_text(Gfx::V10, &waves, WaveForm::Bits)
+            + &registers_text("navi21.gfx1030", &[("mmGRBM_STATUS", 0xa000_3028, &[])]);
+        let (_, of_umr) = faults(text.as_bytes());
+        assert_eq!(of_umr.len(), count, "{of_umr:?}");
+        if let (Some(found), Some(of_umr)) = (found.first(), of_umr.first()) {
+            assert_eq!((&found["title"], &found["trust"]), (&title.into(), &"likely".into()));
+            assert!(found["why"].as_str().unwrap().contains("global_load_dword"), "{found}");
+            let evidence = found["evidence"].as_array().unwrap();
+            assert_eq!(evidence.len(), 2);
+            assert_eq!(evidence[0]["section"], "pipeline.log");
+            assert!(evidence[0]["what"].as_str().unwrap().contains("7e040301"), "{found}");
+            assert_eq!(evidence[0]["address"], "0x0000800120000008");
+            assert_eq!(of_umr["evidence"][0]["section"], "waves");
+        }
+    }
+}
+
+#[test]
+fn shaders_that_a_devcoredump_holds() {
+    for (waits, count) in [(false, 1), (true, 0)] {
+        let (ib, place) = (0x8001_0010_0000_u64, 0x8001_0020_0000_u64);
+        let stream = [
+            0xc002_7600,
+            0x20c,
+            (place >> 8) as u32,
+            (place >> 40) as u32,
+            0xc003_1500,
+            1,
+            1,
+            1,
+            1,
+            0xc000_1000,
+            0,
+        ];
+        let code: Vec<u32> = words(&shader(waits)).iter().map(|(word, _)| *word).collect();
+        let mut builder = AmdgpuBuilder::new(Gfx::V10)
+            .era(Era::V6_19)
+            .timeout("gfx_0.0.0")
+            .register("CP_IB1_BASE_LO", ib as u32)
+            .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
+            .register("CP_IB1_BUFSZ", 1)
+            .ring("gfx_0.0.0", 4, 6, &[0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32])
+            .ib(ib, &stream)
+            .ib(place, &code);
+        for _ in 0..8 {
+            builder = builder.register("CP_ME_HEADER_DUMP", stream[4]);
+        }
+        let (_, found) = faults(&builder.text());
+        assert_eq!(found.len(), count, "{found:?}");
+        // No wave is in the dump.
+        assert!(found.iter().all(|finding| finding["trust"] == "possible"), "{found:?}");
+    }
+}

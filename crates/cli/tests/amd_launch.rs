@@ -1,0 +1,118 @@
+//! `unwedge amd run` on kernels of HSA: what their descriptors and metadata ask for is there.
+
+mod program;
+
+use program::{text, unwedge};
+
+/// Each thread writes 100·y + x of its workgroup, the argument, the size of workgroups as the packet and as the hidden
+/// argument have it, at 16 bytes for each thread.
+const SOURCE: &str = "\
+\t.text
+\t.globl main
+\t.type main,@function
+main:
+  s_load_dwordx4 s[16:19], s[2:3], 0x0
+  s_load_dword s20, s[2:3], 0x14
+  s_load_dword s21, s[0:1], 0x4
+  v_lshlrev_b32 v1, 4, v0
+  s_mul_i32 s22, s5, 100
+  s_add_i32 s22, s22, s4
+  s_lshl_b32 s23, s4, 6
+  s_waitcnt lgkmcnt(0)
+  s_and_b32 s20, s20, 0xffff
+  s_and_b32 s21, s21, 0xffff
+  v_mov_b32 v2, s22
+  v_mov_b32 v3, s18
+  v_mov_b32 v4, s20
+  v_mov_b32 v5, s21
+  s_cmp_eq_u32 s5, 1
+  s_cbranch_scc0 .Lend
+  v_add_u32 v1, s23, v1
+  global_store_dwordx4 v1, v[2:5], s[16:17]
+.Lend:
+  s_endpgm
+\t.rodata
+\t.amdhsa_kernel main
+\t\t.amdhsa_user_sgpr_dispatch_ptr 1
+\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1
+\t\t.amdhsa_system_sgpr_workgroup_id_y 1
+\t\t.amdhsa_kernarg_size 24
+\t\t.amdhsa_next_free_vgpr 6
+\t\t.amdhsa_next_free_sgpr 24
+\t.end_amdhsa_kernel
+\t.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .name: main
+    .symbol: main.kd
+    .args:
+      - .name: out
+        .offset: 0
+        .size: 8
+        .value_kind: global_buffer
+      - .offset: 8
+        .size: 4
+        .value_kind: by_value
+      - .offset: 20
+        .size: 2
+        .value_kind: hidden_group_size_x
+amdhsa.version:
+  - 1
+  - 2
+...
+\t.end_amdgpu_metadata
+";
+
+#[test]
+fn a_kernel_finds_what_it_asks_for() {
+    let made = unwedge(&["amd", "asm", "--gpu", "gfx900", "-"], SOURCE.as_bytes());
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let run = |more: &[&str]| {
+        let mut args = vec!["amd", "run", "-", "--groups", "2,2", "--size", "4", "--buffer", "0x1000:128"];
+        args.extend_from_slice(more);
+        unwedge(&args, &made.stdout)
+    };
+    let output = run(&["--arg", "0x1000", "--arg", "-2.5", "--seed", "1", "--dump", "0x1000:128"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let shown = text(&output.stdout);
+    let rows: Vec<&str> =
+        shown.lines().filter_map(|line| line.split_once(": ")).map(|(_, row)| row).collect();
+    let row = |place: u32| format!("{place:08x} c0200000 00000004 00000004");
+    let expected: Vec<String> = [100, 100, 101, 101].map(|place| [row(place), row(place)].join(" ")).to_vec();
+    assert_eq!(rows[..4], expected);
+    // What is said beside the kernel's own wish counts.
+    let output = run(&["--arg", "0x1000", "--arg", "7", "--sgpr", "s3=0x1", "--dump", "0x1000:128"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
+
+    let output = run(&["--arg", "0x1000"]);
+    assert!(
+        text(&output.stderr).contains("argument 2, of 4 bytes, is not given"),
+        "{}",
+        text(&output.stderr)
+    );
+    for (more, message) in [
+        (&["--arg", "1", "--arg", "2", "--arg", "3"][..], "main has no argument for --arg 3"),
+        (&["--arg", "1", "--arg", "0x100000000"], "does not fit into an argument of 4 bytes"),
+        (&["--arg", "1", "--arg", "many"], "`many` is no number"),
+    ] {
+        let output = run(more);
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        assert!(text(&output.stderr).contains(message), "{more:?}: {}", text(&output.stderr));
+    }
+
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("amd-launch-arguments");
+    std::fs::write(&file, [0x1000_u64.to_le_bytes(), 9_u64.to_le_bytes()].concat()).unwrap();
+    let output = run(&["--kernarg", file.to_str().unwrap(), "--dump", "0x1000:16"]);
+    assert!(text(&output.stdout).contains("00000064 00000009 00000004 00000004"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn bare_code_has_no_arguments_and_may_be_text() {
+    let source = b"v_mov_b32 v0, 0\ns_endpgm\n";
+    let output = unwedge(&["amd", "run", "--gpu", "gfx1100", "--size", "32", "-"], source);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("2 instructions in 1 workgroups"), "{}", text(&output.stdout));
+    let output = unwedge(&["amd", "run", "--gpu", "gfx1100", "--arg", "1", "-"], source);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no kernel of HSA"), "{}", text(&output.stderr));
+}
