@@ -6,6 +6,7 @@ mod amdgcn;
 use amdgcn::{GPUS, Numbers, assemble, disassemble, gpu, instructions, variants};
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::listing::{self, Options};
+use unwedge_isa::amdgcn::model::{Class, Encoding, Field, Slot};
 use unwedge_isa::amdgcn::{Gpu, codec, source, tables, text};
 
 /// Instructions of each form in each generation and mode.
@@ -158,6 +159,104 @@ fn code_of_any_words_survives_as_a_listing() {
         let made = source::assemble(&listing, &gpu);
         assert_eq!(made.errors, [], "{name}");
         assert_eq!(made.sections.first().map(|section| &section.bytes), Some(&code), "{name}");
+    }
+}
+
+#[test]
+fn literals_that_could_be_inline_constants_survive_as_a_listing() {
+    const SMALL: [u32; 8] = [0, 1, 64, 65, -16i32 as u32, 0x3f80_0000, 0x3c00, 0x3ff0_0000];
+    let mut dwords = 0;
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        let mut numbers = Numbers(37);
+        let mut all: Vec<Vec<u32>> = Vec::new();
+        for (number, variant) in variants(&gpu) {
+            let own: usize = tables::layout(variant.encoding, &gpu).expect("a layout").dwords.into();
+            for (at, (_, mut found)) in
+                instructions(number, &gpu, &mut numbers, 40, 8).into_iter().enumerate()
+            {
+                if variant.encoding != Encoding::Smem && found.len() == own + 1 {
+                    found[own] = SMALL[at % SMALL.len()];
+                }
+                all.push(found);
+            }
+        }
+        // One by one, so that no branch hides what another instruction does.
+        for own in all {
+            let code: Vec<u8> = own.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let mut listing = String::new();
+            listing::write(&code, &gpu, &Options::default(), &mut listing, &mut |_, _| ());
+            dwords += usize::from(listing.starts_with("\t.long") && listing.contains(" // "));
+            let made = source::assemble(&listing, &gpu);
+            let bytes = made.sections.first().map(|section| &section.bytes);
+            assert!(made.errors.is_empty() && bytes == Some(&code), "{name}: {own:x?}: {listing}{made:?}");
+        }
+    }
+    assert!(dwords > 100, "{dwords} literals could be inline constants");
+    let mut listing = String::new();
+    let gpu = gpu("gfx900", "");
+    let code = [0xbe80_00ffu32, 0, 0xbe80_00ff, 65].map(u32::to_le_bytes).concat();
+    let counts = listing::write(&code, &gpu, &Options::default(), &mut listing, &mut |_, _| ());
+    assert_eq!(listing, "\t.long 0xbe8000ff, 0x00000000 // s_mov_b32 s0, 0x0\n\ts_mov_b32 s0, 0x41\n");
+    assert_eq!((counts.instructions, counts.unknown), (2, 0));
+}
+
+/// As LLVM 19 has it, tried.
+#[test]
+fn bfloats_are_rounded_to_even() {
+    let gpu = gpu("gfx1100", "");
+    let numbers: [(&str, u32, Option<u32>); 6] = [
+        ("0.1", 0xff, Some(0x3dcd)),
+        ("0.15915494", 0xf8, None),
+        ("0.15915494309189532", 0xff, Some(0x3e23)),
+        ("-0.15915494", 0xff, Some(0xbe23)),
+        ("0.5019", 0xf0, None),
+        ("1.0000001", 0xf2, None),
+    ];
+    for (number, code, literal) in numbers {
+        let mut words = vec![0xd667_0000, 0x03c3_4c00 | code];
+        words.extend(literal);
+        assert_eq!(
+            assemble(&format!("v_dot2_bf16_bf16 v0, {number}, v166, 0.5"), &gpu),
+            Ok(words),
+            "{number}"
+        );
+    }
+}
+
+/// Modifiers and operands of one form have bits of their own: the decoder looks at a modifier only if a bit is set that
+/// no operand has.
+#[test]
+fn fields_of_modifiers_are_those_of_no_operand() {
+    for (name, features) in GPUS {
+        let gpu = gpu(name, features);
+        for (_, variant) in variants(&gpu) {
+            let layout = tables::layout(variant.encoding, &gpu).expect("a layout of every encoding in use");
+            let bits = |field: Field| {
+                let place = layout.fields[field as usize];
+                (u128::MAX.unbounded_shl(place.width.into()) ^ u128::MAX) << place.lsb
+            };
+            let all =
+                |fields: &mut dyn Iterator<Item = Field>| fields.fold(0, |all, field| all | bits(field));
+            let operands = all(&mut variant.slots.iter().map(|slot| slot.field))
+                | all(&mut variant.slots.iter().flat_map(besides));
+            let modifiers = all(&mut variant.mods.iter().map(|slot| slot.field));
+            let opcode = all(&mut [Field::Op, Field::OpHi].into_iter()) | u128::from(layout.mask);
+            let what = format!("{name} {features}: {} {:?}", variant.name, variant.form);
+            assert_eq!(operands & modifiers, 0, "{what}");
+            assert_eq!((operands | modifiers) & opcode, 0, "{what}");
+        }
+    }
+}
+
+/// Fields that operands of a class have besides their own.
+fn besides(slot: &Slot) -> Vec<Field> {
+    match slot.class {
+        Class::SrcSdwa => vec![if slot.source == 0 { Field::S0 } else { Field::S1 }],
+        Class::SdwaSdst => vec![Field::Sd],
+        Class::VgprDual => vec![Field::VdstX],
+        Class::Attr => vec![Field::Chan],
+        _ => Vec::new(),
     }
 }
 

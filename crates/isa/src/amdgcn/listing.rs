@@ -1,10 +1,11 @@
 //! Code as text that assembles to the same words: an instruction a line, labels where branches go, `.long` where there is
-//! no instruction.
+//! no instruction, or one with a literal that assemblers would make an inline constant.
 
 use super::inst::{Inst, Operand};
 use super::model::Class;
+use super::plain::Plain;
 use super::text::{LOWER, Line, UPPER};
-use super::{Gpu, codec, tables, text};
+use super::{Gpu, codec, text};
 use std::fmt::Write;
 
 /// How a listing looks.
@@ -58,7 +59,7 @@ pub fn write_to(
 ) -> Counts {
     let (chunks, tail) = code.as_chunks::<4>();
     let mut ahead = [0u32; AHEAD];
-    let mut recent = Recent::new(chunks.len(), gpu);
+    let mut plain = Plain::new(gpu);
     let mut held = Held::new(chunks.len(), options);
     let mut counts = Counts::default();
     // Whatever instruction: it is read into.
@@ -86,33 +87,16 @@ pub fn write_to(
         }
         held.begin(at);
         let start = held.text.len();
-        let place = recent.place(words);
-        let size = if let Some(line) = recent.find(place, words) {
-            held.text.start_of(&line.text, line.length.into());
+        let size = if let Some(size) = plain.write(words, &mut held.text) {
             counts.instructions += 1;
-            line.dwords.into()
-        } else if let Some(own) =
-            codec::decode_into(words, gpu, &mut inst).and_then(|n| words.get(..n.into()))
-        {
-            held.text.push(b'\t');
-            text::write_line(&inst, gpu, &mut held.text);
+            size.into()
+        } else if let Some(size) = other(words, at, gpu, &mut inst, &mut held) {
             counts.instructions += 1;
-            match target(&inst, at, own.len()) {
-                Some(target) => held.branch(start, target),
-                // The text of a branch depends on where it is.
-                None if inst.written().any(|(slot, _)| slot.class == Class::Label) => {}
-                None => {
-                    let length = held.text.len() - start;
-                    if let (Some(words), Some(text)) = (words.first_chunk(), held.text.room(start)) {
-                        recent.put(place, words, own.len(), text, length);
-                    }
-                }
-            }
-            own.len()
+            size
         } else {
             counts.unknown += 1;
-            held.text.push_str("\t.long 0x");
-            held.text.digits(words[0].into(), 8, LOWER);
+            held.text.push(b'\t');
+            longs(&words[..1], &mut held.text);
             1
         };
         if options.words {
@@ -135,6 +119,32 @@ pub fn write_to(
     counts
 }
 
+/// Appends the line of an instruction that is not plain, and says how many dwords it has.
+fn other(words: &[u32], at: usize, gpu: &Gpu, inst: &mut Inst, held: &mut Held<'_>) -> Option<usize> {
+    let start = held.text.len();
+    let dwords = codec::decode_into(words, gpu, inst)?.into();
+    held.text.push(b'\t');
+    let literal =
+        |(slot, operand)| matches!(operand, Operand::Literal(value) if !text::is_literal(slot, value, gpu));
+    if inst.written().any(literal) {
+        longs(words.get(..dwords)?, &mut held.text);
+        held.text.push_str(" // ");
+    }
+    text::write_line(inst, gpu, &mut held.text);
+    if let Some(target) = target(inst, at, dwords) {
+        held.branch(start, target);
+    }
+    Some(dwords)
+}
+
+/// Appends dwords as such.
+fn longs(words: &[u32], out: &mut Line) {
+    for (at, word) in words.iter().enumerate() {
+        out.push_str(if at == 0 { ".long 0x" } else { ", 0x" });
+        out.digits((*word).into(), 8, LOWER);
+    }
+}
+
 /// The dword to which a branch goes that is at a dword and so many long.
 pub fn target(inst: &Inst, at: usize, dwords: usize) -> Option<usize> {
     inst.written().find_map(|(slot, operand)| match (slot.class, operand) {
@@ -143,88 +153,6 @@ pub fn target(inst: &Inst, at: usize, dwords: usize) -> Option<usize> {
         }
         _ => None,
     })
-}
-
-/// Instructions that have been written lately, with their text: code repeats itself.
-struct Recent {
-    /// What shows that an instruction is not there without looking at it: the lines are more than fits into fast caches.
-    marks: Vec<u32>,
-    lines: Vec<Remembered>,
-    /// By the highest bits of a dword: whether an instruction that begins so has a second.
-    long: Box<[bool; 512]>,
-}
-
-/// The longest text that is remembered.
-const TEXT: usize = 50;
-
-/// One of them: no longer than these.
-#[derive(Clone, Copy)]
-struct Remembered {
-    words: [u32; 3],
-    dwords: u8,
-    length: u8,
-    text: [u8; TEXT],
-}
-
-impl Recent {
-    /// The most that are remembered: half a megabyte.
-    const MOST: usize = 1 << 13;
-
-    /// For so many dwords of code.
-    fn new(dwords: usize, gpu: &Gpu) -> Recent {
-        let none = Remembered { words: [0; 3], dwords: 0, length: 0, text: [0; TEXT] };
-        let count = (dwords / 2).next_power_of_two().min(Recent::MOST);
-        let (marks, lines) = (vec![0; count], vec![none; count]);
-        let mut long = Box::new([false; 512]);
-        for (top, long) in (0..).zip(long.iter_mut()) {
-            *long = tables::begins_long(top << 23, gpu);
-        }
-        Recent { marks, lines, long }
-    }
-
-    /// Where an instruction has its place, and its mark: told by the dwords that it has, as far as its first shows how many.
-    fn place(&self, words: &[u32]) -> (usize, u32) {
-        let [first, rest @ ..] = words else { return (0, 0) };
-        let long = self.long[(first >> 23) as usize];
-        // Sources that say what a second dword is.
-        let more = |code: u32| matches!(code & 0xff, 0xe9 | 0xea | 0xf9 | 0xfa | 0xff);
-        let second = match rest.first() {
-            Some(second) if long || more(*first) || more(*first >> 8) => *second,
-            _ => 0,
-        };
-        let both = u64::from(second) << 32 | u64::from(*first);
-        let hash = both.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((hash >> 51) as usize & (self.lines.len() - 1), (hash >> 20) as u32 | 1)
-    }
-
-    /// The instruction that words begin with, if it is the one at a place.
-    fn find(&self, (place, mark): (usize, u32), words: &[u32]) -> Option<&Remembered> {
-        if *self.marks.get(place)? != mark {
-            return None;
-        }
-        let line = self.lines.get(place)?;
-        // No call for so few.
-        let same = |at: usize| at >= line.dwords.into() || words.get(at) == line.words.get(at);
-        (same(0) && same(1) && same(2)).then_some(line)
-    }
-
-    /// Remembers an instruction of so many of these words, and so much of this text, if there is room for it.
-    fn put(
-        &mut self,
-        (place, mark): (usize, u32),
-        words: &[u32; 3],
-        dwords: usize,
-        text: &[u8; TEXT],
-        length: usize,
-    ) {
-        if dwords > words.len() || length > text.len() {
-            return;
-        }
-        if let (Some(line), Some(place)) = (self.lines.get_mut(place), self.marks.get_mut(place)) {
-            *line = Remembered { words: *words, dwords: dwords as u8, length: length as u8, text: *text };
-            *place = mark;
-        }
-    }
 }
 
 /// A set of dwords.

@@ -14,6 +14,7 @@ mod inst;
 pub mod listing;
 mod mem;
 pub mod model;
+mod plain;
 pub mod regs;
 pub mod semantics;
 pub mod source;

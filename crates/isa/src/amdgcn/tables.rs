@@ -50,7 +50,7 @@ pub fn layout(encoding: Encoding, gpu: &Gpu) -> Option<&'static Layout> {
 }
 
 /// Numbers of the layouts that a dword may begin.
-fn tries(first: u32, gpu: &Gpu) -> &'static [LayoutIndex] {
+pub(super) fn tries(first: u32, gpu: &Gpu) -> &'static [LayoutIndex] {
     compiled::TRIES
         .get(gpu.generation() as usize)
         .and_then(|tries| tries.get(first as usize >> 23))
@@ -59,10 +59,10 @@ fn tries(first: u32, gpu: &Gpu) -> &'static [LayoutIndex] {
         .unwrap_or_default()
 }
 
-/// Whether whatever a dword begins has more than that, as far as its nine highest bits show.
-pub(super) fn begins_long(first: u32, gpu: &Gpu) -> bool {
-    let mut layouts = tries(first, gpu).iter().filter_map(|at| compiled::LAYOUTS.get(usize::from(*at)));
-    layouts.all(|layout| layout.dwords > 1)
+/// Layouts by the numbers that tries name, those of a GPU's generation.
+pub(super) fn layouts_in_order(gpu: &Gpu) -> impl Iterator<Item = Option<&'static Layout>> {
+    let own = compiled::LAYOUT_OF.get(gpu.generation() as usize);
+    (0..).zip(compiled::LAYOUTS).map(move |(at, layout)| own?.contains(&at).then_some(layout))
 }
 
 /// Layouts that two dwords may begin, in the order they are tried.

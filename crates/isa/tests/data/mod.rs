@@ -39,11 +39,34 @@ pub fn csv(name: &str) -> Vec<(String, Rows)> {
     tables
 }
 
-/// Every packed table of `amd/vectors`, one after the other: its name and its rows, the first of them the columns.
+/// Every packed table of `amd/vectors`.
 pub fn amd_vectors() -> impl Iterator<Item = (String, Rows)> {
-    let entries = folder("amd", "vectors").map(|folder| fs::read_dir(folder).unwrap());
+    amd_tables("vectors", "")
+}
+
+/// The code of every shader that was compiled for a family of GPUs.
+pub fn amd_shaders(family: &str) -> Vec<Vec<u32>> {
+    let mut shaders = Vec::new();
+    for (_, rows) in amd_tables("shaders", "aco_binaries") {
+        let [of, code] = ["family", "code_dwords_hex"].map(|name| cell(&rows, name));
+        let words = |row: &Vec<String>| {
+            let digits = row[code].as_bytes().chunks(8).map(|word| std::str::from_utf8(word).unwrap());
+            digits.map(|word| u32::from_str_radix(word, 16).unwrap()).collect()
+        };
+        shaders.extend(rows[1..].iter().filter(|row| row[of] == family).map(words));
+    }
+    shaders
+}
+
+/// Every packed table of a folder of `amd` whose name begins so, one after the other: its name and its rows, the first of
+/// them the columns.
+fn amd_tables(name: &str, begins: &str) -> impl Iterator<Item = (String, Rows)> {
+    let entries = folder("amd", name).map(|folder| fs::read_dir(folder).unwrap());
     let mut paths: Vec<PathBuf> = entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.to_string_lossy().ends_with(".csv.gz"));
+    paths.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(begins) && name.ends_with(".csv.gz")
+    });
     paths.sort();
     paths.into_iter().map(|path| {
         let mut text = String::new();

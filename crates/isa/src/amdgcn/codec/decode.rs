@@ -5,7 +5,7 @@
 use super::mem;
 use crate::amdgcn::inst::{Half, Inst, Operand, dwords};
 use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, Slot, Type};
-use crate::amdgcn::{Gpu, Reg, regs, tables, text};
+use crate::amdgcn::{Gen, Gpu, Reg, regs, tables, text};
 
 /// An instruction and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,19 +52,11 @@ impl Reader<'_> {
     }
 
     fn source(&mut self, code: u32, count: u8) -> Option<Operand> {
-        match code {
-            256.. => Some(vector(code - 256, count, Half::Whole)),
-            128..=208 | 240..=247 => Some(Operand::Inline(code as u8)),
-            248 if self.gpu.generation() >= crate::amdgcn::Gen::Gfx8 => Some(Operand::Inline(248)),
-            255 if self.layout.literal => self.take_literal(),
-            _ => self.scalar(code, count),
-        }
+        if code == 255 && self.layout.literal { self.take_literal() } else { source(code, count, self.gpu) }
     }
 
     fn scalar(&self, code: u32, count: u8) -> Option<Operand> {
-        let reg = regs::scalar_of_code(u8::try_from(code).ok()?, self.gpu.generation())?;
-        let xnack = (Reg::XNACK_MASK.0..=Reg::XNACK_MASK_HI.0).contains(&reg.0);
-        (!xnack || self.gpu.has_xnack_mask()).then(|| Operand::reg(reg, count))
+        scalar(code, count, self.gpu)
     }
 
     /// A register that can only be read, named as a destination of 7 bits in which its code does not fit.
@@ -153,6 +145,27 @@ impl Reader<'_> {
     }
 }
 
+/// What the code of a source says that is no literal.
+fn source(code: u32, count: u8, gpu: &Gpu) -> Option<Operand> {
+    match code {
+        256.. => Some(vector(code - 256, count, Half::Whole)),
+        128..=208 | 240..=247 => Some(Operand::Inline(code as u8)),
+        248 if gpu.generation() >= Gen::Gfx8 => Some(Operand::Inline(248)),
+        _ => scalar(code, count, gpu),
+    }
+}
+
+fn scalar(code: u32, count: u8, gpu: &Gpu) -> Option<Operand> {
+    let reg = regs::scalar_of_code(u8::try_from(code).ok()?, gpu.generation())?;
+    let xnack = (Reg::XNACK_MASK.0..=Reg::XNACK_MASK_HI.0).contains(&reg.0);
+    (!xnack || gpu.has_xnack_mask()).then(|| Operand::reg(reg, count))
+}
+
+/// What the code of a source says that is no literal, if so many registers may stand there.
+pub(in crate::amdgcn) fn source_of(code: u32, count: u8, gpu: &Gpu) -> Option<Operand> {
+    source(code, count, gpu).filter(|operand| are_registers(operand, gpu))
+}
+
 /// Whether a register may stand as a destination: of those that can only be read, the bases and limits as 64 bits, others
 /// as 32, all of them as masks.
 fn may_be_written(slot: &Slot, reg: Reg) -> bool {
@@ -196,6 +209,11 @@ fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
     if let Operand::Literal(value) = operand {
         return slot.ty.bits() != 16 || slot.class == Class::Ssrc32 || value >> 16 == 0;
     }
+    are_registers(operand, gpu)
+}
+
+/// Whether all registers of an operand are there and begin where so many may.
+fn are_registers(operand: &Operand, gpu: &Gpu) -> bool {
     let Operand::Reg { reg, dwords, .. } = *operand else { return true };
     if reg.is_vgpr() {
         return reg.index() + u16::from(dwords) <= 256;

@@ -7,6 +7,7 @@ mod decode;
 mod encode;
 mod mem;
 
+pub(super) use decode::source_of;
 pub use decode::{Decoded, decode, decode_into, readings};
 pub use encode::{EncodeError, encode};
 

@@ -221,6 +221,20 @@ fn to_single(value: f64) -> Option<u32> {
     (!lost).then_some(single.to_bits())
 }
 
+/// A double as a bfloat, rounded to even; what is smaller than any normal number must be one exactly.
+fn to_bfloat(value: f64) -> Option<u16> {
+    // So the constant is written: as a single, of which the upper half is taken.
+    if value == 0.15915494 {
+        return Some(BFLOATS[8]);
+    }
+    let bits = value.to_bits();
+    let lost = 52 - 7;
+    let rounded = bits.wrapping_add((1 << (lost - 1)) - 1 + (bits >> lost & 1));
+    let exact = value.abs() < f64::from(f32::MIN_POSITIVE) || !value.is_finite();
+    let single = to_single(if exact { value } else { f64::from_bits(rounded >> lost << lost) })?;
+    (single & 0xffff == 0).then_some((single >> 16) as u16)
+}
+
 /// Whether a number written out fits a width, as signed or unsigned.
 fn fits(value: i64, bits: u32) -> bool {
     let top = value >> (bits - 1);
@@ -233,6 +247,13 @@ pub(super) fn constant(ty: Type, value: Value, signed: bool, gpu: &Gpu) -> Resul
         return Ok(Operand::Inline(code));
     }
     literal(ty, value, signed).map(Operand::Literal)
+}
+
+/// Whether the text of a literal is read as that literal: not if it could be an inline constant.
+pub(in crate::amdgcn) fn is_literal(slot: &Slot, value: u32, gpu: &Gpu) -> bool {
+    let number = Value { value: value.into(), float: false, address: false };
+    let ty = if slot.class == Class::Ssrc32 { Type::B32 } else { slot.ty };
+    !takes_constants(slot.class) || constant(ty, number, false, gpu) == Ok(Operand::Literal(value))
 }
 
 /// The code of the inline constant a number is, if it is one. What counts are the bits it has as a value of the type: 0.0 is
@@ -252,10 +273,7 @@ fn inline(ty: Type, value: Value, gpu: &Gpu) -> Option<u8> {
         }
         (_, 64, false) => of_64(number as u64),
         (Type::F16 | Type::PkF16, _, true) => of_16(&HALVES, to_half(float)?),
-        (Type::Bf16 | Type::PkBf16, _, true) => {
-            let single = to_single(float)?;
-            (single & 0xffff == 0).then(|| of_16(&BFLOATS, (single >> 16) as u16))?
-        }
+        (Type::Bf16 | Type::PkBf16, _, true) => of_16(&BFLOATS, to_bfloat(float)?),
         (Type::B16 | Type::I16 | Type::U16, _, true) => {
             to_half(float)?;
             of_32(to_single(float)?)
@@ -282,7 +300,7 @@ fn literal(ty: Type, value: Value, signed: bool) -> Result<u32, Rule> {
         (Type::F64, _, true) => Ok((number as u64 >> 32) as u32),
         (_, 64, true) if ty != Type::PkF32 => Err(Rule::Number),
         (Type::F16 | Type::PkF16, _, true) => to_half(float).map(u32::from).ok_or(Rule::Range),
-        (Type::Bf16 | Type::PkBf16, _, true) => to_single(float).map(|s| s >> 16).ok_or(Rule::Range),
+        (Type::Bf16 | Type::PkBf16, _, true) => to_bfloat(float).map(u32::from).ok_or(Rule::Range),
         // It must be one of 16 bits, but those of 32 are encoded.
         (Type::B16 | Type::I16 | Type::U16, _, true) => {
             to_half(float).and_then(|_| to_single(float)).ok_or(Rule::Range)

@@ -117,73 +117,27 @@ const FORMATS_10: [&str; 78] = [
     "32_32_32_32_FLOAT",
 ];
 
-/// Formats from gfx11 on, by code.
-const FORMATS_11: [&str; 64] = [
-    "INVALID",
-    "8_UNORM",
-    "8_SNORM",
-    "8_USCALED",
-    "8_SSCALED",
-    "8_UINT",
-    "8_SINT",
-    "16_UNORM",
-    "16_SNORM",
-    "16_USCALED",
-    "16_SSCALED",
-    "16_UINT",
-    "16_SINT",
-    "16_FLOAT",
-    "8_8_UNORM",
-    "8_8_SNORM",
-    "8_8_USCALED",
-    "8_8_SSCALED",
-    "8_8_UINT",
-    "8_8_SINT",
-    "32_UINT",
-    "32_SINT",
-    "32_FLOAT",
-    "16_16_UNORM",
-    "16_16_SNORM",
-    "16_16_USCALED",
-    "16_16_SSCALED",
-    "16_16_UINT",
-    "16_16_SINT",
-    "16_16_FLOAT",
-    "10_11_11_FLOAT",
-    "11_11_10_FLOAT",
-    "10_10_10_2_UNORM",
-    "10_10_10_2_SNORM",
-    "10_10_10_2_UINT",
-    "10_10_10_2_SINT",
-    "2_10_10_10_UNORM",
-    "2_10_10_10_SNORM",
-    "2_10_10_10_USCALED",
-    "2_10_10_10_SSCALED",
-    "2_10_10_10_UINT",
-    "2_10_10_10_SINT",
-    "8_8_8_8_UNORM",
-    "8_8_8_8_SNORM",
-    "8_8_8_8_USCALED",
-    "8_8_8_8_SSCALED",
-    "8_8_8_8_UINT",
-    "8_8_8_8_SINT",
-    "32_32_UINT",
-    "32_32_SINT",
-    "32_32_FLOAT",
-    "16_16_16_16_UNORM",
-    "16_16_16_16_SNORM",
-    "16_16_16_16_USCALED",
-    "16_16_16_16_SSCALED",
-    "16_16_16_16_UINT",
-    "16_16_16_16_SINT",
-    "16_16_16_16_FLOAT",
-    "32_32_32_UINT",
-    "32_32_32_SINT",
-    "32_32_32_FLOAT",
-    "32_32_32_32_UINT",
-    "32_32_32_32_SINT",
-    "32_32_32_32_FLOAT",
-];
+/// Formats of gfx10 that later GPUs do not have: all but the floats of `10_11_11` and `11_11_10`, the scaled ones of
+/// `10_10_10_2`.
+const GONE: [std::ops::Range<usize>; 3] = [30..36, 37..43, 46..48];
+
+/// Formats from gfx11 on, by code: those that are left.
+const FORMATS_11: [&str; 64] = {
+    let mut formats = [""; 64];
+    let (mut at, mut gone, mut count) = (0, 0, 0);
+    while at < FORMATS_10.len() {
+        if gone < GONE.len() && at == GONE[gone].start {
+            at = GONE[gone].end;
+            gone += 1;
+        } else {
+            formats[count] = FORMATS_10[at];
+            count += 1;
+            at += 1;
+        }
+    }
+    assert!(count == formats.len());
+    formats
+};
 
 fn number_format(code: usize, gpu: &Gpu) -> &'static str {
     if code == 6 && gpu.generation() <= Gen::Gfx7 {

@@ -57,6 +57,26 @@ impl Line {
         self.bytes.get(from..self.end).unwrap_or_default()
     }
 
+    /// Room behind the text, into which text may be written: [`Line::end_at`] makes it the line's.
+    #[inline(always)]
+    pub(in crate::amdgcn) fn room_for<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        const { assert!(N <= ROOM) };
+        if self.bytes.len() < self.end + N {
+            self.grow(N);
+        }
+        self.bytes.get_mut(self.end..)?.first_chunk_mut()
+    }
+
+    /// The text ends there, in the room behind where it ended.
+    pub(in crate::amdgcn) fn end_at(&mut self, end: usize) {
+        self.end = end.min(self.bytes.len());
+    }
+
+    /// Takes the text from a place on away.
+    pub(in crate::amdgcn) fn cut(&mut self, from: usize) {
+        self.end = self.end.min(from);
+    }
+
     /// Takes the text before a place away.
     pub(in crate::amdgcn) fn forget(&mut self, before: usize) {
         self.bytes.copy_within(before.min(self.end)..self.end, 0);
@@ -160,11 +180,33 @@ impl Line {
     }
 
     /// Appends a number in hexadecimal with `0x`.
+    #[inline]
     pub(in crate::amdgcn) fn hex(&mut self, value: u64) {
+        if let Ok(value) = u32::try_from(value) {
+            let (digits, count) = hexadecimal(value);
+            self.start_of(b"0x", 2);
+            return self.start_of(&digits, count);
+        }
         let count = (64 - (value | 1).leading_zeros()).div_ceil(4) as usize;
         self.push_str("0x");
         self.digits(value, count, LOWER);
     }
+}
+
+/// The digits of a number in hexadecimal, and how many they are.
+#[inline(always)]
+pub(in crate::amdgcn) fn hexadecimal(value: u32) -> ([u8; 8], usize) {
+    let count = (32 - (value | 1).leading_zeros()).div_ceil(4);
+    // A byte for each digit, the first lowest.
+    let spread = |value: u64, by: u32, mask: u64| (value | value << by) & mask;
+    let turned = u64::from((value << (32 - 4 * count)).swap_bytes());
+    let nibbles = spread(turned, 16, 0x0000_ffff_0000_ffff);
+    let nibbles = spread(nibbles, 8, 0x00ff_00ff_00ff_00ff);
+    let nibbles = (nibbles >> 4 | nibbles << 8) & 0x0f0f_0f0f_0f0f_0f0f;
+    // What carries from 6 more is a letter.
+    let letters = (nibbles + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    let digits = nibbles + 0x3030_3030_3030_3030 + letters * u64::from(b'a' - b'0' - 10);
+    (digits.to_le_bytes(), count as usize)
 }
 
 /// Copies the first and the last bytes, if there are so many.

@@ -18,10 +18,14 @@ mod special;
 mod swizzle;
 mod write;
 
-pub(super) use line::{LOWER, Line, UPPER};
+pub(super) use accept::is_literal;
+pub(super) use line::{LOWER, Line, UPPER, hexadecimal};
+pub(super) use modifiers::{at_rest, tail};
 pub use parse::{ParseError, Rule, parse_line};
+pub(super) use rules::limit as scalar_limit;
+pub(super) use special::write as special;
 pub use write::write;
-pub(super) use write::write_line;
+pub(super) use write::{inline, register, suffix_of, write_line};
 
 use super::Gpu;
 use super::inst::{Inst, Operand};

@@ -89,6 +89,15 @@ pub(super) fn default_of(id: Mod, mask: u32, mixed: bool) -> i32 {
     }
 }
 
+/// What a modifier is worth that is not written, if that is ever so. `sources`: a bit for each.
+pub(in crate::amdgcn) fn at_rest(id: Mod, sources: u32, variant: &Variant) -> Option<i32> {
+    match id {
+        Mod::Ones => Some(default_of(id, u32::MAX, false)),
+        Mod::OpSelHi | Mod::NegLo | Mod::NegHi => Some(default_of(id, sources, is_mixed(variant))),
+        _ => (WRITTEN >> id as u8 & 1 == 0).then_some(0),
+    }
+}
+
 /// How many sources `op_sel` speaks of: a destination that is read is one.
 fn selected(variant: &Variant) -> u32 {
     let is_source = |slot: &&Slot| slot.source < 3 || (slot.access.reads() && slot.access.writes());
@@ -446,17 +455,25 @@ pub(super) fn write(inst: &Inst, out: &mut Line) {
                 }
             }
             _ if value == 0 => {}
-            Mod::Omod => out.push_str(match value {
-                1 => " mul:2",
-                2 => " mul:4",
-                _ => " div:2",
-            }),
-            Mod::Clamp | Mod::High | Mod::Done | Mod::Vm | Mod::Compr | Mod::RowEn => {
-                out.push(b' ');
-                out.push_str(slot.id.name());
+            Mod::Omod | Mod::Clamp | Mod::High | Mod::Done | Mod::Vm | Mod::Compr | Mod::RowEn => {
+                tail(slot.id, value, out);
             }
             Mod::ByteSel | Mod::IndexKey | Mod::BoundCtrl | Mod::Fi => named(slot.id.name(), value, out),
             _ => named(slot.id.name(), value, out),
+        }
+    }
+}
+
+/// Appends `omod` or a flag, if it says something.
+pub(in crate::amdgcn) fn tail(id: Mod, value: i32, out: &mut Line) {
+    match (id, value) {
+        (_, 0) => {}
+        (Mod::Omod, 1) => out.push_str(" mul:2"),
+        (Mod::Omod, 2) => out.push_str(" mul:4"),
+        (Mod::Omod, _) => out.push_str(" div:2"),
+        _ => {
+            out.push(b' ');
+            out.push_str(id.name());
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::parse::Rule;
 use crate::amdgcn::inst::{Inst, Operand};
-use crate::amdgcn::model::{Class, Form, Format, Mod, Slot, Type};
+use crate::amdgcn::model::{Class, Form, Format, Mod, Row, Slot, Type};
 use crate::amdgcn::{Gen, Gpu, OPERANDS, Reg};
 
 /// What is wrong: the operand, counted from 0, and the rule it breaks.
@@ -72,13 +72,10 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
         let null = matches!(inst.operands[0], Operand::Reg { reg: Reg::NULL, .. });
         return if null { Ok(()) } else { Err((0, Rule::Operand)) };
     }
-    match row.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
-        _ => return Ok(()),
-    }
+    let Some(limit) = limit(row, gpu) else { return Ok(()) };
     // One is never too many.
     if usize::from(kinds.scalars + kinds.literals) + inst.implicit().len() > 1 {
-        constant_bus(inst, gpu)?;
+        constant_bus(inst, limit.into())?;
     }
     if kinds.lds_direct {
         lds_direct(inst, gpu)?;
@@ -136,14 +133,17 @@ fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
     Ok(())
 }
 
-/// How many scalar values an instruction may read, literals included.
-fn limit(inst: &Inst, gpu: &Gpu) -> usize {
-    let shift = matches!(inst.row().name, "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64");
-    if gpu.generation() < Gen::Gfx10 || shift { 1 } else { 2 }
+/// How many scalar values an instruction may read, literals included. `None`: any.
+pub(in crate::amdgcn) fn limit(row: &Row, gpu: &Gpu) -> Option<u8> {
+    match row.format {
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
+        _ => return None,
+    }
+    let shift = matches!(row.name, "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64");
+    Some(if gpu.generation() < Gen::Gfx10 || shift { 1 } else { 2 })
 }
 
-fn constant_bus(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
-    let limit = limit(inst, gpu);
+fn constant_bus(inst: &Inst, limit: usize) -> Result<(), Broken> {
     let dual = inst.row().format == Format::Vopd;
     let mut read = [(Reg::NULL, 0u8); OPERANDS + 1];
     let mut count = 0;

@@ -159,7 +159,7 @@ pub(super) fn has_name(slot: &Slot, value: i32, gpu: &Gpu) -> bool {
 }
 
 /// Appends the value of a field as an operand.
-pub(super) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut Line) {
+pub(in crate::amdgcn) fn write(slot: &Slot, value: i32, gpu: &Gpu, out: &mut Line) {
     match slot.class {
         Class::Imm16 if slot.ty == Type::B16 => number(value, out),
         Class::Imm16 => out.hex(u64::from(value as u16)),

@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::{mem_write, modifiers, special};
 use crate::amdgcn::inst::{Half, Inst, Mods, Operand};
-use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type};
+use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type, Variant};
 use crate::amdgcn::{Gen, Gpu, Reg};
 
 /// Names of registers, of those that have few letters: the letters, and how many they are.
@@ -41,7 +41,7 @@ static NAMES: [[u8; 8]; 512] = {
 
 /// Appends a register, or several from it on.
 #[inline]
-pub(super) fn register(reg: Reg, dwords: u8, half: Half, out: &mut Line) {
+pub(in crate::amdgcn) fn register(reg: Reg, dwords: u8, half: Half, out: &mut Line) {
     match NAMES.get(usize::from(reg.0)) {
         Some(name) if name[7] != 0 && dwords < 2 => out.start_of(name, name[7].into()),
         _ => return registers(reg, dwords, half, out),
@@ -99,7 +99,7 @@ fn constant(slot: &Slot, code: u8, out: &mut Line) {
 }
 
 /// Appends an inline constant.
-pub(super) fn inline(code: u8, out: &mut Line) {
+pub(in crate::amdgcn) fn inline(code: u8, out: &mut Line) {
     match code {
         128..=192 => out.decimal(i64::from(code) - 128),
         193..=208 => out.decimal(192 - i64::from(code)),
@@ -135,8 +135,19 @@ fn operand(slot: &Slot, operand: Operand, gpu: &Gpu, out: &mut Line) {
 /// What LLVM appends to the mnemonic. gfx6 and gfx7 have no disassembler to follow: there a suffix is written where
 /// the text would otherwise be another encoding.
 fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
-    let variant = inst.variant();
-    let compares = inst.row().format == Format::Vopc;
+    let (variant, format) = (inst.variant(), inst.row().format);
+    let short = variant.form == Form::E64 && gpu.generation() <= Gen::Gfx7 && is_short(inst);
+    suffix_of(variant, format, gpu, short)
+}
+
+/// As [`suffix()`], of what is short or not.
+pub(in crate::amdgcn) fn suffix_of(
+    variant: &Variant,
+    format: Format,
+    gpu: &Gpu,
+    short: bool,
+) -> &'static str {
+    let compares = format == Format::Vopc;
     let generation = gpu.generation();
     if variant.written == 0 {
         return match variant.form {
@@ -149,7 +160,7 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
         Form::Native => "",
         Form::E32 if generation <= Gen::Gfx7 || variant.only_short => "",
         Form::E32 => "_e32",
-        Form::E64 if generation <= Gen::Gfx7 && !is_short(inst) => "",
+        Form::E64 if generation <= Gen::Gfx7 && !short => "",
         Form::E64 => "_e64",
         Form::Sdwa if compares && generation == Gen::Gfx8 => "",
         Form::Sdwa => "_sdwa",
@@ -163,7 +174,10 @@ fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
 fn is_short(inst: &Inst) -> bool {
     let mut mods = inst.mods;
     for (slot, operand) in inst.written().filter(|(slot, _)| slot.source < 3) {
-        if matches!(operand, Operand::Inline(_)) {
+        // As a value of 64 bits an integer with a minus is no constant of the short form.
+        let minus = (inst.mods.get(Mod::Neg) & !inst.mods.get(Mod::Abs)) >> slot.source & 1 != 0;
+        let integer = slot.ty.bits() == 64 && matches!(operand, Operand::Inline(..=208));
+        if matches!(operand, Operand::Inline(_)) && !(minus && integer) {
             for id in [Mod::Neg, Mod::Abs] {
                 mods.set(id, mods.get(id) & !(1 << slot.source));
             }
