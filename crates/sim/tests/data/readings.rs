@@ -28,17 +28,13 @@ pub const READINGS: [Equal; 3] = [Equal::Ordered, Equal::Second, Equal::First];
 const MASK: [&str; 2] = ["s100", "s[100:101]"];
 const SCRATCH: &str = "v250";
 
-/// Whether an operand is a constant other than zero: a minimum with it never chooses between zeros.
-fn constant(operand: &str) -> bool {
-    operand != "0" && operand.trim_start_matches(['-', '|']).starts_with(|c: char| c.is_ascii_digit())
+/// Whether an operand may hold a zero of either sign: the shaders keep what differs between lanes in vector registers.
+fn vector(operand: &str) -> bool {
+    operand.trim_start_matches(['-', '|']).starts_with('v')
 }
 
 /// A minimum or maximum of two operands.
 fn choice(least: bool, equal: Equal, gpu: &Gpu, dst: &str, a: &str, b: &str) -> String {
-    let what = if least { "min" } else { "max" };
-    if equal == Equal::Ordered || constant(a) || constant(b) {
-        return format!("v_{what}_f32_e64 {dst}, {a}, {b}\n");
-    }
     let relation = match (least, equal == Equal::First) {
         (true, false) => "lt",
         (true, true) => "le",
@@ -52,24 +48,27 @@ fn choice(least: bool, equal: Equal, gpu: &Gpu, dst: &str, a: &str, b: &str) -> 
 /// A line of code by a reading, if that is another one.
 fn reading(line: &str, equal: Equal, gpu: &Gpu) -> Option<String> {
     let (name, rest) = line.trim().split_once(' ')?;
-    let name = name.trim_end_matches("_e32").trim_end_matches("_e64");
+    // gfx12 has other names for minimum and maximum.
+    let name = name.trim_end_matches("_e32").trim_end_matches("_e64").replace("_num_f32", "_f32");
     let operands: Vec<&str> = rest.split(", ").collect();
     // Modifiers of the result stand behind the last operand.
     let plain = !operands.last()?.contains(' ');
-    Some(match (name, operands.as_slice()) {
+    Some(match (name.as_str(), operands.as_slice()) {
         ("v_add_f32", [dst, "0", x] | [dst, x, "0"]) | ("v_sub_f32", [dst, x, "0"]) => {
             format!("v_mul_f32_e64 {dst}, 1.0, {x}\n")
         }
+        // The sum of zero and a negated value.
+        ("v_sub_f32", [dst, "0", x]) => format!("v_mul_f32_e64 {dst}, -1.0, {x}\n"),
         ("v_mad_f32" | "v_fma_f32", [dst, a, b, "0"]) => format!("v_mul_f32_e64 {dst}, {a}, {b}\n"),
         ("v_min_f32" | "v_max_f32", [dst, a, b])
-            if plain && equal != Equal::Ordered && !constant(a) && !constant(b) =>
+            if plain && equal != Equal::Ordered && vector(a) && vector(b) =>
         {
             choice(name == "v_min_f32", equal, gpu, dst, a, b)
         }
         ("v_min3_f32" | "v_max3_f32" | "v_maxmin_f32" | "v_minmax_f32", [dst, a, b, c])
-            if plain && equal != Equal::Ordered && ![a, b, c].into_iter().any(|x| constant(x)) =>
+            if plain && equal != Equal::Ordered && [a, b, c].into_iter().all(|x| vector(x)) =>
         {
-            let [first, second] = match name {
+            let [first, second] = match name.as_str() {
                 "v_min3_f32" => [true, true],
                 "v_max3_f32" => [false, false],
                 "v_maxmin_f32" => [false, true],
