@@ -53,7 +53,8 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let mut module = String::from("target triple = \"amdgcn-amd-amdhsa\"\n");
     let mut sources = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
-        let name = block.op.name.bytes().fold(number as u64, |hash, byte| hash.rotate_left(7) ^ u64::from(byte));
+        let name =
+            block.op.name.bytes().fold(number as u64, |hash, byte| hash.rotate_left(7) ^ u64::from(byte));
         let mut random = Random(seed ^ name.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for at in 0..count {
             let values: Vec<u64> = block.op.types[1..].iter().map(|ty| random.value(ty)).collect();
@@ -106,7 +107,8 @@ fn parse(line: &str) -> Option<Op<'_>> {
     let mut words = head.split(' ');
     let name = words.next()?;
     let is_flag = |word: &&str| {
-        matches!(*word, "rounds" | "flush" | "flushed" | "clamp" | "scc" | "carry") || word.starts_with("omod=")
+        matches!(*word, "rounds" | "flush" | "flushed" | "clamp" | "scc" | "carry")
+            || word.starts_with("omod=")
     };
     let (flags, types): (Vec<&str>, Vec<&str>) = words.partition(is_flag);
     Some(Op { name, types, flags, code })
@@ -127,7 +129,7 @@ fn blocks_of<'a>(op: &'a Op<'a>) -> Vec<Block<'a>> {
 
 /// The type that LLVM calls so, and the integer of as many bits.
 fn types(ty: &str) -> (&str, &'static str) {
-    match ty.trim_end_matches(['n', 'x', 's']).trim_start_matches("turn") {
+    match ty.trim_end_matches(['n', 'o', 'x', 's']).trim_start_matches("turn") {
         "f16" => ("half", "i16"),
         "f32" => ("float", "i32"),
         "f64" => ("double", "i64"),
@@ -163,7 +165,10 @@ fn function(module: &mut String, block: &Block, name: &str, values: &[u64]) {
     let mut statements: Vec<&str> = code.split("; ").collect();
     let last = statements.pop().unwrap_or_default();
     statements.iter().for_each(|statement| _ = writeln!(module, "{statement}"));
-    _ = writeln!(module, "%r = {last}\n%o = bitcast {ty} %r to {result}\nret {result} %o\n}}");
+    _ = writeln!(
+        module,
+        "%result = {last}\n%bits = bitcast {ty} %result to {result}\nret {result} %bits\n}}"
+    );
 }
 
 fn fold(opt: &str, module: String) -> Result<String, String> {
@@ -224,12 +229,14 @@ impl Random {
             "f16n" => self.number(5, 10, true),
             "f32n" => self.number(8, 23, true),
             "f64n" => self.number(11, 52, true),
+            "f16o" => self.ordered("f16", 0x7c00, 0x8000),
+            "f32o" => self.ordered("f32", 0x7f80_0000, 0x8000_0000),
             // Quarters, and other fractions of a turn.
             "turnf32" => {
                 let quarters = self.below(64) as f32 / 4.0 - 8.0;
                 u64::from((quarters + if self.below(2) == 0 { 0.0 } else { 0.03125 }).to_bits())
             }
-            "turnf16" => [0, 0x8000, 0x3400, 0x3800, 0x3c00, 0xbc00, 0x3a00, 0xb400][self.below(8) as usize],
+            "turnf16" => [0, 0x4000, 0x3400, 0x3800, 0x3c00, 0xbc00, 0x3a00, 0xb400][self.below(8) as usize],
             "h2" => self.number(5, 10, false) | self.number(5, 10, false) << 16,
             "s2" => self.integer(16) | self.integer(16) << 16,
             "i16" => self.integer(16),
@@ -237,12 +244,18 @@ impl Random {
             "i64" => self.integer(64),
             "i16x" => (self.below(64) as i16 - 32) as u16 as u64,
             "i32x" => (self.below(640) as i32 - 320) as u32 as u64,
-            "i32s" => self.below(24),
+            "i32s" => self.below(3),
             "class" => self.below(1024),
             "field" => self.below(64) | self.below(72) << 16,
             "perm" => (0..4).fold(0, |all, at| all | self.below(14) << (8 * at)),
             _ => 0,
         }
+    }
+
+    /// A number that is no NaN.
+    fn ordered(&mut self, ty: &str, infinity: u64, sign: u64) -> u64 {
+        let bits = self.value(ty);
+        if bits & (sign - 1) > infinity { bits & sign | infinity } else { bits }
     }
 
     /// An integer, often near an end.

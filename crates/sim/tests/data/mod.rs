@@ -290,9 +290,7 @@ pub fn check_timings(seeds: std::ops::RangeInclusive<u64>) {
     });
     let wrong: Vec<String> = wrong
         .into_iter()
-        .filter_map(|(shader, result)| {
-            Some(format!("{} {}: {}", shader.family, shader.name, result.err()?))
-        })
+        .filter_map(|(shader, result)| Some(format!("{} {}: {}", shader.family, shader.name, result.err()?)))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     eprintln!("{} shaders are the same with {} seeds", shaders.all.len(), seeds.count());
