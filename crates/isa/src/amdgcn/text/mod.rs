@@ -18,6 +18,7 @@ mod special;
 mod swizzle;
 mod write;
 
+pub(super) use hints::format_names;
 pub(super) use line::{LOWER, Line, UPPER};
 pub use parse::{ParseError, Rule, parse_line};
 pub use write::write;
