@@ -90,6 +90,7 @@ impl<'m> Group<'m> {
             kind,
             Kind::NotAnInstruction
                 | Kind::NoSemantics
+                | Kind::NotEmulated(_)
                 | Kind::Unmapped { .. }
                 | Kind::NoRegister
                 | Kind::Steps

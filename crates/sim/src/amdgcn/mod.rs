@@ -23,6 +23,8 @@ mod run;
 mod scalar;
 mod shadow;
 mod smem;
+mod texel;
+mod typed;
 mod vector;
 mod wave;
 

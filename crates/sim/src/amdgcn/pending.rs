@@ -4,7 +4,7 @@
 //! Of one wave, accesses to one memory by one path are done in order. What a counter says: an access is certain to be done
 //! if it and the later ones that cannot overtake it are more than the wait allows.
 
-use super::apply::{Access, Action, Dst, Form, Read};
+use super::apply::{Access, Action, Dst, Read};
 use super::counters::Counter;
 use super::fault::{Kind, Missing};
 use super::group::Group;
@@ -47,7 +47,9 @@ impl Entry {
     fn registers(&self) -> Option<(u16, u16)> {
         let dwords = |access: &Access| match access.action {
             Action::Atomic { returns: false, .. } | Action::Store => 0,
-            _ => access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum(),
+            _ => access.form.registers().unwrap_or_else(|| {
+                access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum()
+            }),
         };
         let count = dwords(&self.access);
         match self.access.dst {
@@ -124,7 +126,7 @@ impl Group<'_> {
                 // What the load will leave as it is stays known.
                 if n >= 256 {
                     let mut unknown = splat(u32::MAX);
-                    if let Form::Half { high, .. } = entry.access.form {
+                    if let Some(high) = entry.access.form.half() {
                         unknown = splat(if high { 0xffff_0000 } else { 0xffff });
                         if let Some(old) = wave.unknown.as_ref().and_then(|s| s.v.get(usize::from(n - 256))) {
                             unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);

@@ -159,7 +159,7 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
         Format::Sopp => Flow::new(inst, gpu).map(What::Flow),
         Format::Smem => smem::Access::new(inst, gpu).map(What::Smem),
         Format::Mubuf | Format::Mtbuf | Format::Vbuffer => {
-            buffer::Access::new(inst).map(|access| What::Buffer(Box::new(access)))
+            buffer::Access::new(inst, gpu).map(|access| What::Buffer(Box::new(access)))
         }
         Format::Flat | Format::Global | Format::Scratch => {
             flat::Access::new(inst).map(|access| What::Flat(Box::new(access)))
