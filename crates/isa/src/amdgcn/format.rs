@@ -114,6 +114,19 @@ fn named<'a>(table: &[(u32, &'a str)], code: u32) -> Option<&'a str> {
 }
 
 impl Format {
+    /// Four floats of 32 bits.
+    pub const FLOATS: Format = Format::words(Number::Float);
+    /// Four unsigned integers of 32 bits.
+    pub const INTEGERS: Format = Format::words(Number::Uint);
+    /// Four signed integers of 32 bits.
+    pub const SIGNED: Format = Format::words(Number::Sint);
+    /// One float of 16 bits.
+    pub const HALF: Format = Format { bits: [16, 0, 0, 0], bytes: 2, number: Number::Float, shared: false };
+
+    const fn words(number: Number) -> Format {
+        Format { bits: [32; 4], bytes: 16, number, shared: false }
+    }
+
     /// A format by its name: `8_8_8_8_UNORM`, `10_11_11_FLOAT`.
     pub fn of_name(name: &str) -> Option<Format> {
         let (data, number) = name.rsplit_once('_')?;

@@ -301,6 +301,19 @@ fn texel_data(texel: &Texel, data: &[Lanes], unknown: &[Lanes]) -> (Vec<Lanes>, 
 
 /// The kind that vector memory without samplers is in order among.
 const PLAIN: u8 = 1;
+/// The kind that samples are in order among, from gfx10 on.
+const SAMPLES: u8 = 2;
+
+/// The counter of an access of the vector memory path, and what it is in order among.
+pub(super) fn vector_counters(generation: Gen, returns: bool, sampled: bool) -> (Counter, u8) {
+    let counter = match (generation, returns) {
+        (Gen::Gfx12, true) if sampled => Counter::Sample,
+        (Gen::Gfx12, true) => Counter::Load,
+        (_, false) if generation >= Gen::Gfx10 => Counter::Vs,
+        _ => Counter::Vm,
+    };
+    (counter, if sampled && generation >= Gen::Gfx10 { SAMPLES } else { PLAIN })
+}
 
 impl Group<'_> {
     /// Issues an access of the vector memory path, with the counters of its generation.
@@ -337,14 +350,10 @@ impl Group<'_> {
             }
         }
         let flat = memory.space == Space::Flat;
-        let mut counters = vec![(
-            match (generation, returns) {
-                (Gen::Gfx12, true) => Counter::Load,
-                (_, false) if generation >= Gen::Gfx10 => Counter::Vs,
-                _ => Counter::Vm,
-            },
-            if flat && generation <= Gen::Gfx906 { super::pending::UNORDERED } else { PLAIN },
-        )];
+        let mut counters = vec![vector_counters(generation, returns, false)];
+        if flat && generation <= Gen::Gfx906 {
+            counters[0].1 = super::pending::UNORDERED;
+        }
         if flat {
             let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
             let kind = if generation <= Gen::Gfx906 { super::pending::UNORDERED } else { 3 };

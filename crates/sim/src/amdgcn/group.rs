@@ -284,6 +284,7 @@ impl<'m> Group<'m> {
             What::Buffer(buffer) => self.buffer(wave, step, buffer),
             What::Flat(flat) => self.flat(wave, step, flat),
             What::Ds(ds) => self.ds(wave, step, ds),
+            What::Image(image) => self.image(wave, step, image),
             What::Nothing => {}
             What::Unknown => self.fault(wave, Kind::NoSemantics),
         }

@@ -15,6 +15,7 @@ mod flow;
 mod group;
 mod hazard;
 mod hwreg;
+mod image;
 mod memory;
 mod operand;
 mod pending;

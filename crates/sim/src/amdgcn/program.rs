@@ -5,7 +5,7 @@ use super::cross::Cross;
 use super::flow::Flow;
 use super::scalar::Scalar;
 use super::vector::Vector;
-use super::{buffer, ds, flat, smem};
+use super::{buffer, ds, flat, image, smem};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, codec, text};
 
@@ -21,6 +21,7 @@ pub(super) enum What {
     Buffer(Box<buffer::Access>),
     Flat(Box<flat::Access>),
     Ds(Box<ds::Access>),
+    Image(Box<image::Access>),
     /// Neither computes nor accesses anything that is emulated: hints, caches, priorities.
     Nothing,
     Unknown,
@@ -52,6 +53,9 @@ pub struct Program {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// The most registers an image address has.
+const ADDRESS: u16 = 13;
 
 impl Program {
     /// Decodes code that lies at an address: everything in its order, and again where a branch goes into the midst.
@@ -91,8 +95,12 @@ impl Program {
             what: what(&inst, &self.gpu),
             waits: counters::waits(&inst, self.gpu.generation()),
         };
-        for (_, operand) in inst.written() {
+        for (slot, operand) in inst.written() {
             match operand {
+                // Before gfx10 nothing says how many registers an address has.
+                Operand::Reg { reg, .. } if slot.class == Class::ImageAddr => {
+                    self.vgprs = self.vgprs.max(reg.index() + ADDRESS);
+                }
                 Operand::Reg { reg, dwords, .. } if reg.is_vgpr() => {
                     self.vgprs = self.vgprs.max(reg.index() + u16::from(dwords));
                 }
@@ -165,6 +173,9 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
             flat::Access::new(inst).map(|access| What::Flat(Box::new(access)))
         }
         Format::Ds => ds::Access::new(inst).map(|access| What::Ds(Box::new(access))),
+        Format::Mimg | Format::Vimage | Format::Vsample => {
+            image::Access::new(inst, gpu).map(|access| What::Image(Box::new(access)))
+        }
         Format::Vopd => Vector::dual(inst).map(|halves| What::Dual(Box::new(halves))),
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
             Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst).map(What::Scalar))
