@@ -4,6 +4,7 @@ use super::counters::Counter;
 use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::splat;
+use super::pending::Locks;
 use super::texel::{Halves, Texel};
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, Wave, bits};
 use unwedge_isa::amdgcn::Reg;
@@ -209,7 +210,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn read(&self, address: u64, bytes: u8) -> (u64, u64) {
+    pub(super) fn read(&self, address: u64, bytes: u8) -> (u64, u64) {
         let mut value = 0;
         let mut unknown = 0;
         for n in 0..u64::from(bytes) {
@@ -221,7 +222,7 @@ impl Shared {
         (value, unknown)
     }
 
-    fn write(&mut self, address: u64, bytes: u8, value: u64, unknown: u64) {
+    pub(super) fn write(&mut self, address: u64, bytes: u8, value: u64, unknown: u64) {
         for n in 0..u64::from(bytes) {
             let at = address as usize + n as usize;
             if let Some(place) = self.bytes.get_mut(at) {
@@ -510,7 +511,7 @@ impl Group<'_> {
         wave: &mut Wave,
         access: Access,
         counters: &[(Counter, u8)],
-        locks: Option<(Counter, Reg, u8)>,
+        locks: Option<Locks>,
     ) {
         if wave.unknown.is_some() {
             return self.defer(wave, access, counters, locks);

@@ -5,6 +5,7 @@ use super::counters::Counter;
 use super::fault::Kind;
 use super::group::Group;
 use super::operand::{From, from, splat};
+use super::pending::Locks;
 use super::program::Step;
 use super::texel::Texel;
 use super::typed::Typed;
@@ -346,7 +347,9 @@ impl Group<'_> {
             }
             // There a store's data is read late, and counted.
             if generation == Gen::Gfx6 {
-                locks = Some((Counter::Exp, first, dwords));
+                let mut held = Locks::new(Counter::Exp);
+                held.add(first, dwords);
+                locks = Some(held);
             }
         }
         let flat = memory.space == Space::Flat;

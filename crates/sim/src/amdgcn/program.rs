@@ -2,7 +2,9 @@
 
 use super::counters::{self, Counter};
 use super::cross::Cross;
+use super::export::Export;
 use super::flow::Flow;
+use super::interp::Interp;
 use super::scalar::Scalar;
 use super::vector::Vector;
 use super::{buffer, ds, flat, image, smem};
@@ -22,6 +24,8 @@ pub(super) enum What {
     Flat(Box<flat::Access>),
     Ds(Box<ds::Access>),
     Image(Box<image::Access>),
+    Interp(Box<Interp>),
+    Export(Box<Export>),
     /// Neither computes nor accesses anything that is emulated: hints, caches, priorities.
     Nothing,
     Unknown,
@@ -130,6 +134,11 @@ impl Program {
         Some(out)
     }
 
+    /// The name of an export's target.
+    pub fn export_target(&self, code: u8) -> Option<String> {
+        text::export_target(code.into(), &self.gpu)
+    }
+
     /// The GPU that it is for.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
@@ -163,6 +172,7 @@ impl Step {
 /// What an instruction is executed as.
 pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
     let row = inst.row();
+    let interp = || Interp::new(inst, gpu.generation()).map(|interp| What::Interp(Box::new(interp)));
     let made = match row.format {
         Format::Sopp => Flow::new(inst, gpu).map(What::Flow),
         Format::Smem => smem::Access::new(inst, gpu).map(What::Smem),
@@ -180,10 +190,12 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
             Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst).map(What::Scalar))
         }
+        Format::Exp => Export::new(inst).map(|export| What::Export(Box::new(export))),
+        Format::Vintrp | Format::Vinterp | Format::Ldsdir => interp(),
+        Format::Vop3 if row.name.starts_with("v_interp_") => interp(),
         Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst)
             .map(What::Cross)
             .or_else(|| Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector)))),
-        _ => None,
     };
     made.unwrap_or(if does_nothing(inst) { What::Nothing } else { What::Unknown })
 }
