@@ -134,6 +134,11 @@ impl Program {
         Some(out)
     }
 
+    /// The offset behind the instruction at an offset.
+    pub fn following(&self, offset: u32) -> Option<u32> {
+        Some(self.step(offset)?.next)
+    }
+
     /// The name of an export's target.
     pub fn export_target(&self, code: u8) -> Option<String> {
         text::export_target(code.into(), &self.gpu)
