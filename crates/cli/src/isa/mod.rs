@@ -5,6 +5,7 @@ pub mod afuc_run;
 pub mod amd;
 mod amd_check;
 mod amd_run;
+mod amd_step;
 pub mod ir2;
 pub mod ir3;
 

@@ -8,6 +8,7 @@
 pub mod codec;
 pub mod descriptor;
 mod effects;
+pub mod format;
 mod gpu;
 mod inst;
 pub mod listing;

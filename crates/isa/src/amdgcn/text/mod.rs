@@ -18,8 +18,10 @@ mod special;
 mod swizzle;
 mod write;
 
+pub(super) use hints::format_names;
 pub(super) use line::{LOWER, Line, UPPER};
 pub use parse::{ParseError, Rule, parse_line};
+pub use special::export_target;
 pub use write::write;
 pub(super) use write::write_line;
 
