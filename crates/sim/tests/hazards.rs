@@ -83,7 +83,10 @@ fn reported(lines: &[&str], gpu: &Gpu) -> (BTreeSet<&'static str>, bool) {
         _ => None,
     });
     let ends = !outcome.faults.iter().any(|fault| {
-        matches!(fault.kind, Kind::NoSemantics | Kind::Unmapped { .. } | Kind::NotAnInstruction)
+        matches!(
+            fault.kind,
+            Kind::NoSemantics | Kind::NotEmulated(_) | Kind::Unmapped { .. } | Kind::NotAnInstruction
+        )
     });
     (hazards.collect(), ends)
 }

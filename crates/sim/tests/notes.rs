@@ -126,7 +126,9 @@ fn flat_instructions_of_gfx10_have_no_nv_and_name_no_scalar_address_by_null() {
     assert_eq!(saddr("scratch_load_dword v0, v1, off", "gfx1010"), 0x7d);
     assert_eq!(saddr("scratch_load_dword v0, off, off", "gfx1030"), 0x7f);
     assert_eq!(
-        late("gfx1010", "global_load_dword v7, v[2:3], off offset:4\ns_waitcnt vmcnt(0)").clean().v(7),
+        late("gfx1010", "global_load_dword v7, v[2:3], off offset:4\ns_waitcnt vmcnt(0)\nv_mov_b32 v7, v7")
+            .clean()
+            .v(7),
         1
     );
 }
@@ -151,7 +153,7 @@ fn zero_wins_in_legacy_products() {
 
 #[test]
 fn loads_that_bypass_both_caches_say_so_and_stores_need_not() {
-    let load = "global_load_dword v7, v[2:3], off offset:8 glc dlc\ns_waitcnt vmcnt(0)";
+    let load = "global_load_dword v7, v[2:3], off offset:8 glc dlc\ns_waitcnt vmcnt(0)\nv_mov_b32 v7, v7";
     assert_eq!(late("gfx1010", load).clean().v(7), 2);
     let word = words("global_store_dword v[2:3], v5, off glc", &gpu("gfx1010"))[0];
     assert_eq!((word >> 12 & 1, word >> 16 & 1), (0, 1), "only glc is set");

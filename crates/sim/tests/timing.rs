@@ -107,7 +107,7 @@ fn a_write_before_the_load_returns_is_lost() {
 
 #[test]
 fn lds_beyond_what_a_workgroup_has_reads_zero_and_is_not_written() {
-    let code = "s_mov_b32 m0, -1\nv_mov_b32 v8, 0x400\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)";
+    let code = "s_mov_b32 m0, -1\nv_mov_b32 v8, 0x400\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, v7";
     for name in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
         for timing in [Timing::Plain, Timing::Adversarial { seed: 2 }] {
             assert_eq!(with(name, code, timing).clean().v(7), 0, "{name}");
@@ -117,7 +117,8 @@ fn lds_beyond_what_a_workgroup_has_reads_zero_and_is_not_written() {
 
 #[test]
 fn lds_beyond_m0_is_out_of_range_until_gfx8() {
-    let code = "s_mov_b32 m0, 0x10\nv_mov_b32 v8, 0x20\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)";
+    let code = "s_mov_b32 m0, 0x10\nv_mov_b32 v8, 0x20\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, v7";
+    assert_eq!(late("gfx600", code).clean().v(7), 0);
     assert_eq!(late("gfx803", code).clean().v(7), 0);
     assert_eq!(late("gfx900", code).clean().v(7), 5);
 }
@@ -132,7 +133,7 @@ fn lds_nobody_wrote_is_unknown() {
 #[test]
 fn stores_of_one_wave_reach_memory_in_order() {
     let code = "global_store_dword v[2:3], v5, off\nv_mov_b32 v8, 9\nglobal_store_dword v[2:3], v8, off\n\
-                global_load_dword v7, v[2:3], off\ns_waitcnt vmcnt(0)";
+                global_load_dword v7, v[2:3], off\ns_waitcnt vmcnt(0)\nv_mov_b32 v7, v7";
     for seed in 1..8 {
         assert_eq!(with("gfx900", code, Timing::Adversarial { seed }).clean().v(7), 9);
     }
@@ -141,7 +142,7 @@ fn stores_of_one_wave_reach_memory_in_order() {
 #[test]
 fn buffers_end_where_their_descriptor_says() {
     let code = "v_mov_b32 v8, 0x1000\nbuffer_store_dword v5, v8, s[0:3], 0 offen\n\
-                buffer_load_dword v7, v8, s[0:3], 0 offen\ns_waitcnt vmcnt(0)";
+                buffer_load_dword v7, v8, s[0:3], 0 offen\ns_waitcnt vmcnt(0)\nv_mov_b32 v7, v7";
     for name in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
         assert_eq!(late(name, code).clean().v(7), 0, "{name}");
     }

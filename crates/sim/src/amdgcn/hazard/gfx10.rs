@@ -49,7 +49,8 @@ impl Late {
         if unit == Unit::Valu || wait || depctr(inst, 2, 3) {
             self.vmem_read.close();
         }
-        if unit == Unit::Salu || name == "s_waitcnt" || name == "s_waitcnt_lgkmcnt" {
+        let idle = matches!(name, "s_setvskip" | "s_version") || name.starts_with("s_waitcnt_");
+        if unit == Unit::Salu && !idle || step.waits.contains(&(Counter::Lgkm, 0)) {
             self.smem_read.close();
         }
         let writes_scalar = unit == Unit::Valu && !writes.is_empty();
