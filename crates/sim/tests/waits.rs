@@ -9,7 +9,7 @@ use unwedge_sim::amdgcn::{Counter, Kind, Missing, Program, Timing};
 fn a_wait_left_out_is_reported() {
     let Some(shaders) = data::shaders() else { return };
     let (mut removed, mut reported, mut shown) = (0, 0, Vec::new());
-    for shader in shaders.all.iter().step_by(41) {
+    for shader in shaders.all.iter().step_by(17) {
         let mut at = 0;
         while let Some(decoded) = shader.words.get(at..).and_then(|rest| codec::decode(rest, &shader.gpu)) {
             let name = decoded.inst.row().name;
@@ -17,8 +17,9 @@ fn a_wait_left_out_is_reported() {
                 let mut words = shader.words.clone();
                 words[at] = codec::NOP;
                 let program = Program::new(&words, 0x0080_0000, shader.gpu);
-                let found = [1, 2].into_iter().any(|seed| {
-                    let (_, faults) = shader.run(&program, 2, Timing::Adversarial { seed });
+                // Both ways through the shaders.
+                let found = [(2, 1), (13, 2)].into_iter().any(|(constant, seed)| {
+                    let (_, faults) = shader.run(&program, constant, Timing::Adversarial { seed });
                     faults.iter().any(|fault| {
                         matches!(
                             fault.kind,
@@ -28,13 +29,17 @@ fn a_wait_left_out_is_reported() {
                 });
                 removed += 1;
                 reported += usize::from(found);
-                if !found && shown.len() < 12 {
+                if !found && shown.len() < 60 {
                     shown.push(format!(
                         "{} {} at {:#x}: {:?}",
                         shader.family,
                         shader.name,
                         at * 4,
-                        program.text(at as u32 * 4)
+                        codec::decode(&shader.words[at..], &shader.gpu).map(|d| d
+                            .inst
+                            .written()
+                            .map(|(_, o)| o)
+                            .collect::<Vec<_>>())
                     ));
                 }
             }

@@ -373,26 +373,40 @@ impl Group<'_> {
                 let dwords = usize::from(bytes / 4);
                 let mode = wave.float_mode(self.gpu.generation());
                 let mut old = vec![splat(0); dwords * access.pieces.len()];
+                let mut old_unknown = old.clone();
                 for (number, piece) in access.pieces.iter().enumerate() {
-                    let get = |lane: usize, from: usize| {
-                        let at = |n: usize| access.data.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
+                    let of = |all: &[Lanes], lane: usize, from: usize| {
+                        let at = |n: usize| all.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
                         at(from) | if dwords > 1 { at(from + 1) << 32 } else { 0 }
                     };
+                    let get = |lane, from| of(&access.data, lane, from);
                     for lane in bits(access.lanes & piece.valid) {
                         let at = self.place(access, lane, piece, scratch);
-                        let (before, _) = self.read_at(wave, &at, bytes);
+                        let (before, unsure) = self.read_at(wave, &at, bytes);
                         let data = get(lane, number * dwords);
                         let compared =
                             if compares { get(lane, (number + access.pieces.len()) * dwords) } else { 0 };
                         let after = atomic(&mode, before, data, compared);
-                        self.write_at(wave, &at, bytes, after, 0);
+                        let given = of(&access.unknown, lane, number * dwords)
+                            | of(&access.unknown, lane, (number + access.pieces.len()) * dwords);
+                        // What was there may not matter, as in an exchange.
+                        let matters = unsure != 0
+                            && [0, u64::MAX, i64::MAX as u64, 1 << 63, 1 << 31, (1 << 31) - 1, !before]
+                                .iter()
+                                .any(|other| atomic(&mode, *other, data, compared) != after);
+                        let unknown = if given != 0 || matters { u64::MAX } else { 0 };
+                        self.write_at(wave, &at, bytes, after, unknown);
                         for dword in 0..dwords {
                             old[number * dwords + dword][lane] = (before >> (32 * dword)) as u32;
+                            old_unknown[number * dwords + dword][lane] = (unsure >> (32 * dword)) as u32;
                         }
                     }
                 }
                 if returns {
                     read.values = old;
+                    if !self.lds.known.is_empty() {
+                        read.unknown = old_unknown;
+                    }
                 }
             }
         }
