@@ -176,6 +176,17 @@ impl Shader {
         memory
     }
 
+    /// Offsets of the instructions that are executed with some push constants.
+    pub fn reached(&self, constants: &[u32]) -> std::collections::HashSet<u32> {
+        let program = self.program();
+        let mut reached = std::collections::HashSet::new();
+        for constant in constants {
+            let dispatch = self.dispatch(*constant, Timing::Plain);
+            run(&program, &mut self.memory(), &dispatch, Some(&mut |trace| _ = reached.insert(trace.at)));
+        }
+        reached
+    }
+
     /// The words it gives, and what went wrong.
     pub fn run(&self, program: &Program, constant: u32, timing: Timing) -> (Vec<u32>, Vec<Fault>) {
         let mut memory = self.memory();
