@@ -1,6 +1,7 @@
 //! Maintenance commands: `cargo xtask COMMAND`.
 
 mod bench_dump;
+mod fold_vectors;
 mod import;
 mod import_genxml;
 mod import_isaspec;
@@ -14,6 +15,7 @@ usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-isaspec DIR
        cargo xtask import-genxml DIR
        cargo xtask bench-dump FILE [--binary PATH]
+       cargo xtask fold-vectors OPS OUT [--seed S] [--count N] [--opt PROGRAM]
        cargo xtask ir3-code GPU COUNT [--like FILE]
        cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu|amdisa]
                      [--like TEXT] [FILE…]";
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Some("import-isaspec") => import_isaspec::run(rest).map_err(|e| e.to_string()),
         Some("import-genxml") => import_genxml::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
+        Some("fold-vectors") => fold_vectors::run(rest),
         Some("ir3-code") => ir3_code::run(rest),
         Some("mutate") => mutate::run(rest),
         _ => Err(USAGE.to_owned()),

@@ -9,16 +9,20 @@ use unwedge_sim::amdgcn::{Counter, Kind, Missing, Program, Timing};
 fn a_wait_left_out_is_reported() {
     let Some(shaders) = data::shaders() else { return };
     let (mut removed, mut reported, mut shown) = (0, 0, Vec::new());
-    for shader in shaders.all.iter().step_by(41) {
+    for shader in shaders.all.iter().step_by(17) {
+        let reached = shader.reached(&[2, 13]);
         let mut at = 0;
         while let Some(decoded) = shader.words.get(at..).and_then(|rest| codec::decode(rest, &shader.gpu)) {
             let name = decoded.inst.row().name;
-            if name == "s_waitcnt" || name.starts_with("s_wait_") && name != "s_wait_idle" {
+            let waits = name == "s_waitcnt" || name.starts_with("s_wait_") && name != "s_wait_idle";
+            // What is not executed with this input is not seen by running.
+            if waits && reached.contains(&(at as u32 * 4)) {
                 let mut words = shader.words.clone();
                 words[at] = codec::NOP;
                 let program = Program::new(&words, 0x0080_0000, shader.gpu);
-                let found = [1, 2].into_iter().any(|seed| {
-                    let (_, faults) = shader.run(&program, 2, Timing::Adversarial { seed });
+                // Both ways through the shaders.
+                let found = [(2, 1), (13, 2)].into_iter().any(|(constant, seed)| {
+                    let (_, faults) = shader.run(&program, constant, Timing::Adversarial { seed });
                     faults.iter().any(|fault| {
                         matches!(
                             fault.kind,
@@ -28,14 +32,8 @@ fn a_wait_left_out_is_reported() {
                 });
                 removed += 1;
                 reported += usize::from(found);
-                if !found && shown.len() < 12 {
-                    shown.push(format!(
-                        "{} {} at {:#x}: {:?}",
-                        shader.family,
-                        shader.name,
-                        at * 4,
-                        program.text(at as u32 * 4)
-                    ));
+                if !found {
+                    shown.push(format!("{} {} at {:#x}", shader.family, shader.name, at * 4));
                 }
             }
             at += usize::from(decoded.dwords);
@@ -43,7 +41,7 @@ fn a_wait_left_out_is_reported() {
     }
     eprintln!("{reported} of {removed} waits left out are reported; not: {shown:#?}");
     // A wait may be for a value that does not matter with this input, or be covered by a later one.
-    assert!(reported * 10 >= removed * 8, "{reported} of {removed}");
+    assert!(reported * 100 >= removed * 95, "{reported} of {removed}");
 }
 
 #[test]

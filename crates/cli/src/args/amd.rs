@@ -216,6 +216,15 @@ pub struct AmdRun {
     /// Show every instruction with what it writes
     #[arg(long)]
     pub trace: bool,
+    /// Step through the code by commands: typed, from standard input, or by -x; `help` lists them
+    #[arg(long, conflicts_with_all = ["trace", "json"])]
+    pub step: bool,
+    /// A command of --step; repeatable, then standard input is not read
+    #[arg(short = 'x', value_name = "COMMAND", requires = "step")]
+    pub commands: Vec<String>,
+    /// What every workgroup finds at the begin of its LDS: the content of a file
+    #[arg(long, value_name = "FILE")]
+    pub lds_data: Option<PathBuf>,
     /// Show memory afterwards (ADDRESS:BYTES), or write it (ADDRESS:BYTES=FILE); repeatable
     #[arg(long, value_name = "ADDRESS:BYTES")]
     pub dump: Vec<String>,

@@ -16,7 +16,9 @@ use unwedge_capture::code_object::{self, NotCodeObject};
 use unwedge_isa::amdgcn::entry::{Entry, Set};
 use unwedge_isa::amdgcn::regs;
 use unwedge_isa::amdgcn::{Gen, Gpu};
-use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Memory, Program, Timing, Trace};
+use unwedge_sim::amdgcn::{
+    Dispatch, Fault, Initial, Memory, Program, State, Timing, Told, ToldWhat, Trace, Watch,
+};
 
 /// Where code lies that says nothing of it.
 const CODE: u64 = 0x7f00_0000_0000;
@@ -33,7 +35,36 @@ struct Report<'a> {
     not_emulated: Vec<&'static str>,
     faults: Vec<Found>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    told: Vec<Shown>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<Dumped>,
+}
+
+/// An export or a message.
+#[derive(Serialize)]
+struct Shown {
+    workgroup: u32,
+    wave: u32,
+    offset: Hex,
+    lanes: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export: Option<Exported>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    m0: Option<Hex>,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    target: String,
+    compressed: bool,
+    done: bool,
+    valid_mask: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<u32>,
+    /// The registers, one value for each lane; null if not enabled.
+    values: [Option<Vec<Hex>>; 4],
 }
 
 #[derive(Serialize)]
@@ -51,12 +82,12 @@ struct Dumped {
     words: Vec<Hex>,
 }
 
-fn usage(what: impl Into<String>) -> Failure {
+pub(super) fn usage(what: impl Into<String>) -> Failure {
     Failure::Usage(what.into())
 }
 
 /// A number: decimal, or hexadecimal after `0x`.
-fn number(text: &str) -> Result<u64, Failure> {
+pub(super) fn number(text: &str) -> Result<u64, Failure> {
     let found = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -79,7 +110,7 @@ fn axes(text: &str) -> Result<[u32; 3], Failure> {
 }
 
 /// The number of a scalar register.
-fn scalar(name: &str) -> Result<u16, Failure> {
+pub(super) fn scalar(name: &str) -> Result<u16, Failure> {
     let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u16>().ok());
     let found = match (numbered("s"), numbered("ttmp")) {
         (Some(n), _) if n < 106 => Some(n),
@@ -109,11 +140,15 @@ fn vector(text: &str) -> Result<(u8, Initial), Failure> {
     ))
 }
 
-fn dispatch(args: &AmdRun, gpu: &Gpu) -> Result<Dispatch, Failure> {
+fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failure> {
     let mut made = Dispatch {
         groups: axes(&args.groups)?,
         size: axes(&args.size)?,
         lds: small(&args.lds)?.min(1 << 20),
+        lds_content: match &args.lds_data {
+            Some(file) => Input::open(file, global.max_size)?.bytes.to_vec(),
+            None => Vec::new(),
+        },
         gds: 4096,
         scratch: small(&args.scratch)?.min(1 << 20),
         mode: args.mode.as_deref().map_or(Ok(MODE), small)?,
@@ -158,6 +193,7 @@ fn memory(args: &AmdRun, global: &Global) -> Result<Memory, Failure> {
 fn start(
     input: Input,
     args: &AmdRun,
+    global: &Global,
     memory: &mut Memory,
 ) -> Result<(Vec<u32>, u64, Gpu, Dispatch), Failure> {
     let words =
@@ -178,14 +214,19 @@ fn start(
                     return Err(none(found.name));
                 }
                 amd_launch::map(&object, CODE, memory)?;
-                return Ok((words(found.code), CODE.wrapping_add(found.address), gpu, dispatch(args, &gpu)?));
+                return Ok((
+                    words(found.code),
+                    CODE.wrapping_add(found.address),
+                    gpu,
+                    dispatch(args, &gpu, global)?,
+                ));
             };
             let lanes =
                 Set::of(&descriptor, gpu.generation()).wave32.filter(|_| args.target.features.is_none());
             let gpu = with_lanes(gpu, lanes);
             let entry = Entry::of(&descriptor, &gpu);
             // What the command line says comes after what the kernel says.
-            let said = dispatch(args, &gpu)?;
+            let said = dispatch(args, &gpu, global)?;
             let mut made = Dispatch { scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
             amd_launch::map(&object, CODE, memory)?;
             amd_launch::prepare(&object, found.name, &entry, args, &mut made, memory)?;
@@ -203,7 +244,7 @@ fn start(
         Err(NotCodeObject::NotElf) => {
             let gpu = gpu(&args.target, None)?;
             let bytes = bare(input.bytes, &input.name, &gpu)?;
-            Ok((words(&bytes), CODE, gpu, dispatch(args, &gpu)?))
+            Ok((words(&bytes), CODE, gpu, dispatch(args, &gpu, global)?))
         }
     }
 }
@@ -216,6 +257,38 @@ fn found(program: &Program, fault: &Fault) -> Found {
         instruction: program.text(fault.at),
         what: fault.kind.to_string(),
     }
+}
+
+fn shown(program: &Program, told: &Told) -> Shown {
+    let mut made = Shown {
+        workgroup: told.workgroup,
+        wave: told.wave,
+        offset: Hex::offset(told.at),
+        lanes: Hex::wide(told.lanes),
+        export: None,
+        message: None,
+        m0: None,
+    };
+    match &told.what {
+        ToldWhat::Message { code, m0 } => {
+            (made.message, made.m0) = (Some(Hex::dword(*code)), Some(Hex::dword(*m0)));
+        }
+        ToldWhat::Export { target, values, compressed, done, valid_mask, row } => {
+            let lanes = if program.gpu().wave64() { 64 } else { 32 };
+            made.export = Some(Exported {
+                target: program.export_target(*target).unwrap_or_else(|| target.to_string()),
+                compressed: *compressed,
+                done: *done,
+                valid_mask: *valid_mask,
+                row: *row,
+                values: values.each_ref().map(|held| {
+                    held.as_ref()
+                        .map(|held| held.iter().take(lanes).map(|value| Hex::dword(*value)).collect())
+                }),
+            });
+        }
+    }
+    made
 }
 
 /// One executed instruction as a line, or two: scalar values, and vector registers lane by lane.
@@ -235,6 +308,31 @@ fn traced(program: &Program, trace: &Trace, out: &mut String) {
         };
         let shown: Vec<String> = values.iter().map(|value| format!("{value:08x}")).collect();
         let _ = writeln!(out, "    {name} = {}", shown.join(" "));
+    }
+}
+
+/// An export with the values of its enabled lanes, or a message.
+fn exported(told: &Told, shown: &Shown, out: &mut String) {
+    let Shown { workgroup, wave, offset, lanes, .. } = shown;
+    let _ = write!(out, "{workgroup}.{wave} {offset} lanes {lanes}  ");
+    if let (Some(message), Some(m0)) = (&shown.message, &shown.m0) {
+        let _ = writeln!(out, "message {message}, m0 {m0}");
+    }
+    let Some(export) = &shown.export else { return };
+    let flag = |set: bool, name: &'static str| if set { name } else { "" };
+    let _ = writeln!(
+        out,
+        "export {}{}{}{}",
+        export.target,
+        flag(export.compressed, " compr"),
+        flag(export.done, " done"),
+        flag(export.valid_mask, " vm")
+    );
+    for (letter, values) in ["x", "y", "z", "w"].into_iter().zip(&export.values) {
+        let Some(values) = values else { continue };
+        let enabled = values.iter().enumerate().filter(|(lane, _)| told.lanes >> lane & 1 != 0);
+        let enabled: Vec<String> = enabled.map(|(_, value)| value.to_string().split_off(2)).collect();
+        let _ = writeln!(out, "    {letter} = {}", enabled.join(" "));
     }
 }
 
@@ -267,20 +365,24 @@ fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<Dumped>, Failure> {
 pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let mut memory = memory(args, global)?;
-    let (words, base, gpu, dispatch) = start(input, args, &mut memory)?;
+    let (words, base, gpu, dispatch) = start(input, args, global, &mut memory)?;
     let program = Program::new(&words, base, gpu);
-    let mut out = Output::open(global, true);
-    let result = if args.trace && !args.json {
+    let mut out = Output::open(global, !args.step);
+    // A failed write is remembered, and reported by `finish`.
+    let result = if args.step {
+        let mut stepper = super::amd_step::Stepper::new(&program, base, args, &mut out);
+        let mut ask = |state: &mut State<'_, '_>| stepper.ask(state);
+        unwedge_sim::amdgcn::watch(&program, &mut memory, &dispatch, Watch::Step(&mut ask))
+    } else if args.trace && !args.json {
         let mut text = String::new();
-        // A failed write is remembered, and reported by `finish`.
         let mut tell = |trace: &Trace| {
             text.clear();
             traced(&program, trace, &mut text);
             let _ = out.write_all(text.as_bytes());
         };
-        unwedge_sim::amdgcn::run(&program, &mut memory, &dispatch, Some(&mut tell))
+        unwedge_sim::amdgcn::watch(&program, &mut memory, &dispatch, Watch::Trace(&mut tell))
     } else {
-        unwedge_sim::amdgcn::run(&program, &mut memory, &dispatch, None)
+        unwedge_sim::amdgcn::watch(&program, &mut memory, &dispatch, Watch::Nobody)
     };
     let report = Report {
         gpu: gpu.name(),
@@ -289,6 +391,7 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
         workgroups: result.groups,
         not_emulated: program.not_emulated(),
         faults: result.faults.iter().map(|fault| found(&program, fault)).collect(),
+        told: result.told.iter().map(|told| shown(&program, told)).collect(),
         memory: dumped(args, &memory)?,
     };
     if args.json {
@@ -297,6 +400,11 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
         let _ = out.write_all(&json);
     } else {
         let mut text = String::new();
+        if args.trace {
+            for (told, shown) in result.told.iter().zip(&report.told) {
+                exported(told, shown, &mut text);
+            }
+        }
         for fault in &report.faults {
             let Found { workgroup, wave, offset, what, .. } = fault;
             let _ = writeln!(text, "workgroup {workgroup}, wave {wave}, at {offset}: {what}");

@@ -6,6 +6,7 @@ pub mod amd;
 pub mod amd_check;
 mod amd_launch;
 mod amd_run;
+mod amd_step;
 pub mod ir2;
 pub mod ir3;
 

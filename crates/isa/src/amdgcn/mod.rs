@@ -9,6 +9,7 @@ pub mod codec;
 pub mod descriptor;
 mod effects;
 pub mod entry;
+pub mod format;
 mod gpu;
 mod inst;
 pub mod listing;

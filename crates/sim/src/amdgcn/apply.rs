@@ -4,6 +4,8 @@ use super::counters::Counter;
 use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::splat;
+use super::pending::Locks;
+use super::texel::{Halves, Texel};
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, Wave, bits};
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::atomic::{Atomic, Kind as Width};
@@ -61,6 +63,27 @@ pub(super) enum Form {
         signed: bool,
         high: bool,
     },
+    /// By a format.
+    Texel(Texel),
+}
+
+impl Form {
+    /// How many registers are written, where that does not follow from what is read.
+    pub(super) fn registers(&self) -> Option<u16> {
+        match self {
+            Form::Texel(texel) => Some(texel.registers().into()),
+            _ => None,
+        }
+    }
+
+    /// Which half of a register is written, if the other is kept.
+    pub(super) fn half(&self) -> Option<bool> {
+        match self {
+            Form::Half { high, .. } => Some(*high),
+            Form::Texel(texel) if texel.halves == Halves::High => Some(true),
+            _ => None,
+        }
+    }
 }
 
 /// Where loaded values go.
@@ -171,7 +194,7 @@ fn formed(form: Form, value: u32, old: u32) -> u32 {
         (_, true) => value as u16 as i16 as u32,
     };
     match form {
-        Form::Dwords => value,
+        Form::Dwords | Form::Texel(_) => value,
         Form::Extended { bytes, signed } => extended(bytes, signed),
         Form::Half { bytes, signed, high: false } => old & 0xffff_0000 | extended(bytes, signed) & 0xffff,
         Form::Half { bytes, signed, high: true } => old & 0xffff | extended(bytes, signed) << 16,
@@ -187,7 +210,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn read(&self, address: u64, bytes: u8) -> (u64, u64) {
+    pub(super) fn read(&self, address: u64, bytes: u8) -> (u64, u64) {
         let mut value = 0;
         let mut unknown = 0;
         for n in 0..u64::from(bytes) {
@@ -199,7 +222,7 @@ impl Shared {
         (value, unknown)
     }
 
-    fn write(&mut self, address: u64, bytes: u8, value: u64, unknown: u64) {
+    pub(super) fn write(&mut self, address: u64, bytes: u8, value: u64, unknown: u64) {
         for n in 0..u64::from(bytes) {
             let at = address as usize + n as usize;
             if let Some(place) = self.bytes.get_mut(at) {
@@ -218,6 +241,31 @@ enum Where {
     Lds(u64),
     Gds(u64),
     Scratch(usize),
+}
+
+/// What was read, as a format puts it into registers.
+fn converted(wave: &Wave, access: &Access, read: &Read, texel: &Texel) -> Read {
+    let count = usize::from(texel.registers());
+    let mut made = Read { values: vec![splat(0); count], unknown: Vec::new() };
+    let valid = access.pieces.iter().fold(u64::MAX, |all, piece| all & piece.valid);
+    let first = match access.dst {
+        Dst::Vgpr(first) => usize::from(first),
+        _ => usize::MAX,
+    };
+    for lane in bits(access.lanes) {
+        let word = |all: &[Lanes], n: usize| all.get(n).map_or(0, |lanes| lanes[lane]);
+        let words = (valid >> lane & 1 != 0).then(|| [0, 1, 2, 3].map(|n| word(&read.values, n)));
+        let old = std::array::from_fn(|n| {
+            first.checked_add(n).and_then(|at| wave.v.get(at)).map_or(0, |lanes| lanes[lane])
+        });
+        let values = texel.load(words, old);
+        made.values.iter_mut().zip(values).for_each(|(place, value)| place[lane] = value);
+        if read.unknown.iter().any(|lanes| lanes[lane] != 0) {
+            made.unknown.resize(count, splat(0));
+            made.unknown.iter_mut().for_each(|place| place[lane] = u32::MAX);
+        }
+    }
+    made
 }
 
 impl Group<'_> {
@@ -325,26 +373,40 @@ impl Group<'_> {
                 let dwords = usize::from(bytes / 4);
                 let mode = wave.float_mode(self.gpu.generation());
                 let mut old = vec![splat(0); dwords * access.pieces.len()];
+                let mut old_unknown = old.clone();
                 for (number, piece) in access.pieces.iter().enumerate() {
-                    let get = |lane: usize, from: usize| {
-                        let at = |n: usize| access.data.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
+                    let of = |all: &[Lanes], lane: usize, from: usize| {
+                        let at = |n: usize| all.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
                         at(from) | if dwords > 1 { at(from + 1) << 32 } else { 0 }
                     };
+                    let get = |lane, from| of(&access.data, lane, from);
                     for lane in bits(access.lanes & piece.valid) {
                         let at = self.place(access, lane, piece, scratch);
-                        let (before, _) = self.read_at(wave, &at, bytes);
+                        let (before, unsure) = self.read_at(wave, &at, bytes);
                         let data = get(lane, number * dwords);
                         let compared =
                             if compares { get(lane, (number + access.pieces.len()) * dwords) } else { 0 };
                         let after = atomic(&mode, before, data, compared);
-                        self.write_at(wave, &at, bytes, after, 0);
+                        let given = of(&access.unknown, lane, number * dwords)
+                            | of(&access.unknown, lane, (number + access.pieces.len()) * dwords);
+                        // What was there may not matter, as in an exchange.
+                        let matters = unsure != 0
+                            && [0, u64::MAX, i64::MAX as u64, 1 << 63, 1 << 31, (1 << 31) - 1, !before]
+                                .iter()
+                                .any(|other| atomic(&mode, *other, data, compared) != after);
+                        let unknown = if given != 0 || matters { u64::MAX } else { 0 };
+                        self.write_at(wave, &at, bytes, after, unknown);
                         for dword in 0..dwords {
                             old[number * dwords + dword][lane] = (before >> (32 * dword)) as u32;
+                            old_unknown[number * dwords + dword][lane] = (unsure >> (32 * dword)) as u32;
                         }
                     }
                 }
                 if returns {
                     read.values = old;
+                    if !self.lds.known.is_empty() {
+                        read.unknown = old_unknown;
+                    }
                 }
             }
         }
@@ -353,6 +415,10 @@ impl Group<'_> {
 
     /// Puts what was read into registers.
     pub(super) fn deliver(&mut self, wave: &mut Wave, access: &Access, read: &Read) {
+        if let Form::Texel(texel) = access.form {
+            let (made, form) = (converted(wave, access, read, &texel), Form::Dwords);
+            return self.deliver(wave, &Access { form, ..access.clone() }, &made);
+        }
         match access.dst {
             Dst::None => {}
             Dst::Lds(base) => {
@@ -459,7 +525,7 @@ impl Group<'_> {
         wave: &mut Wave,
         access: Access,
         counters: &[(Counter, u8)],
-        locks: Option<(Counter, Reg, u8)>,
+        locks: Option<Locks>,
     ) {
         if wave.unknown.is_some() {
             return self.defer(wave, access, counters, locks);

@@ -4,12 +4,15 @@ use super::apply::{self, Action, Dst, Form, Piece, Space};
 use super::counters::Counter;
 use super::fault::Kind;
 use super::group::Group;
-use super::operand::{From, from};
+use super::operand::{From, from, splat};
+use super::pending::Locks;
 use super::program::Step;
+use super::texel::Texel;
+use super::typed::Typed;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Mod};
-use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// A buffer access with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +20,7 @@ pub(super) struct Access {
     action: Action,
     form: Form,
     shape: Option<apply::Shape>,
+    typed: Option<Typed>,
     data: Option<(Reg, u8)>,
     address: Option<Reg>,
     descriptor: Reg,
@@ -111,9 +115,10 @@ impl Descriptor {
 }
 
 impl Access {
-    pub(super) fn new(inst: &Inst) -> Option<Access> {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
         let name = inst.row().name;
-        let rest = name.strip_prefix("buffer_")?;
+        let rest = name.strip_prefix("tbuffer_").or_else(|| name.strip_prefix("buffer_"))?;
+        let typed = Typed::new(inst, gpu);
         let lds_load = rest.strip_prefix("load_lds_").map(|kind| match kind {
             "b32" => "load_dword",
             "i8" => "load_sbyte",
@@ -124,6 +129,8 @@ impl Access {
         });
         let shape = apply::shape(lds_load.unwrap_or(rest));
         let action = match shape {
+            _ if typed.is_some_and(|typed| typed.load) => Action::Load,
+            _ if typed.is_some() => Action::Store,
             Some(shape) if shape.load => Action::Load,
             Some(_) => Action::Store,
             None => {
@@ -140,6 +147,7 @@ impl Access {
             action,
             form: shape.map_or(Form::Dwords, |shape| shape.form),
             shape,
+            typed,
             data: None,
             address: None,
             descriptor: Reg::NULL,
@@ -150,7 +158,7 @@ impl Access {
             addr64: inst.mods.has(Mod::Addr64),
             lds: inst.mods.has(Mod::Lds) || lds_load.is_some(),
         };
-        if inst.mods.has(Mod::Tfe) {
+        if inst.mods.has(Mod::Tfe) && typed.is_none() {
             return None;
         }
         for (slot, operand) in inst.written() {
@@ -201,6 +209,14 @@ impl Group<'_> {
         let mut valid = vec![0u64; usize::from(count)];
         let mut address = [0u64; LANES];
         let structured = buffer.idxen || descriptor.add_tid;
+        let mut texel = None;
+        if let Some(typed) = &buffer.typed {
+            match typed.texel(words, &self.gpu) {
+                Some(found) => texel = Some(found),
+                None => return self.fault(wave, Kind::NotEmulated("the buffer's format")),
+            }
+        }
+        let bytes = texel.map_or(bytes, |texel| texel.format.bytes());
         for lane in bits(lanes) {
             let mut at = index.map_or(0, |v| u64::from(v[lane]));
             if descriptor.add_tid {
@@ -226,11 +242,12 @@ impl Group<'_> {
                 *valid |= u64::from(inside) << lane;
             }
         }
-        let pieces: Vec<Piece> = valid
+        let untyped: Vec<Piece> = valid
             .iter()
             .enumerate()
             .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
             .collect();
+        let pieces = texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
         let dst = if buffer.lds {
             let m0 = self.address_scalar(wave, Reg::M0);
             Dst::Lds((m0 & 0xffff).wrapping_add(buffer.offset as u32))
@@ -243,7 +260,7 @@ impl Group<'_> {
             Memory {
                 space: Space::Global,
                 action: buffer.action,
-                form: buffer.form,
+                form: texel.map_or(buffer.form, Form::Texel),
                 shape: buffer.shape,
                 dst,
                 data: buffer.data.map(|(reg, _)| reg),
@@ -269,8 +286,35 @@ pub(super) struct Memory {
     pub(super) pieces: Vec<Piece>,
 }
 
+/// Registers as the dwords of memory that a format makes of them, and what of these is not known.
+fn texel_data(texel: &Texel, data: &[Lanes], unknown: &[Lanes]) -> (Vec<Lanes>, Vec<Lanes>) {
+    let dwords = usize::from(texel.format.bytes().div_ceil(4));
+    let mut made = (vec![splat(0); dwords], vec![splat(0); if unknown.is_empty() { 0 } else { dwords }]);
+    for lane in 0..LANES {
+        let words = texel.store(std::array::from_fn(|n| data.get(n).map_or(0, |lanes| lanes[lane])));
+        made.0.iter_mut().zip(words).for_each(|(place, word)| place[lane] = word);
+        if unknown.iter().any(|lanes| lanes[lane] != 0) {
+            made.1.iter_mut().for_each(|place| place[lane] = u32::MAX);
+        }
+    }
+    made
+}
+
 /// The kind that vector memory without samplers is in order among.
 const PLAIN: u8 = 1;
+/// The kind that samples are in order among, from gfx10 on.
+const SAMPLES: u8 = 2;
+
+/// The counter of an access of the vector memory path, and what it is in order among.
+pub(super) fn vector_counters(generation: Gen, returns: bool, sampled: bool) -> (Counter, u8) {
+    let counter = match (generation, returns) {
+        (Gen::Gfx12, true) if sampled => Counter::Sample,
+        (Gen::Gfx12, true) => Counter::Load,
+        (_, false) if generation >= Gen::Gfx10 => Counter::Vs,
+        _ => Counter::Vm,
+    };
+    (counter, if sampled && generation >= Gen::Gfx10 { SAMPLES } else { PLAIN })
+}
 
 impl Group<'_> {
     /// Issues an access of the vector memory path, with the counters of its generation.
@@ -285,11 +329,17 @@ impl Group<'_> {
         let mut locks = None;
         if !matches!(memory.action, Action::Load) {
             let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
-            let dwords =
-                if let Action::Atomic { compares: true, .. } = memory.action { dwords * 2 } else { dwords };
+            let dwords = match (memory.action, memory.form) {
+                (Action::Atomic { compares: true, .. }, _) => dwords * 2,
+                (_, Form::Texel(texel)) => texel.data_registers(),
+                _ => dwords,
+            };
             let Some(first) = memory.data else { return self.fault(wave, Kind::NoSemantics) };
             let Some(stored) = self.stored(wave, first, dwords) else { return };
             (data, unknown) = stored;
+            if let Form::Texel(texel) = memory.form {
+                (data, unknown) = texel_data(&texel, &data, &unknown);
+            }
             if let Some(shape) = memory.shape {
                 for lanes in data.iter_mut().chain(&mut unknown) {
                     lanes.iter_mut().for_each(|value| *value = shape.stored(*value));
@@ -297,18 +347,16 @@ impl Group<'_> {
             }
             // There a store's data is read late, and counted.
             if generation == Gen::Gfx6 {
-                locks = Some((Counter::Exp, first, dwords));
+                let mut held = Locks::new(Counter::Exp);
+                held.add(first, dwords);
+                locks = Some(held);
             }
         }
         let flat = memory.space == Space::Flat;
-        let mut counters = vec![(
-            match (generation, returns) {
-                (Gen::Gfx12, true) => Counter::Load,
-                (_, false) if generation >= Gen::Gfx10 => Counter::Vs,
-                _ => Counter::Vm,
-            },
-            if flat && generation <= Gen::Gfx906 { super::pending::UNORDERED } else { PLAIN },
-        )];
+        let mut counters = vec![vector_counters(generation, returns, false)];
+        if flat && generation <= Gen::Gfx906 {
+            counters[0].1 = super::pending::UNORDERED;
+        }
         if flat {
             let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
             let kind = if generation <= Gen::Gfx906 { super::pending::UNORDERED } else { 3 };

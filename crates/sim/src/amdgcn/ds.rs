@@ -5,6 +5,7 @@ use super::counters::Counter;
 use super::fault::Kind;
 use super::group::Group;
 use super::operand::splat;
+use super::pending::Locks;
 use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::Mod;
@@ -193,15 +194,36 @@ impl Group<'_> {
         });
         let base = address.unwrap_or(splat(0));
         let dst = ds.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
+        let mut held = Locks::new(Counter::Exp);
+        for (slot, operand) in step.inst.written().filter(|_| ds.gds) {
+            if let (true, Operand::Reg { reg, dwords, .. }) = (slot.access.reads(), operand) {
+                held.add(reg, dwords);
+            }
+        }
+        // Until gfx8 m0 says where LDS ends.
+        let end = match ds.what {
+            What::Load { .. } | What::Store { .. } | What::Atomic { .. }
+                if generation <= Gen::Gfx8 && !ds.gds =>
+            {
+                self.address_scalar(wave, Reg::M0)
+            }
+            _ => u32::MAX,
+        };
         let plain = |group: &mut Self,
                      wave: &mut Wave,
                      action,
                      form,
                      dst,
-                     pieces,
+                     mut pieces: Vec<Piece>,
                      at: [u64; LANES],
-                     second,
+                     second: Option<Box<[u64; LANES]>>,
                      data: (Vec<Lanes>, Vec<Lanes>)| {
+            for piece in pieces.iter_mut().filter(|_| end != u32::MAX) {
+                let from = second.as_deref().filter(|_| piece.second).unwrap_or(&at);
+                let last = |lane: usize| from[lane] + u64::from(piece.offset) + u64::from(piece.bytes);
+                piece.valid &=
+                    bits(lanes).filter(|lane| last(*lane) <= end.into()).fold(0, |m, lane| m | 1 << lane);
+            }
             let access = apply::Access {
                 at: step.at,
                 space: if ds.gds { Space::Gds } else { Space::Lds },
@@ -216,7 +238,10 @@ impl Group<'_> {
                 unknown: data.1,
             };
             let counter = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
-            group.issue(wave, access, &[(counter, if ds.gds { 4 } else { 3 })], None);
+            // GDS reads its operands late, and counts that.
+            let held = Some(held).filter(|_| ds.gds && generation <= Gen::Gfx11_5);
+            let counters = [(counter, if ds.gds { 4 } else { 3 }), (Counter::Exp, 5)];
+            group.issue(wave, access, &counters[..1 + usize::from(held.is_some())], held);
         };
         let single = |offset: u32| {
             let mut at = [0u64; LANES];

@@ -34,6 +34,8 @@ pub enum Kind {
     NotAnInstruction,
     /// An instruction that is not emulated.
     NoSemantics,
+    /// Something the instruction is given is not emulated: a format, a tiling, a filter.
+    NotEmulated(&'static str),
     /// Memory that is not mapped.
     Unmapped {
         /// Its address.
@@ -103,6 +105,7 @@ impl fmt::Display for Kind {
         match self {
             Kind::NotAnInstruction => f.write_str("not an instruction"),
             Kind::NoSemantics => f.write_str("this instruction is not emulated"),
+            Kind::NotEmulated(what) => write!(f, "{what}: not emulated"),
             Kind::Unmapped { address, write } => {
                 write!(f, "{} of {address:#x}, which is not mapped", if *write { "write" } else { "read" })
             }

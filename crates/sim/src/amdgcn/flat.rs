@@ -2,13 +2,14 @@
 
 use super::apply::{self, Action, Dst, Form, Piece, Space};
 use super::buffer::Memory;
+use super::fault::Kind;
 use super::group::Group;
 use super::operand::{From, from};
 use super::program::Step;
-use super::wave::{Wave, bits};
+use super::wave::{SHARED_APERTURE, Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
 
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -125,6 +126,19 @@ impl Group<'_> {
             (_, Some(shape)) => shape.pieces(u64::MAX),
             _ => Vec::new(),
         };
+        // gfx10 in WGP mode, which is assumed as the less favourable one.
+        let bytes: u32 = pieces.iter().map(|piece| u32::from(piece.bytes)).sum();
+        let natural = u64::from(bytes).checked_ilog2().map_or(1, |log| 1 << log);
+        if wave.unknown.is_some()
+            && self.gpu.generation() == Gen::Gfx10
+            && flat.space == Space::Flat
+            && bytes > 4
+            && bits(lanes).any(|lane| {
+                address[lane] >> 32 == SHARED_APERTURE >> 32 && !address[lane].is_multiple_of(natural)
+            })
+        {
+            self.fault(wave, Kind::Hazard("lds_misaligned", step.at));
+        }
         let dst = if flat.lds {
             Dst::Lds((self.address_scalar(wave, Reg::M0) & 0xffff).wrapping_add(flat.offset as u32))
         } else {

@@ -20,6 +20,8 @@ pub(super) enum When {
 /// What steers a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
+    /// Tells the rest of the GPU something.
+    Message(u32),
     Branch(When, i32),
     /// To an address, which may be saved.
     Jump {
@@ -168,6 +170,7 @@ impl Flow {
                 let (dst, dwords) = destination(inst)?;
                 Some(Flow::Answer { dst, dwords })
             }
+            "s_sendmsg" | "s_sendmsghalt" => Some(Flow::Message(immediate(inst) as u32 & 0xffff)),
             "s_sleep_var" => Some(Flow::Nothing),
             _ if inst.row().format == Format::Sopp => Some(Flow::Nothing),
             _ => None,
@@ -311,6 +314,7 @@ impl Group<'_> {
                 }
                 wave.set_unknown(to, wave.sreg(from), wave.unknown_sreg(from), wave.why(from));
             }
+            Flow::Message(code) => self.message(wave, code),
             // The counters and names of a machine that is not there.
             Flow::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
         }

@@ -2,6 +2,7 @@
 
 use super::apply::{Access, Read, Shared};
 use super::counters::Counter;
+use super::export::Told;
 use super::fault::{Fault, Kind, Missing};
 use super::hazard::Hazards;
 use super::memory::View;
@@ -9,6 +10,7 @@ use super::operand::{SREGS, splat};
 use super::pending::Pending;
 use super::program::{Program, What};
 use super::run::{Dispatch, Initial, Timing, Trace};
+use super::watch::{Control, State, Watch};
 use super::wave::{Unknown, Wave};
 use std::collections::HashSet;
 use unwedge_isa::amdgcn::model::Format;
@@ -27,6 +29,7 @@ pub(super) struct Group<'m> {
     pub(super) gds: Shared,
     pub(super) faults: Vec<Fault>,
     seen: HashSet<(u32, std::mem::Discriminant<Kind>)>,
+    pub(super) told: Vec<Told>,
     number: u32,
     /// Offset of the instruction that is executed.
     at: u32,
@@ -49,14 +52,19 @@ impl<'m> Group<'m> {
             bytes: vec![0; bytes as usize],
             known: if adversarial { vec![0; bytes as usize] } else { Vec::new() },
         };
+        let mut lds = shared(dispatch.lds);
+        for (at, byte) in dispatch.lds_content.iter().enumerate().take(dispatch.lds as usize) {
+            lds.write(at as u64, 1, (*byte).into(), 0);
+        }
         Group {
             program,
             gpu: program.gpu,
             view,
-            lds: shared(dispatch.lds),
+            lds,
             gds: Shared { bytes: vec![0; dispatch.gds as usize], known: Vec::new() },
             faults: Vec::new(),
             seen: HashSet::new(),
+            told: Vec::new(),
             number,
             at: 0,
             stopped: false,
@@ -71,6 +79,11 @@ impl<'m> Group<'m> {
     /// Offset of the instruction that is executed.
     pub(super) fn offset(&self) -> u32 {
         self.at
+    }
+
+    /// Number of the workgroup.
+    pub(super) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Whether it could not go on.
@@ -90,6 +103,7 @@ impl<'m> Group<'m> {
             kind,
             Kind::NotAnInstruction
                 | Kind::NoSemantics
+                | Kind::NotEmulated(_)
                 | Kind::Unmapped { .. }
                 | Kind::NoRegister
                 | Kind::Steps
@@ -180,12 +194,7 @@ impl<'m> Group<'m> {
     }
 
     /// Runs the workgroup to its end, or until it cannot go on.
-    pub(super) fn run(
-        &mut self,
-        dispatch: &Dispatch,
-        id: [u32; 3],
-        mut trace: Option<&mut dyn FnMut(&Trace)>,
-    ) {
+    pub(super) fn run(&mut self, dispatch: &Dispatch, id: [u32; 3], watch: &mut Watch<'_>) {
         let mut waves = self.waves(dispatch, id);
         self.hazards = waves.iter().map(|_| Hazards::default()).collect();
         let mut left = dispatch.steps;
@@ -204,8 +213,8 @@ impl<'m> Group<'m> {
             } else {
                 (ready[0], 4096)
             };
-            let wave = &mut waves[which];
             for _ in 0..quantum {
+                let wave = &mut waves[which];
                 if wave.ended || wave.at_barrier || self.stopped {
                     break;
                 }
@@ -215,12 +224,20 @@ impl<'m> Group<'m> {
                     break;
                 }
                 left -= 1;
+                if let Watch::Step(ask) = watch
+                    && ask(&mut State { group: self, waves: &waves, now: which }) == Control::Stop
+                {
+                    self.stopped = true;
+                    break;
+                }
+                let wave = &mut waves[which];
                 let at = wave.pc;
                 self.step(wave);
-                if let Some(trace) = trace.as_mut() {
-                    trace(&self.traced(wave, at));
+                if let Watch::Trace(tell) = watch {
+                    tell(&self.traced(wave, at));
                 }
             }
+            let wave = &mut waves[which];
             if wave.ended {
                 self.finish(wave);
             } else if !self.adversarial && !wave.at_barrier && ready.len() > 1 {
@@ -283,6 +300,9 @@ impl<'m> Group<'m> {
             What::Buffer(buffer) => self.buffer(wave, step, buffer),
             What::Flat(flat) => self.flat(wave, step, flat),
             What::Ds(ds) => self.ds(wave, step, ds),
+            What::Interp(interp) => self.interp(wave, step, interp),
+            What::Export(export) => self.export(wave, step, export),
+            What::Image(image) => self.image(wave, step, image),
             What::Nothing => {}
             What::Unknown => self.fault(wave, Kind::NoSemantics),
         }

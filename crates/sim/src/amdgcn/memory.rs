@@ -22,14 +22,14 @@ pub enum MapError {
     Beyond(u64),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Region {
     base: u64,
     bytes: Vec<u8>,
 }
 
 /// Mapped memory: all else is not there.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     regions: Vec<Region>,
 }

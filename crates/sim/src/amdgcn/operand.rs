@@ -259,7 +259,7 @@ pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Sourc
 }
 
 /// Lanes that all have one value.
-pub(super) fn splat(value: u32) -> Lanes {
+pub(super) const fn splat(value: u32) -> Lanes {
     [value; LANES]
 }
 

@@ -4,7 +4,7 @@
 //! Of one wave, accesses to one memory by one path are done in order. What a counter says: an access is certain to be done
 //! if it and the later ones that cannot overtake it are more than the wait allows.
 
-use super::apply::{Access, Action, Dst, Form, Read};
+use super::apply::{Access, Action, Dst, Read};
 use super::counters::Counter;
 use super::fault::{Kind, Missing};
 use super::group::Group;
@@ -34,7 +34,31 @@ struct Entry {
     /// Counters it is still under way for, each with the kind that is in order among itself.
     counters: Vec<(Counter, u8)>,
     /// Registers it may still read, until a counter says otherwise.
-    locks: Option<(Counter, Reg, u8)>,
+    locks: Option<Locks>,
+}
+
+/// Registers that may still be read, until a counter says otherwise.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Locks {
+    counter: Counter,
+    ranges: [(Reg, u8); 4],
+}
+
+impl Locks {
+    pub(super) fn new(counter: Counter) -> Locks {
+        Locks { counter, ranges: [(Reg::NULL, 0); 4] }
+    }
+
+    /// Adds registers; there is place for four ranges.
+    pub(super) fn add(&mut self, first: Reg, count: u8) {
+        if let Some(place) = self.ranges.iter_mut().find(|(_, count)| *count == 0) {
+            *place = (first, count);
+        }
+    }
+
+    fn has(&self, reg: Reg) -> bool {
+        self.ranges.iter().any(|(first, count)| (first.0..first.0 + u16::from(*count)).contains(&reg.0))
+    }
 }
 
 /// What of a wave is under way.
@@ -47,7 +71,9 @@ impl Entry {
     fn registers(&self) -> Option<(u16, u16)> {
         let dwords = |access: &Access| match access.action {
             Action::Atomic { returns: false, .. } | Action::Store => 0,
-            _ => access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum(),
+            _ => access.form.registers().unwrap_or_else(|| {
+                access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum()
+            }),
         };
         let count = dwords(&self.access);
         match self.access.dst {
@@ -59,6 +85,11 @@ impl Entry {
 }
 
 impl Pending {
+    /// How many accesses are under way.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The load under way, if there is one, that will overwrite a register.
     pub(super) fn writes(&self, reg: Reg) -> Option<u32> {
         if self.entries.is_empty() {
@@ -73,8 +104,8 @@ impl Pending {
     /// The instruction under way that may still read a register.
     pub(super) fn locked(&self, reg: Reg) -> Option<(u32, Counter)> {
         self.entries.iter().find_map(|entry| {
-            let (counter, first, count) = entry.locks?;
-            (first.0..first.0 + u16::from(count)).contains(&reg.0).then_some((entry.access.at, counter))
+            let locks = entry.locks?;
+            locks.has(reg).then_some((entry.access.at, locks.counter))
         })
     }
 }
@@ -86,7 +117,7 @@ impl Group<'_> {
         wave: &mut Wave,
         access: Access,
         counters: &[(Counter, u8)],
-        locks: Option<(Counter, Reg, u8)>,
+        locks: Option<Locks>,
     ) {
         self.put_off(wave, access, None, counters, locks);
     }
@@ -108,7 +139,7 @@ impl Group<'_> {
         access: Access,
         read: Option<Read>,
         counters: &[(Counter, u8)],
-        locks: Option<(Counter, Reg, u8)>,
+        locks: Option<Locks>,
     ) {
         use super::apply::Space;
         let path = match (access.space, access.dst) {
@@ -124,7 +155,7 @@ impl Group<'_> {
                 // What the load will leave as it is stays known.
                 if n >= 256 {
                     let mut unknown = splat(u32::MAX);
-                    if let Form::Half { high, .. } = entry.access.form {
+                    if let Some(high) = entry.access.form.half() {
                         unknown = splat(if high { 0xffff_0000 } else { 0xffff });
                         if let Some(old) = wave.unknown.as_ref().and_then(|s| s.v.get(usize::from(n - 256))) {
                             unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);
@@ -189,7 +220,7 @@ impl Group<'_> {
             if behind > most {
                 let entry = &mut wave.pending.entries[at];
                 entry.counters.retain(|(c, _)| *c != counter);
-                entry.locks = entry.locks.filter(|(c, ..)| *c != counter);
+                entry.locks = entry.locks.filter(|locks| locks.counter != counter);
                 let finished = entry.counters.iter().all(|(c, _)| *c == Counter::Exp);
                 if finished && !entry.done {
                     entry.done = true;

@@ -2,10 +2,12 @@
 
 use super::counters::{self, Counter};
 use super::cross::Cross;
+use super::export::Export;
 use super::flow::Flow;
+use super::interp::Interp;
 use super::scalar::Scalar;
 use super::vector::Vector;
-use super::{buffer, ds, flat, smem};
+use super::{buffer, ds, flat, image, smem};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, codec, text};
 
@@ -21,6 +23,9 @@ pub(super) enum What {
     Buffer(Box<buffer::Access>),
     Flat(Box<flat::Access>),
     Ds(Box<ds::Access>),
+    Image(Box<image::Access>),
+    Interp(Box<Interp>),
+    Export(Box<Export>),
     /// Neither computes nor accesses anything that is emulated: hints, caches, priorities.
     Nothing,
     Unknown,
@@ -52,6 +57,9 @@ pub struct Program {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// The most registers an image address has.
+const ADDRESS: u16 = 13;
 
 impl Program {
     /// Decodes code that lies at an address: everything in its order, and again where a branch goes into the midst.
@@ -91,8 +99,12 @@ impl Program {
             what: what(&inst, &self.gpu),
             waits: counters::waits(&inst, self.gpu.generation()),
         };
-        for (_, operand) in inst.written() {
+        for (slot, operand) in inst.written() {
             match operand {
+                // Before gfx10 nothing says how many registers an address has.
+                Operand::Reg { reg, .. } if slot.class == Class::ImageAddr => {
+                    self.vgprs = self.vgprs.max(reg.index() + ADDRESS);
+                }
                 Operand::Reg { reg, dwords, .. } if reg.is_vgpr() => {
                     self.vgprs = self.vgprs.max(reg.index() + u16::from(dwords));
                 }
@@ -120,6 +132,16 @@ impl Program {
         let mut out = String::new();
         text::write(&self.step(offset)?.inst, &self.gpu, &mut out);
         Some(out)
+    }
+
+    /// The offset behind the instruction at an offset.
+    pub fn following(&self, offset: u32) -> Option<u32> {
+        Some(self.step(offset)?.next)
+    }
+
+    /// The name of an export's target.
+    pub fn export_target(&self, code: u8) -> Option<String> {
+        text::export_target(code.into(), &self.gpu)
     }
 
     /// The GPU that it is for.
@@ -155,24 +177,30 @@ impl Step {
 /// What an instruction is executed as.
 pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
     let row = inst.row();
+    let interp = || Interp::new(inst, gpu.generation()).map(|interp| What::Interp(Box::new(interp)));
     let made = match row.format {
         Format::Sopp => Flow::new(inst, gpu).map(What::Flow),
         Format::Smem => smem::Access::new(inst, gpu).map(What::Smem),
         Format::Mubuf | Format::Mtbuf | Format::Vbuffer => {
-            buffer::Access::new(inst).map(|access| What::Buffer(Box::new(access)))
+            buffer::Access::new(inst, gpu).map(|access| What::Buffer(Box::new(access)))
         }
         Format::Flat | Format::Global | Format::Scratch => {
             flat::Access::new(inst).map(|access| What::Flat(Box::new(access)))
         }
         Format::Ds => ds::Access::new(inst).map(|access| What::Ds(Box::new(access))),
+        Format::Mimg | Format::Vimage | Format::Vsample => {
+            image::Access::new(inst, gpu).map(|access| What::Image(Box::new(access)))
+        }
         Format::Vopd => Vector::dual(inst).map(|halves| What::Dual(Box::new(halves))),
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
             Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst).map(What::Scalar))
         }
+        Format::Exp => Export::new(inst).map(|export| What::Export(Box::new(export))),
+        Format::Vintrp | Format::Vinterp | Format::Ldsdir => interp(),
+        Format::Vop3 if row.name.starts_with("v_interp_") => interp(),
         Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst)
             .map(What::Cross)
             .or_else(|| Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector)))),
-        _ => None,
     };
     made.unwrap_or(if does_nothing(inst) { What::Nothing } else { What::Unknown })
 }

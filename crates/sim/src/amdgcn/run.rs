@@ -1,9 +1,11 @@
 //! A grid of workgroups over memory.
 
+use super::export::Told;
 use super::fault::Fault;
 use super::group::Group;
 use super::memory::{Memory, View, Written};
 use super::program::Program;
+use super::watch::Watch;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -51,6 +53,8 @@ pub struct Dispatch {
     pub group_id_in_ttmp: bool,
     /// Bytes of LDS of a workgroup.
     pub lds: u32,
+    /// What every workgroup finds at the begin of its LDS: attributes, for example.
+    pub lds_content: Vec<u8>,
     /// Bytes of GDS, which every workgroup finds zeroed.
     pub gds: u32,
     /// Bytes of scratch of a lane.
@@ -77,6 +81,7 @@ impl Default for Dispatch {
             group_id: [None; 3],
             group_id_in_ttmp: false,
             lds: 0,
+            lds_content: Vec::new(),
             gds: 0,
             scratch: 0,
             mode: 0x1c0,
@@ -113,16 +118,22 @@ pub struct Outcome {
     pub lane_steps: u64,
     /// Workgroups that ran to their end.
     pub groups: u32,
+    /// Exports and messages, workgroup by workgroup; of many the first ones.
+    pub told: Vec<Told>,
 }
 
 /// A workgroup's result, before it is committed.
 struct Finished {
     written: Written,
     faults: Vec<Fault>,
+    told: Vec<Told>,
     steps: u64,
     lane_steps: u64,
     complete: bool,
 }
+
+/// Exports and messages that are kept.
+const TOLD: usize = 1 << 16;
 
 /// Workgroups that are run at once before their results are committed.
 const AHEAD: usize = 64;
@@ -132,15 +143,16 @@ fn one(
     memory: &Memory,
     dispatch: &Dispatch,
     number: u32,
-    trace: Option<&mut dyn FnMut(&Trace)>,
+    watch: &mut Watch<'_>,
 ) -> Finished {
     let [x, y, _] = dispatch.groups;
     let id = [number % x, number / x % y, number / x / y];
     let mut group = Group::new(program, dispatch, View::new(memory), number);
-    group.run(dispatch, id, trace);
+    group.run(dispatch, id, watch);
     let complete = !group.is_stopped();
     Finished {
         faults: std::mem::take(&mut group.faults),
+        told: std::mem::take(&mut group.told),
         steps: group.steps,
         lane_steps: group.lane_steps,
         complete,
@@ -154,11 +166,20 @@ pub fn run(
     program: &Program,
     memory: &mut Memory,
     dispatch: &Dispatch,
-    mut trace: Option<&mut dyn FnMut(&Trace)>,
+    trace: Option<&mut dyn FnMut(&Trace)>,
 ) -> Outcome {
+    match trace {
+        Some(tell) => watch(program, memory, dispatch, Watch::Trace(tell)),
+        None => watch(program, memory, dispatch, Watch::Nobody),
+    }
+}
+
+/// Runs a grid while somebody looks.
+pub fn watch(program: &Program, memory: &mut Memory, dispatch: &Dispatch, mut watch: Watch<'_>) -> Outcome {
     let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
     let mut outcome = Outcome::default();
-    let threads = if trace.is_some() { 1 } else { dispatch.threads.clamp(1, 256) };
+    let alone = !matches!(watch, Watch::Nobody);
+    let threads = if alone { 1 } else { dispatch.threads.clamp(1, 256) };
     let mut next = 0;
     while next < count {
         let batch = if threads == 1 { 1 } else { AHEAD.min((count - next) as usize) };
@@ -173,16 +194,12 @@ pub fn run(
             // What it read was changed by an earlier one: what it did does not hold.
             let finished = match early.filter(|finished| !finished.written.read_any_of(&lines)) {
                 Some(finished) => finished,
-                None => {
-                    let trace: Option<&mut dyn FnMut(&Trace)> = match &mut trace {
-                        Some(trace) => Some(&mut **trace),
-                        None => None,
-                    };
-                    one(program, memory, dispatch, number, trace)
-                }
+                None => one(program, memory, dispatch, number, &mut watch),
             };
             memory.commit(&finished.written, &mut lines);
             outcome.faults.extend(finished.faults);
+            let room = TOLD.saturating_sub(outcome.told.len());
+            outcome.told.extend(finished.told.into_iter().take(room));
             outcome.steps += finished.steps;
             outcome.lane_steps += finished.lane_steps;
             if !finished.complete {
@@ -212,7 +229,7 @@ fn ahead(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(place) = results.get(at) else { return };
-                    let finished = one(program, memory, dispatch, first + at as u32, None);
+                    let finished = one(program, memory, dispatch, first + at as u32, &mut Watch::Nobody);
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished);
                 }
             });

@@ -98,6 +98,15 @@ impl Group<'_> {
             What::WaveId => return wave.set(smem.data, wave.id),
             _ => {}
         }
+        let writes = matches!(smem.what, What::Store(_) | What::Atomic { .. });
+        let generation = self.gpu.generation();
+        if writes
+            && (Gen::Gfx8..=Gen::Gfx906).contains(&generation)
+            && smem.offset == 0
+            && smem.register.is_some_and(|reg| reg != Reg::M0)
+        {
+            self.fault(wave, Kind::Undefined("the offset of a scalar store is in another register than m0"));
+        }
         let low = self.address_scalar(wave, smem.base);
         let high = self.address_scalar(wave, Reg(smem.base.0 + 1));
         let mut offset = smem.offset;

@@ -335,7 +335,13 @@ fn placed(place: Place, old: u32, value: u32) -> u32 {
 }
 
 /// One dword of a source in every lane. `wave` may be what is unknown of one.
-fn fetch(source: &Source, dword: u8, v: &[Lanes], scalar: impl Fn(Reg) -> u32, signs: bool) -> Lanes {
+pub(super) fn fetch(
+    source: &Source,
+    dword: u8,
+    v: &[Lanes],
+    scalar: impl Fn(Reg) -> u32,
+    signs: bool,
+) -> Lanes {
     let mut lanes = match source.from {
         From::Vgpr(n) => v.get(usize::from(n) + usize::from(dword)).copied().unwrap_or(splat(0)),
         From::Scalar(reg) => splat(scalar(Reg(reg.0 + u16::from(dword)))),

@@ -65,14 +65,18 @@ pub(super) fn legacy_f32(a: u32, b: u32, greater: bool) -> u32 {
     if if greater { x >= y } else { x < y } { a } else { b }
 }
 
-/// The median: with a NaN, the minimum of the three.
+/// The median: with a NaN, the minimum of the three. It is the maximum of the two that are left without the first that equals
+/// the maximum of all, and zeros are equal: of -∞, -0 and +0 it is +0.
 pub(super) fn median(width: &Width, m: &Mode, a: u64, b: u64, c: u64) -> u64 {
     let format = width.format;
     if format.is_nan(a) || format.is_nan(b) || format.is_nan(c) {
         return number(width, m, number(width, m, a, b, false), c, false);
     }
     let most = number(width, m, number(width, m, a, b, true), c, true);
-    let same = |bits: u64| number(width, m, bits, bits, true) == most;
+    let same = |bits: u64| {
+        let bits = number(width, m, bits, bits, true);
+        bits == most || (bits | most) & !format.sign() == 0
+    };
     if same(a) {
         number(width, m, b, c, true)
     } else if same(b) {
@@ -91,6 +95,9 @@ pub(super) fn median_f32(m: &Mode, a: u32, b: u32, c: u32) -> u32 {
     }
     let least = number_f32(m, a, b, false);
     let most = number_f32(m, a, b, true);
+    if number_f32(m, most, c, true) << 1 == 0 {
+        return median(&Width::F32, m, a.into(), b.into(), c.into()) as u32;
+    }
     number_f32(m, least, number_f32(m, most, c, false), true)
 }
 
@@ -111,6 +118,7 @@ mod tests {
         assert_eq!(number_f32(&m, 0, 1 << 31, false), 1 << 31);
         assert_eq!(propagating(&Width::F32, &m, one.into(), NAN.into(), true), NAN.into());
         // In IEEE mode a signalling NaN wins, made quiet.
+        assert_eq!(median_f32(&m, 0xff80_0000, 1 << 31, 0), 0);
         let ieee = Mode { ieee: true, ..m };
         assert_eq!(number_f32(&ieee, 0x7f80_0001, one, true), 0x7fc0_0001);
     }

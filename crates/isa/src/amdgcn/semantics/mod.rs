@@ -13,6 +13,7 @@ pub mod effects;
 mod float;
 mod fp8;
 mod integer;
+pub mod interp;
 mod lane;
 mod minmax;
 mod packed;

@@ -130,8 +130,12 @@ const TWO_BY_PI: [u64; 19] = [
     0x56033046fc7b6bab,
 ];
 
-/// 53 bits of 2/π for reducing the argument of a sine: segment `b` for the exponent of `a`.
+/// 53 bits of 2/π for reducing the argument of a sine: segment `b` for the exponent of `a`; of NaN it, made quiet.
 pub(super) fn trig_preop(a: u64, b: u64) -> u64 {
+    let format = super::soft::F64;
+    if format.is_nan(a) {
+        return a | format.quiet();
+    }
     let exponent = (a >> 52 & 0x7ff) as i32;
     let shift = (b as i32 & 31) * 53 + (exponent - 1077).max(0);
     let word = |at: i32| TWO_BY_PI.get(at as usize).copied().unwrap_or(0);
@@ -144,7 +148,7 @@ pub(super) fn trig_preop(a: u64, b: u64) -> u64 {
     let scale = -53 - shift + if exponent >= 1968 { 128 } else { 0 };
     let value = super::soft::Finite { negative: false, exponent: scale, significand: window.into() };
     let env = super::soft::Env { round: super::soft::Round::Zero, ..super::soft::Env::IEEE };
-    super::soft::F64.round(value, env)
+    format.round(value, env)
 }
 
 #[cfg(test)]

@@ -155,6 +155,15 @@ fn unified(gpu: &Gpu) -> Option<&'static [&'static str]> {
     }
 }
 
+/// The names of a buffer format: of its components and of what they are.
+pub(in crate::amdgcn) fn format_names(code: u32, gpu: &Gpu) -> Option<(&'static str, &'static str)> {
+    let code = code as usize;
+    match unified(gpu) {
+        Some(names) => names.get(code)?.rsplit_once('_'),
+        None => Some((DATA.get(code & 15)?, number_format(code >> 4, gpu))),
+    }
+}
+
 /// Appends a buffer format, unless it is the one that is not written.
 pub(super) fn write_format(format: i32, gpu: &Gpu, out: &mut Line) {
     if format == DEFAULT {

@@ -19,10 +19,12 @@ mod swizzle;
 mod write;
 
 pub(super) use accept::is_literal;
+pub(super) use hints::format_names;
 pub(super) use line::{LOWER, Line, UPPER, hexadecimal};
 pub(super) use modifiers::{at_rest, tail};
 pub use parse::{ParseError, Rule, parse_line};
 pub(super) use rules::limit as scalar_limit;
+pub use special::export_target;
 pub(super) use special::write as special;
 pub use write::write;
 pub(super) use write::{inline, register, suffix_of, write_line};

@@ -205,6 +205,12 @@ fn target_of(value: i32, gpu: &Gpu) -> Option<&'static (&'static str, i32, i32, 
     })
 }
 
+/// The name of an export target.
+pub fn export_target(value: i32, gpu: &Gpu) -> Option<String> {
+    let (name, first, count, ..) = target_of(value, gpu)?;
+    Some(if *count > 0 { format!("{name}{}", value - first) } else { (*name).to_owned() })
+}
+
 fn write_target(value: i32, gpu: &Gpu, out: &mut Line) {
     match target_of(value, gpu) {
         Some((name, first, count, ..)) => {

@@ -1,0 +1,147 @@
+//! Exports and messages: what waves tell the rest of the GPU. It is recorded, and has no effect.
+
+use super::apply::{self, Action, Dst, Form, Space};
+use super::counters::Counter;
+use super::fault::Kind;
+use super::group::Group;
+use super::pending::Locks;
+use super::program::Step;
+use super::wave::{Wave, bits};
+use unwedge_isa::amdgcn::model::{Class, Mod};
+use unwedge_isa::amdgcn::semantics::LANES;
+use unwedge_isa::amdgcn::{Inst, Operand, Reg};
+
+/// Exports and messages of a workgroup that are kept.
+const KEPT: usize = 4096;
+/// Exports are in order among themselves.
+const IN_ORDER: u8 = 6;
+
+/// What a wave told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Number of the workgroup.
+    pub workgroup: u32,
+    /// Number of the wave in it.
+    pub wave: u32,
+    /// Offset of the instruction in bytes.
+    pub at: u32,
+    /// Lanes that were enabled.
+    pub lanes: u64,
+    /// What.
+    pub what: What,
+}
+
+/// An export or a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// Registers to a render target, a position, parameters.
+    Export {
+        /// The code of the target: [`super::Program::export_target`] has its name.
+        target: u8,
+        /// The registers that are enabled, one value for each lane.
+        values: [Option<Vec<u32>>; 4],
+        /// Pairs of values of 16 bits.
+        compressed: bool,
+        /// The last one of its kind.
+        done: bool,
+        /// Lanes that are not enabled are no longer pixels.
+        valid_mask: bool,
+        /// The row, where one is said.
+        row: Option<u32>,
+    },
+    /// `s_sendmsg` and its like: the code, and `m0`.
+    Message {
+        /// What the instruction says.
+        code: u32,
+        /// The register `m0`.
+        m0: u32,
+    },
+}
+
+/// An export with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Export {
+    target: u8,
+    sources: [Option<Reg>; 4],
+    compressed: bool,
+    done: bool,
+    valid_mask: bool,
+    row: bool,
+}
+
+impl Export {
+    pub(super) fn new(inst: &Inst) -> Option<Export> {
+        let mods = &inst.mods;
+        let mut made = Export {
+            target: 0,
+            sources: [None; 4],
+            compressed: mods.has(Mod::Compr),
+            done: mods.has(Mod::Done),
+            valid_mask: mods.has(Mod::Vm),
+            row: mods.has(Mod::RowEn),
+        };
+        let enabled = mods.get(Mod::En);
+        let mut count = 0;
+        for (slot, operand) in inst.written() {
+            match (slot.class, operand) {
+                (Class::ExpTarget, Operand::Imm(value)) => made.target = value as u8,
+                (Class::ExpSrc, operand) => {
+                    if let (Operand::Reg { reg, .. }, true) = (operand, enabled >> count & 1 != 0) {
+                        *made.sources.get_mut(count)? = Some(reg);
+                    }
+                    count += 1;
+                }
+                _ => return None,
+            }
+        }
+        Some(made)
+    }
+}
+
+impl Group<'_> {
+    fn tell(&mut self, wave: &Wave, what: What) {
+        if self.told.len() < KEPT {
+            let lanes = wave.exec(&self.gpu);
+            self.told.push(Told { workgroup: self.number(), wave: wave.id, at: self.offset(), lanes, what });
+        }
+    }
+
+    pub(super) fn export(&mut self, wave: &mut Wave, step: &Step, export: &Export) {
+        let lanes = wave.exec(&self.gpu);
+        let mut values = [const { None }; 4];
+        for (place, reg) in values.iter_mut().zip(export.sources) {
+            let Some(reg) = reg else { continue };
+            let at = usize::from(reg.index());
+            let Some(held) = wave.v.get(at) else { return self.fault(wave, Kind::NoRegister) };
+            *place = Some(held.to_vec());
+            let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(at));
+            if unknown.is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
+                self.fault(wave, Kind::Stored(reg, wave.why(reg)));
+            }
+        }
+        let row = export.row.then(|| self.address_scalar(wave, Reg::M0));
+        let Export { target, compressed, done, valid_mask, .. } = *export;
+        self.tell(wave, What::Export { target, values, compressed, done, valid_mask, row });
+        // Registers are read late: until the counter says so they must stay as they are.
+        let access = apply::Access {
+            at: step.at,
+            space: Space::Gds,
+            action: Action::Store,
+            form: Form::Dwords,
+            dst: Dst::None,
+            lanes: 0,
+            address: [0; LANES],
+            second: None,
+            pieces: Vec::new(),
+            data: Vec::new(),
+            unknown: Vec::new(),
+        };
+        let mut locks = Locks::new(Counter::Exp);
+        export.sources.into_iter().flatten().for_each(|reg| locks.add(reg, 1));
+        self.issue(wave, access, &[(Counter::Exp, IN_ORDER)], Some(locks));
+    }
+
+    pub(super) fn message(&mut self, wave: &Wave, code: u32) {
+        self.tell(wave, What::Message { code, m0: wave.sreg(Reg::M0) });
+    }
+}

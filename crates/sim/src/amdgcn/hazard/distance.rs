@@ -1,0 +1,262 @@
+//! gfx6 to gfx9: distances in wait states, and groups of scalar memory instructions.
+
+use super::*;
+use unwedge_isa::amdgcn::model::Class;
+
+/// Wait states that are remembered.
+const MEMORY: u32 = 16;
+/// The hardware registers MODE and TRAPSTS of `s_setreg`, and the bit of MODE that skips vector instructions.
+const MODE: i32 = 1;
+const TRAPSTS: i32 = 3;
+const VSKIP: i32 = 28;
+
+/// An instruction that was executed.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    at: u32,
+    unit: Unit,
+    effects: Effects,
+    /// Wait states since it was issued.
+    age: u32,
+    /// The hardware register it sets.
+    hwreg: Option<i32>,
+    /// Of a store: registers of its data, if there are more than two.
+    wide_data: Regs,
+    /// It compares, and writes `exec`.
+    vcmpx: bool,
+    /// It changes whether vector instructions are skipped.
+    vskip: bool,
+}
+
+/// Scalar memory instructions that followed each other.
+#[derive(Debug, Default)]
+struct Clause {
+    first: Option<u32>,
+    reads: Regs,
+    writes: Regs,
+    stores: bool,
+}
+
+/// What a wave did lately.
+#[derive(Debug, Default)]
+pub(super) struct Distances {
+    done: Vec<Done>,
+    clause: Clause,
+    /// gfx6 and gfx7: scalar memory was read, and whether it has been waited for.
+    vccz: Option<(u32, bool)>,
+    /// gfx8 and gfx9: scalar memory was written, and not put through.
+    stored: Option<u32>,
+}
+
+impl Distances {
+    /// The latest instruction less than so many wait states ago of which something holds.
+    fn within(&self, states: u32, holds: impl Fn(&Done) -> bool) -> Option<u32> {
+        self.done.iter().rev().find(|done| done.age < states && holds(done)).map(|done| done.at)
+    }
+
+    pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
+        self.distances(step, unit, effects, gpu.generation(), found);
+        self.scalar_memory(step, unit, effects, gpu, found);
+        self.remember(step, unit, effects);
+    }
+
+    fn distances(&self, step: &Step, unit: Unit, effects: &Effects, generation: Gen, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
+        let name = inst.row().name;
+        let reads = effects.reads;
+        let valu_wrote =
+            |done: &Done, regs: &Regs| done.unit == Unit::Valu && done.effects.writes.scalar().meets(regs);
+        let scalars = reads.scalar();
+        if unit == Unit::Smem && generation == Gen::Gfx6 {
+            rule("smrd_read_valu_sgpr", self.within(4, |done| valu_wrote(done, &scalars)));
+            if name.starts_with("s_buffer_load") {
+                let mut descriptor = Regs::default();
+                for (slot, operand) in inst.written() {
+                    if let (Class::SregPair, Operand::Reg { reg, dwords, .. }) = (slot.class, operand) {
+                        descriptor.insert(reg, dwords);
+                    }
+                }
+                let written = |done: &Done| done.unit == Unit::Salu && done.effects.writes.meets(&descriptor);
+                rule("sbuffer_desc_salu", self.within(4, written));
+            }
+        }
+        // One source has no such hazard on gfx6 and gfx7.
+        if unit == Unit::Vmem && generation >= Gen::Gfx8 {
+            let mut own = Regs::default();
+            scalars
+                .iter()
+                .filter(|reg| *reg != Reg::EXEC && *reg != Reg::EXEC_HI)
+                .for_each(|reg| own.insert(reg, 1));
+            rule("vmem_read_valu_sgpr", self.within(5, |done| valu_wrote(done, &own)));
+        }
+        if is_dpp(inst) {
+            let source = inst.written().find_map(|(slot, operand)| match operand {
+                Operand::Reg { reg, dwords, .. } if slot.source == 0 => Some((reg, dwords)),
+                _ => None,
+            });
+            if let Some((reg, dwords)) = source {
+                let mut regs = Regs::default();
+                regs.insert(reg, dwords);
+                rule(
+                    "dpp_read_vgpr",
+                    self.within(2, |done| done.unit == Unit::Valu && done.effects.writes.meets(&regs)),
+                );
+            }
+            rule("dpp_exec", self.within(5, |done| done.vcmpx));
+        }
+        if name.starts_with("v_div_fmas") {
+            rule("div_fmas_vcc", self.within(4, |done| valu_wrote(done, &pair(Reg::VCC))));
+        }
+        if matches!(name, "v_readlane_b32" | "v_writelane_b32") {
+            let select = inst.written().last().and_then(|(_, operand)| match operand {
+                Operand::Reg { reg, .. } => Some(one(reg)),
+                _ => None,
+            });
+            if let Some(select) = select {
+                rule("lane_select", self.within(4, |done| valu_wrote(done, &select)));
+            }
+        }
+        if matches!(name, "v_readlane_b32" | "v_readfirstlane_b32") && generation == Gen::Gfx6 {
+            rule(
+                "vintrp_readlane",
+                self.within(1, |done| done.unit == Unit::Interp && done.effects.writes.meets(&reads)),
+            );
+        }
+        if name == "s_getreg_b32" {
+            let what = immediate(inst) & 63;
+            rule("setreg_getreg", self.within(2, |done| done.hwreg == Some(what)));
+        }
+        if inst.row().format.is_memory() && unit != Unit::Smem
+            || matches!(unit, Unit::Valu | Unit::Ds | Unit::Export | Unit::Interp)
+        {
+            rule("vskip", self.within(2, |done| done.vskip));
+        }
+        if name == "s_rfe_b64" {
+            rule("rfe_trapsts", self.within(1, |done| done.hwreg == Some(TRAPSTS)));
+        }
+        if name.starts_with("s_setreg") {
+            let what = immediate(inst) & 63;
+            let states = if generation <= Gen::Gfx7 { 1 } else { 2 };
+            rule("setreg_setreg", self.within(states, |done| done.hwreg == Some(what)));
+        }
+        let m0_written = |done: &Done| done.unit == Unit::Salu && done.effects.writes.has(Reg::M0);
+        if generation >= Gen::Gfx9
+            && inst.mods.get(Mod::Offset) < 0
+            && matches!(inst.variant().encoding, Encoding::Global | Encoding::Scratch)
+            && inst.written().any(|(slot, operand)| {
+                slot.field.name() == "saddr"
+                    && matches!(operand, Operand::Reg { reg, .. } if reg != Reg::NULL)
+            })
+        {
+            rule("scratch_offset_negative", Some(at));
+        }
+        if generation >= Gen::Gfx8
+            && (inst.mods.has(Mod::Gds) || name.starts_with("s_sendmsg") || name == "s_ttracedata")
+        {
+            rule("m0_gds_msg", self.within(1, m0_written));
+        }
+        if generation >= Gen::Gfx9 {
+            let lds = unit == Unit::Interp
+                || name.contains("_addtid")
+                || inst.mods.has(Mod::Lds)
+                || name == "buffer_store_lds_dword";
+            if lds {
+                rule("m0_lds", self.within(1, m0_written));
+            }
+            if name.starts_with("s_movrel") {
+                rule("m0_movrel", self.within(1, m0_written));
+            }
+        }
+        if unit == Unit::Valu && generation >= Gen::Gfx7 {
+            rule("vmem_store_data", self.within(1, |done| done.wide_data.meets(&effects.writes)));
+        }
+    }
+
+    fn remember(&mut self, step: &Step, unit: Unit, effects: &Effects) {
+        let inst = &step.inst;
+        let name = inst.row().name;
+        let states = if name == "s_nop" { (immediate(inst) as u32 & 7) + 1 } else { 1 };
+        self.done.iter_mut().for_each(|done| done.age += states);
+        self.done.retain(|done| done.age < MEMORY);
+        // Only the last one that wrote a register matters to it.
+        self.done
+            .iter_mut()
+            .for_each(|done| done.effects.writes = done.effects.writes.without(&effects.writes));
+        let mut wide_data = Regs::default();
+        if unit == Unit::Vmem && inst.row().traits.has(Trait::Store) {
+            // A register as scalar offset takes long enough by itself.
+            let free = inst.written().any(|(slot, operand)| {
+                slot.class == Class::BufferOffset && matches!(operand, Operand::Reg { .. })
+            });
+            let data = inst.written().find_map(|(slot, operand)| match operand {
+                Operand::Reg { reg, dwords, .. }
+                    if reg.is_vgpr() && matches!(slot.field.name(), "vdata" | "data") =>
+                {
+                    Some((reg, dwords))
+                }
+                _ => None,
+            });
+            if let Some((reg, dwords)) = data.filter(|(_, dwords)| *dwords > 2 && !free) {
+                wide_data.insert(reg, dwords);
+            }
+        }
+        self.done.push(Done {
+            at: step.at,
+            unit,
+            effects: *effects,
+            age: 0,
+            hwreg: name.starts_with("s_setreg").then(|| immediate(inst) & 63),
+            wide_data,
+            vcmpx: name.starts_with("v_cmpx"),
+            vskip: name.starts_with("s_setreg") && immediate(inst) & 0x7ff == MODE | VSKIP << 6,
+        });
+    }
+
+    fn scalar_memory(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let name = inst.row().name;
+        if unit != Unit::Smem {
+            self.clause = Clause::default();
+        } else {
+            let stores = inst.row().traits.has(Trait::Store) || inst.row().traits.has(Trait::Atomic);
+            let clause = &mut self.clause;
+            clause.reads = clause.reads.either(&effects.reads);
+            clause.writes = clause.writes.either(&effects.writes);
+            match clause.first {
+                None => clause.first = Some(at),
+                Some(first) if gpu.generation() >= Gen::Gfx8 => {
+                    if stores || clause.stores {
+                        found.push(("smem_clause_store", first));
+                    }
+                    if gpu.xnack()
+                        && (clause.reads.meets(&effects.writes) || clause.writes.meets(&effects.reads))
+                    {
+                        found.push(("smem_clause_xnack", first));
+                    }
+                }
+                Some(_) => {}
+            }
+            clause.stores |= stores;
+            if stores {
+                self.stored = Some(at);
+            }
+        }
+        self.stored = self.stored.filter(|_| name != "s_dcache_wb" && name != "s_dcache_wb_vol");
+        if name == "s_endpgm" {
+            found.extend(self.stored.map(|first| ("dcache_wb", first)));
+        }
+        if gpu.generation() > Gen::Gfx7 {
+            return;
+        }
+        if unit == Unit::Smem {
+            self.vccz = Some((at, false));
+        } else if name == "s_cbranch_vccz" || name == "s_cbranch_vccnz" {
+            found.extend(self.vccz.map(|(first, _)| ("vccz_smem", first)));
+        } else if step.waits.contains(&(Counter::Lgkm, 0)) {
+            self.vccz = self.vccz.map(|(first, _)| (first, true));
+        } else if effects.writes.meets(&pair(Reg::VCC)) {
+            self.vccz = self.vccz.filter(|(_, waited)| !waited);
+        }
+    }
+}

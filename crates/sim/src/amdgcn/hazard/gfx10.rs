@@ -1,0 +1,159 @@
+//! gfx10: what is read late, and instructions that must not meet. gfx10.3 has none of these.
+
+use super::*;
+
+/// What a wave did lately.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    /// Scalar registers read by vector memory.
+    vmem_read: Open,
+    /// Scalar registers read by scalar memory.
+    smem_read: Open,
+    /// `exec` read by something else than the vector ALU.
+    exec_read: Open,
+    /// Vector memory or LDS, and whether a branch followed.
+    vmem_branch: Option<(u32, bool)>,
+    ds_branch: Option<(u32, bool)>,
+    /// The comparison before, and whether it wrote `exec`.
+    compared: Option<(u32, bool)>,
+    /// The instruction just before was `v_writelane`, or an image instruction of 4 dwords or more.
+    writelane: Option<u32>,
+    big_image: Option<u32>,
+    /// Instructions of a clause that are left.
+    clause: u32,
+    /// A scalar store that nothing waited for.
+    scalar_store: Option<u32>,
+    /// Scalar memory was written, and not put through.
+    stored: Option<u32>,
+}
+
+impl Late {
+    pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let name = inst.row().name;
+        let mut rule = |name: &'static str, open: &Open, writes: &Regs| {
+            if open.regs.meets(writes) {
+                found.push((name, open.at));
+            }
+        };
+        let writes = effects.writes.scalar();
+        match unit {
+            Unit::Salu | Unit::Smem => rule("vmem_to_scalar_write", &self.vmem_read, &writes),
+            Unit::Valu => {
+                rule("smem_to_vector_write", &self.smem_read, &writes);
+                rule("vcmpx_exec_war", &self.exec_read, &writes.both(&pair(Reg::EXEC)));
+            }
+            _ => {}
+        }
+        let wait = name.starts_with("s_waitcnt") && !name.ends_with("depctr");
+        if unit == Unit::Valu || wait || depctr(inst, 2, 3) {
+            self.vmem_read.close();
+        }
+        let idle = matches!(name, "s_setvskip" | "s_version") || name.starts_with("s_waitcnt_");
+        if unit == Unit::Salu && !idle || step.waits.contains(&(Counter::Lgkm, 0)) {
+            self.smem_read.close();
+        }
+        let writes_scalar = unit == Unit::Valu && !writes.is_empty();
+        if writes_scalar || depctr(inst, 0, 1) {
+            self.exec_read.close();
+        }
+        let reads = effects.reads.scalar();
+        match unit {
+            Unit::Vmem | Unit::Ds => self.vmem_read.add(&reads, at),
+            Unit::Smem => self.smem_read.add(&reads, at),
+            _ => {}
+        }
+        // That vector memory and branches read it is not counted by one source.
+        if matches!(unit, Unit::Salu | Unit::Smem) && effects.reads.meets(&pair(Reg::EXEC)) {
+            self.exec_read.add(&pair(Reg::EXEC), at);
+        }
+        if branches(name) {
+            for open in [&mut self.vmem_branch, &mut self.ds_branch].into_iter().flatten() {
+                open.1 = true;
+            }
+        }
+        if name == "s_waitcnt_vscnt" && immediate(inst) == 0 {
+            (self.vmem_branch, self.ds_branch) = (None, None);
+        }
+        match unit {
+            Unit::Vmem if inst.row().format != Format::Flat => {
+                if let Some((first, true)) = self.ds_branch {
+                    found.push(("lds_branch_vmem_war", first));
+                }
+                // What is between the two kinds hides the earlier one.
+                (self.vmem_branch, self.ds_branch) = (Some((at, false)), None);
+            }
+            Unit::Ds => {
+                if let Some((first, true)) = self.vmem_branch {
+                    found.push(("lds_branch_vmem_war", first));
+                }
+                (self.ds_branch, self.vmem_branch) = (Some((at, false)), None);
+            }
+            _ => {}
+        }
+        if branches(name) && immediate(inst) == 0x3f {
+            found.push(("offset_3f", at));
+        }
+        if unit == Unit::Vmem && inst.mods.get(Mod::Offset) != 0 {
+            let offset = inst.mods.get(Mod::Offset);
+            match inst.variant().encoding {
+                Encoding::Flat => found.push(("flat_offset", at)),
+                Encoding::Scratch if offset < 0 && offset % 4 != 0 => {
+                    found.push(("scratch_offset_unaligned", at));
+                }
+                _ => {}
+            }
+        }
+        self.neighbours(step, unit, found);
+    }
+
+    /// Comparisons, images with addresses one by one, and scalar stores.
+    fn neighbours(&mut self, step: &Step, unit: Unit, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let name = inst.row().name;
+        if name.starts_with("v_permlane") {
+            // The notes say that any comparison triggers it, others that it is one that writes exec.
+            let rule = |exec: bool| if exec { "vcmpx_permlane_10" } else { "vopc_permlane" };
+            found.extend(self.compared.map(|(first, exec)| (rule(exec), first)));
+        }
+        if unit == Unit::Valu && name != "v_nop" {
+            let compares = inst.row().format == Format::Vopc;
+            self.compared = compares.then(|| (at, name.starts_with("v_cmpx")));
+        }
+        let listed = inst.written().any(|(_, operand)| matches!(operand, Operand::List(_)));
+        if listed {
+            found.extend(self.writelane.map(|first| ("writelane_to_nsa", first)));
+            if self.clause > 0 {
+                found.push(("nsa_clause", at));
+            }
+        }
+        if matches!(inst.row().format, Format::Mubuf | Format::Mtbuf) && inst.mods.get(Mod::Offset) & 6 != 0 {
+            found.extend(self.big_image.map(|first| ("nsa_to_vmem", first)));
+        }
+        self.writelane = (name == "v_writelane_b32").then_some(at);
+        self.big_image = (listed && step.next - at >= 16).then_some(at);
+        self.clause = match name {
+            "s_clause" => (immediate(inst) as u32 & 63) + 1,
+            _ => self.clause.saturating_sub(1),
+        };
+        if name == "s_inst_prefetch" {
+            found.push(("inst_prefetch", at));
+        }
+        if step.waits.contains(&(Counter::Lgkm, 0)) {
+            self.scalar_store = None;
+        }
+        if unit == Unit::Smem {
+            let (traits, buffer) = (inst.row().traits, name.starts_with("s_buffer_"));
+            if traits.has(Trait::Store) || traits.has(Trait::Atomic) {
+                self.stored = Some(at);
+                self.scalar_store = Some(at).filter(|_| buffer);
+            } else if buffer {
+                found.extend(self.scalar_store.map(|first| ("smem_store_load", first)));
+            }
+        }
+        self.stored = self.stored.filter(|_| name != "s_dcache_wb");
+        if name == "s_endpgm" {
+            found.extend(self.stored.map(|first| ("dcache_wb", first)));
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! gfx11 and gfx12: what the vector ALU has not finished, as `s_waitcnt_depctr` counts it.
+
+use super::*;
+use unwedge_isa::amdgcn::model::Field;
+
+/// Vector instructions behind which a result of the vector ALU can be awaited.
+const COUNTED: u32 = 15;
+/// Scalar instructions behind which a scalar result is there.
+const SCALAR: u32 = 11;
+/// Vector instructions behind which a transcendental result is there, and transcendental ones.
+const TRANS: (u32, u32) = (6, 2);
+/// Vector instructions at most between the second write and the read of what is forwarded in part, and between the writes.
+const PARTIAL: (u32, u32) = (4, 2);
+
+/// A vector instruction that was executed.
+#[derive(Debug, Clone, Copy)]
+struct Valu {
+    at: u32,
+    used: Regs,
+    writes: Regs,
+    /// Vector instructions since, and transcendental ones.
+    valus: u32,
+    transes: u32,
+    trans: bool,
+    /// The scalar ALU wrote `exec` since.
+    exec: bool,
+}
+
+/// What a wave did lately.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    /// A comparison that wrote `exec`, and no vector ALU since.
+    vcmpx: Option<u32>,
+    /// Vector instructions that nothing has waited for.
+    valus: Vec<Valu>,
+    /// Vector registers used by memory instructions.
+    memory: Open,
+    /// The matrix instruction before.
+    matrix: Option<(Regs, u32)>,
+    /// Scalar registers the vector ALU has read (gfx12), or read as masks in waves of 64.
+    read: Open,
+    /// Those of them that the scalar ALU has written since, and scalar instructions since.
+    salu: Vec<(Regs, u32, u32)>,
+    /// Those that the vector ALU has written since, without carries.
+    valu: Open,
+    /// The instruction before was `s_nop`.
+    nop: bool,
+    /// A store to scratch that nothing waited for.
+    scratch: Option<u32>,
+}
+
+fn numbered(regs: &Regs) -> Regs {
+    let mut own = Regs::default();
+    regs.scalar().iter().filter(|reg| reg.0 < Reg::M0.0).for_each(|reg| own.insert(reg, 1));
+    own
+}
+
+/// The pairs that registers are in.
+fn pairs(regs: &Regs) -> Regs {
+    let mut all = Regs::default();
+    regs.iter().for_each(|reg| all.insert(Reg(reg.0 & !1), 2));
+    all
+}
+
+impl Results {
+    pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let name = inst.row().name;
+        let generation = gpu.generation();
+        let ldsdir = inst.row().format == Format::Ldsdir;
+        if name.starts_with("v_permlane") {
+            found.extend(self.vcmpx.map(|first| ("vcmpx_permlane_11", first)));
+        }
+        if unit == Unit::Valu {
+            self.vcmpx = name.starts_with("v_cmpx").then_some(at);
+        }
+        if ldsdir {
+            self.lds_direct(inst, effects, generation, found);
+        }
+        // All of these wait until the vector ALU has written its registers.
+        let waited = matches!(unit, Unit::Vmem | Unit::Ds | Unit::Export) || depctr(inst, 12, 4);
+        if waited || ldsdir && counted(inst, generation) == 0 {
+            self.valus.clear();
+        }
+        if unit == Unit::Valu {
+            self.reads(effects, gpu, found);
+            self.matrices(inst, effects, at, found);
+        }
+        self.used(step, unit, effects);
+        match generation {
+            Gen::Gfx12 => self.scalars(step, unit, effects, waited, found),
+            _ if gpu.wave64() => self.masks(step, unit, effects, found),
+            _ => {}
+        }
+        self.leaving(step, found);
+    }
+
+    /// Loads into vector registers that pass by what others have not finished.
+    fn lds_direct(&mut self, inst: &Inst, effects: &Effects, generation: Gen, found: &mut Found) {
+        let written = effects.writes.vector();
+        let wait = counted(inst, generation);
+        // Behind a transcendental instruction only waiting for all will do.
+        let late = |valu: &&Valu| {
+            valu.used.meets(&written)
+                && if valu.trans || valu.transes > 0 { wait > 0 } else { valu.valus < wait }
+        };
+        found.extend(self.valus.iter().find(late).map(|valu| ("lds_direct_valu", valu.at)));
+        if generation == Gen::Gfx12 && inst.mods.get(Mod::WaitVmVsrc) == 0 {
+            self.memory.close();
+        }
+        if self.memory.regs.meets(&written) {
+            found.push(("lds_direct_vmem", self.memory.at));
+        }
+    }
+
+    /// What the vector ALU reads of its own results.
+    fn reads(&mut self, effects: &Effects, gpu: &Gpu, found: &mut Found) {
+        let reads = effects.reads.vector();
+        let mut open = reads;
+        if gpu.generation() == Gen::Gfx11 {
+            let early = |valu: &&Valu| {
+                let pending = valu.trans && valu.valus < TRANS.0 && valu.transes < TRANS.1;
+                pending && valu.writes.meets(&reads)
+            };
+            found.extend(self.valus.iter().find(early).map(|valu| ("valu_trans_use", valu.at)));
+        }
+        if !matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) || !gpu.wave64() {
+            return;
+        }
+        let mut second: Option<Valu> = None;
+        for valu in self.valus.iter().rev() {
+            if !valu.writes.meets(&open) {
+                continue;
+            }
+            open = open.without(&valu.writes);
+            if let Some(second) = second
+                && valu.valus - second.valus <= PARTIAL.1 + 1
+                && valu.exec
+                && !second.exec
+            {
+                found.push(("valu_partial_forwarding", valu.at));
+                return;
+            }
+            if second.is_none() || valu.valus <= PARTIAL.0 {
+                second = Some(*valu);
+            }
+            if valu.valus > PARTIAL.0 {
+                return;
+            }
+        }
+    }
+
+    fn matrices(&mut self, inst: &Inst, effects: &Effects, at: u32, found: &mut Found) {
+        let before = self.matrix.take();
+        if inst.row().unit != "wmma" {
+            return;
+        }
+        let index = inst.row().name.starts_with("v_swmmac");
+        let mut read = Regs::default();
+        for (slot, operand) in inst.written() {
+            let factor =
+                matches!(slot.field, Field::Src0 | Field::Src1) || index && slot.field == Field::Src2;
+            if let (true, Operand::Reg { reg, dwords, .. }) = (factor, operand) {
+                read.insert(reg, dwords);
+            }
+        }
+        found.extend(before.filter(|(regs, _)| regs.meets(&read)).map(|(_, first)| ("wmma", first)));
+        self.matrix = Some((effects.writes.vector(), at));
+    }
+
+    /// Takes note of which vector registers are used.
+    fn used(&mut self, step: &Step, unit: Unit, effects: &Effects) {
+        let (inst, at) = (&step.inst, step.at);
+        let used = effects.reads.either(&effects.writes).vector();
+        let drained = step.waits.iter().any(|(counter, most)| *most == 0 && *counter != Counter::Exp);
+        if matches!(unit, Unit::Valu | Unit::Export) || drained || depctr(inst, 2, 3) {
+            self.memory.close();
+        }
+        match unit {
+            Unit::Valu => {
+                let trans = inst.row().unit.contains("trans");
+                for valu in &mut self.valus {
+                    valu.valus += 1;
+                    valu.transes += u32::from(trans);
+                }
+                self.valus.retain(|valu| valu.valus < COUNTED);
+                let writes = effects.writes.vector();
+                self.valus.push(Valu { at, used, writes, valus: 0, transes: 0, trans, exec: false });
+            }
+            Unit::Vmem | Unit::Ds => self.memory.add(&used, at),
+            Unit::Salu if effects.writes.meets(&pair(Reg::EXEC)) => {
+                self.valus.iter_mut().for_each(|valu| valu.exec = true);
+            }
+            _ => {}
+        }
+    }
+
+    /// gfx12: scalar registers the vector ALU has read, then written, then read.
+    fn scalars(&mut self, step: &Step, unit: Unit, effects: &Effects, waited: bool, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let vcc = pair(Reg::VCC);
+        if depctr(inst, 0, 1) {
+            self.salu.clear();
+        }
+        if waited || depctr(inst, 1, 1) {
+            self.valu.regs = self.valu.regs.without(&vcc);
+        }
+        if waited || depctr(inst, 9, 3) {
+            self.valu.regs = self.valu.regs.both(&vcc);
+        }
+        if !matches!(unit, Unit::Valu | Unit::Salu) {
+            return;
+        }
+        let (reads, writes) = (numbered(&effects.reads), numbered(&effects.writes));
+        let distance = SCALAR - u32::from(unit == Unit::Salu);
+        let hit = self.salu.iter().find(|(regs, age, _)| *age < distance && regs.meets(&reads));
+        if let Some((.., first)) = hit.copied() {
+            found.push(("valu_read_sgpr", first));
+            self.salu.clear();
+        }
+        if unit == Unit::Salu {
+            // Hardware waits for what the scalar ALU reads of the vector ALU.
+            self.valu.regs = self.valu.regs.without(&reads.either(&writes));
+            self.salu.iter_mut().for_each(|(_, age, _)| *age += 1);
+            self.salu.retain(|(_, age, _)| *age < SCALAR);
+            let written = writes.both(&self.read.regs);
+            if !written.is_empty() {
+                self.salu.push((written, 0, at));
+            }
+            return;
+        }
+        let others = reads.without(&vcc).without(&self.valu.regs);
+        if !others.is_empty() {
+            self.valu.regs = self.valu.regs.both(&vcc);
+        }
+        if self.valu.regs.meets(&reads) {
+            found.push(("valu_read_sgpr", self.valu.at));
+            self.valu.close();
+        }
+        self.read.add(&pairs(&reads), at);
+        // Second results, and what reads a lane, are asked for by one source only.
+        let written = writes.both(&self.read.regs);
+        let second = !effects.writes.vector().is_empty();
+        let lane = matches!(inst.row().name, "v_readlane_b32" | "v_readfirstlane_b32");
+        if !written.is_empty() && !second && !lane {
+            self.valu.add(&written, at);
+        }
+    }
+
+    /// Waves of 64: scalar registers read as lane masks, then written by the scalar ALU, then read.
+    fn masks(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let reads = numbered(&effects.reads);
+        if depctr(inst, 0, 1) {
+            self.salu.clear();
+        }
+        match unit {
+            Unit::Salu => {
+                if let Some((.., first)) = self.salu.iter().find(|(regs, ..)| regs.meets(&reads)) {
+                    found.push(("valu_mask_write", *first));
+                }
+                let written = numbered(&effects.writes).both(&self.read.regs);
+                if !written.is_empty() {
+                    self.salu.push((written, 0, at));
+                }
+            }
+            Unit::Valu => {
+                let name = inst.row().name;
+                let masked = name.contains("cndmask")
+                    || name.contains("_co_ci")
+                    || name.starts_with("v_addc")
+                    || name.starts_with("v_subb")
+                    || name.starts_with("v_div_fmas");
+                let literal = inst.written().any(|(_, operand)| matches!(operand, Operand::Literal(_)));
+                // Reading another scalar register, or a literal, mitigates. That reading the same one by the vector ALU is a
+                // hazard too is said by one source only.
+                if !reads.is_empty() || literal {
+                    self.read.close();
+                    self.salu.clear();
+                }
+                if masked {
+                    self.read.add(&reads, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Giving back vector registers before the end.
+    fn leaving(&mut self, step: &Step, found: &mut Found) {
+        let (inst, at) = (&step.inst, step.at);
+        let name = inst.row().name;
+        let traits = inst.row().traits;
+        if step.waits.contains(&(Counter::Vs, 0)) {
+            self.scratch = None;
+        }
+        if inst.variant().encoding == Encoding::Scratch && traits.has(Trait::Store) {
+            self.scratch = Some(at);
+        }
+        if name == "s_sendmsg" && immediate(inst) == DEALLOC_VGPRS {
+            if !self.nop {
+                found.push(("dealloc_vgprs_nop", at));
+            }
+            found.extend(self.scratch.map(|first| ("scratch_dealloc", first)));
+        }
+        self.nop = name == "s_nop";
+    }
+}
+
+/// The message that gives back vector registers.
+const DEALLOC_VGPRS: i32 = 3;
+
+/// How many vector instructions a load past them leaves unfinished.
+fn counted(inst: &Inst, generation: Gen) -> u32 {
+    let field = if generation == Gen::Gfx12 { Mod::WaitVaVdst } else { Mod::WaitVdst };
+    inst.mods.get(field) as u32
+}

@@ -1,0 +1,128 @@
+//! Hazards: sequences of instructions that hardware does not keep apart by itself.
+//!
+//! Each rule looks back over what a wave did lately, along the path it took. Those of gfx6 to gfx9 are a number of wait
+//! states (an instruction is one, `s_nop` as many as it says); later ones are open until something mitigates them. Facts:
+//! Mesa's and LLVM's hazard recognizers and the notes of Mesa's compiler; where these differ, the one that asks less
+//! decides here, because what is reported must be certain. What the notes say that others leave out is reported too. Names
+//! are those of the rules that code is checked by without running it.
+
+mod distance;
+mod gfx10;
+mod gfx11;
+
+use super::counters::Counter;
+use super::program::Step;
+use unwedge_isa::amdgcn::model::{Encoding, Format, Mod, Trait};
+use unwedge_isa::amdgcn::semantics::effects::{Effects, Regs};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+
+/// What kind of instruction it is to hazards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Valu,
+    Salu,
+    Smem,
+    Vmem,
+    Ds,
+    Export,
+    Interp,
+    Other,
+}
+
+fn unit(inst: &Inst) -> Unit {
+    match inst.row().format {
+        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Unit::Salu,
+        Format::Sopp => Unit::Other,
+        Format::Smem => Unit::Smem,
+        Format::Ds => Unit::Ds,
+        Format::Exp => Unit::Export,
+        Format::Vintrp | Format::Vinterp | Format::Ldsdir => Unit::Interp,
+        format if format.is_memory() => Unit::Vmem,
+        _ => Unit::Valu,
+    }
+}
+
+/// Registers with the instruction that made them dangerous.
+#[derive(Debug, Clone, Copy, Default)]
+struct Open {
+    regs: Regs,
+    at: u32,
+}
+
+impl Open {
+    fn add(&mut self, regs: &Regs, at: u32) {
+        self.regs = self.regs.either(regs);
+        self.at = at;
+    }
+
+    fn close(&mut self) {
+        *self = Open::default();
+    }
+}
+
+/// Rules that are broken, with the offset of the instruction they begin at.
+type Found = Vec<(&'static str, u32)>;
+
+/// What a wave did lately, as far as its generation's rules ask.
+#[derive(Debug, Default)]
+pub(super) struct Hazards {
+    distances: distance::Distances,
+    late: gfx10::Late,
+    results: gfx11::Results,
+}
+
+impl Hazards {
+    /// Takes an instruction into account: rules it breaks, with the offset of the instruction they begin at.
+    pub(super) fn issue(&mut self, step: &Step, effects: &Effects, gpu: &Gpu) -> Found {
+        let unit = unit(&step.inst);
+        let mut found = Vec::new();
+        match gpu.generation() {
+            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
+                self.distances.issue(step, unit, effects, gpu, &mut found);
+            }
+            Gen::Gfx10 => self.late.issue(step, unit, effects, &mut found),
+            Gen::Gfx10_3 => {}
+            Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => {
+                self.results.issue(step, unit, effects, gpu, &mut found)
+            }
+        }
+        found
+    }
+}
+
+fn immediate(inst: &Inst) -> i32 {
+    let found = inst.written().find_map(|(_, operand)| match operand {
+        Operand::Imm(value) => Some(value),
+        _ => None,
+    });
+    found.unwrap_or(0)
+}
+
+/// Whether a `depctr` says that a field is zero.
+fn depctr(inst: &Inst, lsb: u32, width: u32) -> bool {
+    inst.row().name == "s_waitcnt_depctr" && immediate(inst) as u32 >> lsb & !(u32::MAX << width) == 0
+}
+
+fn branches(name: &str) -> bool {
+    name.starts_with("s_branch")
+        || name.starts_with("s_cbranch")
+        || matches!(name, "s_setpc_b64" | "s_swappc_b64" | "s_getpc_b64" | "s_call_b64")
+        || name.starts_with("s_subvector")
+}
+
+fn is_dpp(inst: &Inst) -> bool {
+    use Encoding::{Vop1Dpp, Vop2Dpp, VopcDpp};
+    matches!(inst.variant().encoding, Vop1Dpp | Vop2Dpp | VopcDpp)
+}
+
+fn one(reg: Reg) -> Regs {
+    let mut regs = Regs::default();
+    regs.insert(reg, 1);
+    regs
+}
+
+fn pair(reg: Reg) -> Regs {
+    let mut regs = Regs::default();
+    regs.insert(reg, 2);
+    regs
+}

@@ -1,0 +1,197 @@
+//! Image descriptors: eight dwords, as each generation lays them out.
+//!
+//! Facts: the register descriptions of Mesa and ROCr. Never: addresses of texels ([`super::layout`]).
+
+use super::super::texel::selected;
+use unwedge_isa::amdgcn::format::Format;
+use unwedge_isa::amdgcn::{Gen, Gpu};
+
+/// What kind of image it is: the codes of `SQ_RSRC_IMG_TYPE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    D1,
+    D2,
+    D3,
+    Cube,
+    D1Array,
+    D2Array,
+    Msaa,
+    MsaaArray,
+}
+
+impl Kind {
+    fn of_code(code: u32) -> Option<Kind> {
+        use Kind::*;
+        let at = (code as usize).checked_sub(8)?;
+        [D1, D2, D3, Cube, D1Array, D2Array, Msaa, MsaaArray].get(at).copied()
+    }
+
+    pub(super) fn is_array(self) -> bool {
+        matches!(self, Kind::Cube | Kind::D1Array | Kind::D2Array | Kind::MsaaArray)
+    }
+
+    pub(super) fn is_multisampled(self) -> bool {
+        matches!(self, Kind::Msaa | Kind::MsaaArray)
+    }
+
+    /// How many coordinates are filtered.
+    pub(super) fn axes(self) -> usize {
+        match self {
+            Kind::D1 | Kind::D1Array => 1,
+            Kind::D3 => 3,
+            _ => 2,
+        }
+    }
+}
+
+/// How texels lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tiling {
+    Linear,
+    /// Tiles of 8 by 8, of gfx6 to gfx8; for displays or not.
+    Thin {
+        display: bool,
+    },
+    /// Blocks of two to the power of so many bytes, in the standard order.
+    Standard(u32),
+    Other,
+}
+
+/// A descriptor, taken apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Image {
+    pub(super) generation: Gen,
+    pub(super) kind: Kind,
+    /// Bytes.
+    pub(super) base: u64,
+    /// `None`: a format that is not emulated.
+    pub(super) format: Option<Format>,
+    pub(super) select: [u8; 4],
+    /// Texels of the first level.
+    pub(super) size: [u32; 3],
+    /// Layers that can be accessed: the first, and how many.
+    pub(super) first_layer: u32,
+    pub(super) layers: u32,
+    /// Levels that can be accessed.
+    pub(super) base_level: u32,
+    pub(super) last_level: u32,
+    /// Levels there are, less one; up to gfx8 nothing says it.
+    pub(super) most_level: u32,
+    /// The least level a sample may use, relative to the first of all.
+    pub(super) min_lod: f32,
+    pub(super) tiling: Tiling,
+    /// Texels from row to row, where the descriptor says them.
+    pub(super) pitch: Option<u32>,
+}
+
+/// What a descriptor is.
+pub(super) enum Found {
+    /// All zeros: loads give zero, stores are dropped.
+    Null,
+    /// Not an image.
+    Other,
+    Image(Box<Image>),
+}
+
+/// Tile modes of gfx6 to gfx8, by the index that kernels give them.
+fn tile_index(index: u32) -> Tiling {
+    match index {
+        8 => Tiling::Linear,
+        9 => Tiling::Thin { display: true },
+        13 => Tiling::Thin { display: false },
+        _ => Tiling::Other,
+    }
+}
+
+fn swizzle_mode(mode: u32, generation: Gen) -> Tiling {
+    match mode {
+        0 => Tiling::Linear,
+        1 if generation <= Gen::Gfx10_3 => Tiling::Standard(8),
+        5 if generation <= Gen::Gfx10_3 => Tiling::Standard(12),
+        9 if generation <= Gen::Gfx10_3 => Tiling::Standard(16),
+        _ => Tiling::Other,
+    }
+}
+
+impl Image {
+    /// Reads eight dwords.
+    pub(super) fn new(w: [u32; 8], gpu: &Gpu) -> Found {
+        let field = |word: usize, lsb: u32, width: u32| w[word] >> lsb & (u32::MAX >> (32 - width));
+        if w == [0; 8] {
+            return Found::Null;
+        }
+        let Some(kind) = Kind::of_code(field(3, 28, 4)) else { return Found::Other };
+        let generation = gpu.generation();
+        let ten = generation >= Gen::Gfx10;
+        let twelve = generation >= Gen::Gfx12;
+        let eleven = generation >= Gen::Gfx11 && !twelve;
+        let (width, height) = match generation {
+            _ if twelve => (field(1, 30, 2) | field(2, 0, 14) << 2, field(2, 14, 16)),
+            _ if ten => (field(1, 30, 2) | field(2, 0, 12) << 2, field(2, 14, 14)),
+            _ => (field(2, 0, 14), field(2, 14, 14)),
+        };
+        let code = match generation {
+            _ if twelve => field(1, 17, 8),
+            _ if eleven => field(1, 20, 8),
+            _ if ten => field(1, 20, 9),
+            _ => field(1, 20, 6) | field(1, 26, 4) << 6,
+        };
+        let depth = if twelve { field(4, 0, 14) } else { field(4, 0, 13) };
+        let (base_level, last_level) =
+            if twelve { (field(1, 25, 5), field(3, 15, 5)) } else { (field(3, 12, 4), field(3, 16, 4)) };
+        let most_level = match generation {
+            _ if twelve => field(1, 12, 5),
+            _ if eleven => field(1, 16, 4),
+            _ if ten => field(5, 4, 4),
+            Gen::Gfx9 | Gen::Gfx906 => field(5, 28, 4),
+            _ => last_level,
+        };
+        let lod = match generation {
+            _ if twelve => field(5, 26, 6) | field(6, 0, 7) << 6,
+            _ if eleven => field(5, 27, 5) | field(6, 0, 7) << 5,
+            _ => field(1, 8, 12),
+        };
+        let (first, last) = match generation {
+            _ if twelve => (field(4, 16, 14), depth),
+            _ if ten => (field(4, 16, 13), depth),
+            Gen::Gfx9 | Gen::Gfx906 => (field(5, 0, 13), depth),
+            _ => (field(5, 0, 13), field(5, 13, 13)),
+        };
+        let flat = matches!(kind, Kind::D1 | Kind::D2 | Kind::Msaa);
+        let pitch = match generation {
+            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => Some(field(4, 13, 14) + 1),
+            Gen::Gfx9 | Gen::Gfx906 => Some(field(4, 13, 16) + 1),
+            Gen::Gfx10 => None,
+            // Where depth means nothing it is the pitch, if it can be.
+            _ if flat => Some(if twelve { field(4, 0, 16) } else { field(4, 0, 14) } + 1),
+            _ => None,
+        };
+        let mode = field(3, 20, 5);
+        let one_dimensional = matches!(kind, Kind::D1 | Kind::D1Array);
+        Found::Image(Box::new(Image {
+            generation,
+            kind,
+            base: (u64::from(w[0]) | u64::from(field(1, 0, 8)) << 32) << 8,
+            format: Format::image(code, gpu),
+            select: selected(w[3]),
+            size: [
+                width + 1,
+                if one_dimensional { 1 } else { height + 1 },
+                if kind == Kind::D3 { depth + 1 } else { 1 },
+            ],
+            first_layer: if kind.is_array() { first } else { 0 },
+            layers: if kind.is_array() { last.saturating_sub(first) + 1 } else { 1 },
+            base_level: if kind.is_multisampled() { 0 } else { base_level },
+            last_level,
+            most_level,
+            min_lod: lod as f32 / 256.0,
+            tiling: if generation <= Gen::Gfx8 { tile_index(mode) } else { swizzle_mode(mode, generation) },
+            pitch: pitch.filter(|pitch| !ten || *pitch > width),
+        }))
+    }
+
+    /// The texels of a level along an axis.
+    pub(super) fn extent(&self, axis: usize, level: u32) -> u32 {
+        self.size.get(axis).map_or(1, |size| (size >> level.min(31)).max(1))
+    }
+}

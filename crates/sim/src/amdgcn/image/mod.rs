@@ -1,0 +1,341 @@
+//! Image instructions: loads, stores, atomics, samples and gathers by descriptors.
+//!
+//! Loads, stores and atomics reach memory as late as any other access; what is sampled is read when the instruction is
+//! issued, its result arrives late. What is not emulated (block compression, most tilings, several samples, anisotropic
+//! filters, borders from a table) is a fault where it is met, never a value.
+
+mod descriptor;
+mod fields;
+mod layout;
+mod sample;
+mod sampler;
+
+use super::apply::{self, Action, Dst, Form, Piece, Read, Space};
+use super::buffer::{Memory, vector_counters};
+use super::fault::Kind;
+use super::group::Group;
+use super::operand::splat;
+use super::program::Step;
+use super::texel::{Halves, IDENTITY, Texel};
+use super::wave::{Wave, bits};
+use descriptor::{Found, Image};
+use fields::{Coordinates, Fields};
+use sample::Sampled;
+use unwedge_isa::amdgcn::format::Format;
+use unwedge_isa::amdgcn::model::{Mod, Trait};
+use unwedge_isa::amdgcn::semantics::{LANES, atomic};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+
+/// What an instruction does.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// Whether a level is given; without a format, whether the sign is extended.
+    Load {
+        mip: bool,
+        raw: Option<bool>,
+    },
+    Store {
+        mip: bool,
+        raw: bool,
+    },
+    /// The operation on 32 and 64 bits; whether the old value is returned, whether it compares.
+    Atomic {
+        small: atomic::Atomic,
+        wide: Option<atomic::Atomic>,
+        returns: bool,
+        compares: bool,
+    },
+    /// The size of a level.
+    Size,
+    Sample(Sampled),
+}
+
+/// An image instruction with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    what: What,
+    data: Option<Reg>,
+    fields: Fields,
+    resource: Reg,
+    sampler: Option<Reg>,
+    mask: u8,
+    /// The dimension, from gfx10 on; before it the descriptor says it.
+    dim: Option<u8>,
+    /// Before gfx10: a layer is among the coordinates.
+    layered: bool,
+    unnormalized: bool,
+    short: bool,
+    halves: Halves,
+    status: bool,
+}
+
+impl Access {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
+        let (row, mods) = (inst.row(), &inst.mods);
+        let name = row.name.strip_prefix("image_")?;
+        if row.traits.has(Trait::Msaa) || name.starts_with("bvh") || name == "gather4h" {
+            return None;
+        }
+        let what = match name {
+            "load" | "load_mip" | "load_pck" | "load_pck_sgn" | "load_mip_pck" | "load_mip_pck_sgn" => {
+                What::Load {
+                    mip: name.contains("_mip"),
+                    raw: name.contains("_pck").then(|| name.ends_with("_sgn")),
+                }
+            }
+            "store" | "store_mip" | "store_pck" | "store_mip_pck" => {
+                What::Store { mip: name.contains("_mip"), raw: name.ends_with("_pck") }
+            }
+            "get_resinfo" => What::Size,
+            _ if row.traits.has(Trait::Atomic) => {
+                let (small, _) = atomic::find(row.name)?;
+                let wide = atomic::find(&format!("{}_x2", row.name)).map(|(wide, _)| wide);
+                let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
+                    mods.get(Mod::Th) & 1 != 0
+                } else {
+                    mods.has(Mod::Glc)
+                };
+                What::Atomic { small, wide, returns, compares: name.contains("cmpswap") }
+            }
+            _ => What::Sample(Sampled::new(name)?),
+        };
+        let halves = match mods.has(Mod::D16) {
+            false => Halves::Whole,
+            true if gpu.unpacked_d16() => Halves::Spread,
+            true => Halves::Packed,
+        };
+        let mut access = Access {
+            what,
+            data: None,
+            fields: Fields::default(),
+            resource: Reg::NULL,
+            sampler: None,
+            mask: (mods.get(Mod::Dmask) & 15) as u8,
+            dim: (gpu.generation() >= Gen::Gfx10).then(|| mods.get(Mod::Dim) as u8),
+            layered: mods.has(Mod::Da),
+            unnormalized: mods.has(Mod::Unorm),
+            short: mods.has(Mod::A16),
+            halves,
+            status: mods.has(Mod::Tfe) || mods.has(Mod::Lwe),
+        };
+        // A descriptor of four dwords: what its other half would say is not known here.
+        if mods.has(Mod::R128) && gpu.generation() <= Gen::Gfx10_3 {
+            return None;
+        }
+        for (slot, operand) in inst.written() {
+            match (slot.field.name(), operand) {
+                ("vdata", Operand::Reg { reg, .. }) => access.data = Some(reg),
+                ("srsrc", Operand::Reg { reg, .. }) => access.resource = reg,
+                ("ssamp", Operand::Reg { reg, .. }) => access.sampler = Some(reg),
+                (_, Operand::Reg { reg, .. }) if reg.is_vgpr() => access.fields = Fields::block(reg),
+                (_, Operand::List(count)) => access.fields = Fields::list(&inst.list, count),
+                _ => {}
+            }
+        }
+        Some(access)
+    }
+
+    /// Components in their order. Where none is asked for, it is the first.
+    fn plain(&self, format: Format) -> Texel {
+        Texel {
+            format,
+            select: IDENTITY,
+            mask: self.mask.max(1),
+            halves: self.halves,
+            status: self.status,
+            zero_fill: false,
+        }
+    }
+
+    /// Components as an image's descriptor chooses them.
+    fn texel(&self, image: &Image, format: Format, generation: Gen) -> Texel {
+        Texel { select: image.select, zero_fill: Texel::zero_fill(generation), ..self.plain(format) }
+    }
+}
+
+/// The format by which elements of so many bytes are moved as they are.
+fn raw_format(bytes: u8, signed: bool) -> Option<Format> {
+    let data = match bytes {
+        1 => "8",
+        2 => "16",
+        4 => "32",
+        8 => "32_32",
+        16 => "32_32_32_32",
+        _ => return None,
+    };
+    Format::of_name(&format!("{data}_{}", if signed { "SINT" } else { "UINT" }))
+}
+
+impl Group<'_> {
+    pub(super) fn image(&mut self, wave: &mut Wave, step: &Step, access: &Access) {
+        let lanes = wave.exec(&self.gpu);
+        let words = std::array::from_fn(|n| self.address_scalar(wave, Reg(access.resource.0 + n as u16)));
+        let image = match Image::new(words, &self.gpu) {
+            Found::Null => None,
+            Found::Image(image) => Some(*image),
+            Found::Other => {
+                return self.fault(wave, Kind::NotEmulated("a descriptor that is not an image's"));
+            }
+        };
+        if let Some(image) = &image
+            && image.format.is_none()
+            && !matches!(access.what, What::Size)
+        {
+            return self.fault(wave, Kind::NotEmulated("the image's format"));
+        }
+        match access.what {
+            What::Sample(sampled) => self.sampled(wave, step, access, &sampled, image.as_ref(), lanes),
+            What::Size => self.image_size(wave, step, access, image.as_ref(), lanes),
+            _ => self.texels(wave, step, access, image.as_ref(), lanes),
+        }
+    }
+
+    /// Loads, stores and atomics.
+    fn texels(&mut self, wave: &mut Wave, step: &Step, access: &Access, image: Option<&Image>, lanes: u64) {
+        let generation = self.gpu.generation();
+        let raw = match access.what {
+            What::Load { raw, .. } => raw,
+            What::Store { raw, .. } => raw.then_some(false),
+            _ => None,
+        };
+        let mip = matches!(access.what, What::Load { mip: true, .. } | What::Store { mip: true, .. });
+        let format = image.and_then(|image| image.format).or_else(|| Format::of_name("32_32_32_32_UINT"));
+        let format = match (format, raw) {
+            (Some(format), Some(signed)) => raw_format(format.bytes(), signed),
+            (format, _) => format,
+        };
+        let Some(format) = format else { return self.fault(wave, Kind::NotEmulated("the image's format")) };
+        let mut texel = match image {
+            Some(image) => access.texel(image, format, generation),
+            None => access.plain(format),
+        };
+        if raw.is_some() {
+            texel.select = IDENTITY;
+        }
+        let (mut address, mut valid) = ([0u64; LANES], 0u64);
+        if let Some(image) = image {
+            let shape = Coordinates::of(access.dim, access.layered, image.kind);
+            let mut fields = access.fields;
+            let coordinates = fields.coordinates(self, wave, &shape, access.short, lanes);
+            let sample = shape.sample.then(|| fields.next(self, wave, access.short, lanes));
+            let level = mip.then(|| fields.next(self, wave, access.short, lanes));
+            for lane in bits(lanes) {
+                let at = coordinates.map(|lanes| lanes.map_or(0, |lanes| lanes[lane]));
+                let level = level.map_or(0, |lanes| lanes[lane]).saturating_add(image.base_level);
+                let depth = if image.kind.is_array() { image.layers } else { image.extent(2, level) };
+                let inside = at[0] < image.extent(0, level)
+                    && at[1] < image.extent(1, level)
+                    && at[2] < depth
+                    && (image.kind.is_multisampled() || level <= image.last_level)
+                    && sample.is_none_or(|lanes| lanes[lane] == 0 || image.last_level != 0);
+                if !inside {
+                    continue;
+                }
+                match image.address(at, level, format.bytes()) {
+                    Ok(place) => {
+                        address[lane] = place;
+                        valid |= 1 << lane;
+                    }
+                    Err(what) => return self.fault(wave, Kind::NotEmulated(what)),
+                }
+            }
+        }
+        let dst = access.data.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
+        let (action, form, pieces) = match access.what {
+            What::Atomic { small, wide, returns, compares } => {
+                // Four components are a value of 64 bits and one to compare with.
+                let double = access.mask == if compares { 15 } else { 3 };
+                let (width, bytes) = if double { (atomic::Kind::B64, 8) } else { (atomic::Kind::B32, 4) };
+                if image.is_some() && format.bytes() != bytes {
+                    return self.fault(wave, Kind::Undefined("an atomic on texels of another size"));
+                }
+                let Some(atomic) = (if double { wide } else { Some(small) }) else {
+                    return self.fault(wave, Kind::NoSemantics);
+                };
+                let piece = Piece { second: false, offset: 0, bytes, valid };
+                (Action::Atomic { atomic, width, returns, compares }, Form::Dwords, vec![piece])
+            }
+            What::Store { .. } => (Action::Store, Form::Texel(texel), texel.pieces(valid)),
+            _ => (Action::Load, Form::Texel(texel), texel.pieces(valid)),
+        };
+        let memory = Memory {
+            space: Space::Global,
+            action,
+            form,
+            shape: None,
+            dst,
+            data: access.data,
+            lanes,
+            address,
+            pieces,
+        };
+        self.vector_memory(wave, step, memory);
+    }
+
+    /// Width, height, depth or layers, and levels.
+    fn image_size(
+        &mut self,
+        wave: &mut Wave,
+        step: &Step,
+        access: &Access,
+        image: Option<&Image>,
+        lanes: u64,
+    ) {
+        let mut fields = access.fields;
+        let level = fields.next(self, wave, access.short, lanes);
+        let mut values = [[0u32; 4]; LANES];
+        if let Some(image) = image {
+            for lane in bits(lanes) {
+                let at = level[lane].saturating_add(image.base_level);
+                let levels = image.last_level.saturating_sub(image.base_level) + 1;
+                let depth = if image.kind.is_array() { image.layers } else { image.extent(2, at) };
+                values[lane] = [image.extent(0, at), image.extent(1, at), depth, levels];
+                if !image.kind.is_multisampled() && at > image.last_level {
+                    values[lane] = [0, 0, 0, levels];
+                }
+            }
+        }
+        let texel = access.plain(Format::INTEGERS);
+        self.return_values(wave, step, access, &texel, &values, lanes, false);
+    }
+
+    /// Results that are there when the instruction is issued, on their way to registers.
+    #[expect(clippy::too_many_arguments, reason = "all of what an instruction returns")]
+    fn return_values(
+        &mut self,
+        wave: &mut Wave,
+        step: &Step,
+        access: &Access,
+        texel: &Texel,
+        values: &[[u32; 4]; LANES],
+        lanes: u64,
+        sampled: bool,
+    ) {
+        let Some(first) = access.data else { return self.fault(wave, Kind::NoSemantics) };
+        let count = usize::from(texel.registers());
+        let mut read = Read { values: vec![splat(0); count], unknown: Vec::new() };
+        for lane in bits(lanes) {
+            let mut out = [0; 5];
+            texel.registers_of(values[lane], &mut out);
+            read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
+        }
+        let pieces = (0..count)
+            .map(|n| Piece { second: false, offset: 4 * n as u32, bytes: 4, valid: u64::MAX })
+            .collect();
+        let made = apply::Access {
+            at: step.at,
+            space: Space::Global,
+            action: Action::Load,
+            form: Form::Dwords,
+            dst: Dst::Vgpr(first.index() as u8),
+            lanes,
+            address: [0; LANES],
+            second: None,
+            pieces,
+            data: Vec::new(),
+            unknown: Vec::new(),
+        };
+        let counter = vector_counters(self.gpu.generation(), true, sampled);
+        self.ready(wave, made, read, &[counter]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Hazards that nothing mitigates are reported, and those that something mitigates are not: over the programs by which the
+//! rules of the checker are tested, each of which breaks one rule or does not.
+
+use std::collections::BTreeSet;
+use unwedge_isa::amdgcn::{Gen, Gpu, source::assemble};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Kind, Memory, Program, Timing, run};
+
+const CASES: &str = include_str!("../../check/tests/amdgcn_rules.txt");
+
+/// Rules that are no hazards of a program that runs: its shape, advice, and what it does behind its end.
+const STATIC: [&str; 10] = [
+    "not_instruction",
+    "into_middle",
+    "outside",
+    "runs_off",
+    "no_end",
+    "not_reached",
+    "no_lane",
+    "spare_wait",
+    "spare_nop",
+    "open_end",
+];
+/// Rules that are faults of their own.
+const FAULTS: [&str; 2] = ["wait", "unwritten"];
+/// Rules of one source that another contradicts: not certain enough to be reported.
+const DISPUTED: [&str; 8] = [
+    "setreg_other",
+    "vskip_wide",
+    "smem_clause_inv",
+    "exec_branch_war",
+    "fp_atomic_denorm",
+    "valu_carry_sgpr",
+    "long_clause",
+    "export_priority",
+];
+
+/// Whether a rule that is reported only where all sources have it is, for a generation.
+fn weaker(rule: &str, generation: Gen) -> bool {
+    match rule {
+        "vmem_read_valu_sgpr" | "m0_gds_msg" | "setreg_setreg" => generation <= Gen::Gfx7,
+        "vmem_store_data" => generation == Gen::Gfx6,
+        _ => false,
+    }
+}
+
+/// A descriptor of plain bytes at a low address.
+fn descriptor(generation: Gen) -> [u32; 4] {
+    let format = match generation {
+        Gen::Gfx10 | Gen::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    [0x1_0000, 0, 0x1_0000, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+/// The hazards that are reported of a program, and whether it came to its end.
+fn reported(lines: &[&str], gpu: &Gpu) -> (BTreeSet<&'static str>, bool) {
+    let made = assemble(&lines.join("\n"), gpu);
+    assert!(made.errors.is_empty(), "{lines:?}: {:?}", made.errors);
+    let (dwords, _) = made.sections[0].bytes.as_chunks::<4>();
+    let words: Vec<u32> = dwords.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    let program = Program::new(&words, 0, *gpu);
+    let descriptor = descriptor(gpu.generation());
+    let pointer = u64::from(descriptor[2]) | u64::from(descriptor[3]) << 32;
+    let mut memory = Memory::default();
+    memory.map(0x1_0000, vec![0; 0x2_0000]).expect("free");
+    memory.map(pointer & 0x0000_ffff_ffff_ffff | 0x2_0000, vec![0; 0x1000]).ok();
+    let mut scalars: Vec<(u16, u32)> = (0..32).map(|n| (n, descriptor[usize::from(n) % 4])).collect();
+    // Pointers are in the second half of a descriptor, whose upper word is then part of an address.
+    scalars.extend([(3, descriptor[3]), (106, 0), (107, 0), (124, 0)]);
+    let dispatch = Dispatch {
+        scalars,
+        vectors: (0..32).map(|n| (n, Initial::Value(if n % 2 == 0 { 0x1_0000 } else { 0 }))).collect(),
+        lds: 0x2_0000,
+        gds: 0x1000,
+        scratch: 64,
+        timing: Timing::Adversarial { seed: 1 },
+        ..Dispatch::default()
+    };
+    let outcome = run(&program, &mut memory, &dispatch, None);
+    let hazards = outcome.faults.iter().filter_map(|fault| match fault.kind {
+        Kind::Hazard(rule, _) => Some(rule),
+        _ => None,
+    });
+    let ends = !outcome.faults.iter().any(|fault| {
+        matches!(
+            fault.kind,
+            Kind::NoSemantics | Kind::NotEmulated(_) | Kind::Unmapped { .. } | Kind::NotAnInstruction
+        )
+    });
+    (hazards.collect(), ends)
+}
+
+fn lines<'a>(part: &[&'a str]) -> Vec<&'a str> {
+    part.iter().map(|line| line.trim_start_matches('>').trim()).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn hazards_are_reported_where_the_checker_sees_them() {
+    let (mut wrong, mut compared, mut unseen) = (Vec::new(), 0, BTreeSet::new());
+    let mut rules = BTreeSet::new();
+    for case in CASES.split("\n== ").skip(1) {
+        let all: Vec<&str> = case.lines().filter(|line| !line.trim().is_empty()).collect();
+        let mut head = all[0].split_whitespace();
+        let rule = head.next().expect("a rule");
+        if STATIC.contains(&rule) || FAULTS.contains(&rule) {
+            continue;
+        }
+        let middle = all.iter().position(|line| *line == "--").expect("two parts");
+        let (bad, good) = (lines(&all[1..middle]), lines(&all[middle + 1..]));
+        for word in head.filter(|word| word.starts_with("gfx")) {
+            let (name, features) = word.split_once('+').unwrap_or((word, ""));
+            let gpu = Gpu::new(name).and_then(|gpu| gpu.with_features(features)).expect("a GPU");
+            let expected = !DISPUTED.contains(&rule) && !weaker(rule, gpu.generation());
+            let (found, ends) = reported(&bad, &gpu);
+            compared += 1;
+            if found.contains(rule) != expected {
+                if ends || !expected {
+                    wrong.push(format!("{rule} on {word}: {found:?} in code that breaks it"));
+                } else {
+                    unseen.insert(format!("{rule} on {word}"));
+                }
+            }
+            if expected {
+                rules.insert(rule);
+            }
+            let there = good.iter().all(|line| assemble(line, &gpu).errors.is_empty());
+            if there && reported(&good, &gpu).0.contains(rule) {
+                wrong.push(format!("{rule} on {word}: in code that does not break it"));
+            }
+        }
+    }
+    eprintln!("{} rules, {compared} cases; not reached by the emulator: {unseen:?}", rules.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -1,0 +1,139 @@
+//! Runs lines of assembly and tells what they left and what went wrong.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::collections::{BTreeSet, HashMap};
+use unwedge_isa::amdgcn::{Gen, Gpu, Reg, source::assemble};
+use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Kind, Memory, Program, Timing, run};
+
+/// The buffer that `s[0:3]` describe, and whose address is in `s[4:5]`, `s[8:9]` and `v[2:3]`.
+pub const BUFFER: u64 = 0x1_0000;
+/// Its bytes.
+pub const SIZE: usize = 0x1000;
+
+/// What a program left.
+pub struct Ran {
+    registers: HashMap<Reg, Vec<u32>>,
+    /// What went wrong.
+    pub faults: Vec<Fault>,
+    /// The buffer.
+    pub words: Vec<u32>,
+}
+
+impl Ran {
+    /// What a scalar register was last written.
+    pub fn s(&self, n: u16) -> u32 {
+        self.registers[&Reg(n)][0]
+    }
+
+    /// What a vector register was last written, in the first lane.
+    pub fn v(&self, n: u8) -> u32 {
+        self.lanes(n)[0]
+    }
+
+    /// As [`Ran::v`], in all lanes.
+    pub fn lanes(&self, n: u8) -> &[u32] {
+        &self.registers[&Reg::vgpr(n)]
+    }
+
+    /// The condition code.
+    pub fn scc(&self) -> bool {
+        self.registers[&Reg::SCC][0] != 0
+    }
+
+    /// Hazards that were reported.
+    pub fn hazards(&self) -> BTreeSet<&'static str> {
+        let rule = |fault: &Fault| match fault.kind {
+            Kind::Hazard(rule, _) => Some(rule),
+            _ => None,
+        };
+        self.faults.iter().filter_map(rule).collect()
+    }
+
+    /// Whether a fault of some kind was reported.
+    pub fn has(&self, holds: impl Fn(&Kind) -> bool) -> bool {
+        self.faults.iter().any(|fault| holds(&fault.kind))
+    }
+
+    /// No fault at all.
+    pub fn clean(self) -> Ran {
+        assert!(self.faults.is_empty(), "{:?}", self.faults);
+        self
+    }
+}
+
+/// A descriptor of plain bytes.
+pub fn descriptor(generation: Gen) -> [u32; 4] {
+    let format = match generation {
+        Gen::Gfx10 | Gen::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => 20 << 12 | 3 << 28,
+        _ => 7 << 12 | 4 << 15,
+    };
+    [BUFFER as u32, 0, SIZE as u32, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
+}
+
+pub fn gpu(name: &str) -> Gpu {
+    let (name, features) = name.split_once('+').unwrap_or((name, ""));
+    Gpu::new(name).and_then(|gpu| gpu.with_features(features)).expect("a GPU")
+}
+
+/// The words of a program.
+pub fn words(code: &str, gpu: &Gpu) -> Vec<u32> {
+    let made = assemble(code, gpu);
+    assert!(made.errors.is_empty(), "{code}: {:?}", made.errors);
+    let (dwords, _) = made.sections[0].bytes.as_chunks::<4>();
+    dwords.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+}
+
+/// How programs are launched: registers s0-s9 and v0-v9 are known. v0 is four times the lane's number, v1 zero.
+pub fn dispatch(gpu: &Gpu, timing: Timing) -> Dispatch {
+    let [a, b, c, d] = descriptor(gpu.generation());
+    let scalars = [a, b, c, d, BUFFER as u32, 0, 7, 8, BUFFER as u32, 0];
+    let value = |n, value| (n, Initial::Value(value));
+    Dispatch {
+        size: [if gpu.wave64() { 64 } else { 32 }, 1, 1],
+        scalars: (0u16..)
+            .zip(scalars)
+            .chain([(106, 0), (107, 0), (124, u32::from(gpu.generation() < Gen::Gfx9) * u32::MAX)])
+            .collect(),
+        vectors: [value(1, 0), value(2, BUFFER as u32), value(3, 0), value(4, 0), value(5, 5)]
+            .into_iter()
+            .chain([(0, Initial::LocalId(0)), (6, Initial::LocalId(0))])
+            .collect(),
+        lds: 0x400,
+        gds: 0x100,
+        scratch: 64,
+        timing,
+        ..Dispatch::default()
+    }
+}
+
+/// Runs lines of code in some timing; `s_endpgm` is added.
+pub fn with(name: &str, code: &str, timing: Timing) -> Ran {
+    let gpu = gpu(name);
+    let program = Program::new(&words(&format!("{code}\ns_endpgm\n"), &gpu), 0, gpu);
+    let mut memory = Memory::default();
+    memory
+        .map(BUFFER, (0..SIZE).map(|at| if at % 4 == 0 { (at / 4) as u8 } else { 0 }).collect())
+        .expect("free");
+    let mut registers = HashMap::new();
+    let outcome = run(
+        &program,
+        &mut memory,
+        &dispatch(&gpu, timing),
+        Some(&mut |trace| registers.extend(trace.writes.iter().cloned())),
+    );
+    let bytes = memory.get(BUFFER, SIZE).expect("mapped");
+    let (dwords, _) = bytes.as_chunks::<4>();
+    Ran { registers, faults: outcome.faults, words: dwords.iter().map(|b| u32::from_le_bytes(*b)).collect() }
+}
+
+/// Runs lines of code in adversarial timing.
+pub fn late(name: &str, code: &str) -> Ran {
+    with(name, code, Timing::Adversarial { seed: 1 })
+}
+
+/// Runs lines of code in plain timing.
+pub fn plain(name: &str, code: &str) -> Ran {
+    with(name, code, Timing::Plain)
+}

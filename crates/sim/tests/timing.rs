@@ -1,0 +1,149 @@
+//! What adversarial timing does with memory, counters, lanes, barriers and LDS: each rule with code that relies on too much,
+//! and code that does not.
+
+mod rig;
+
+use rig::{late, with};
+use unwedge_isa::amdgcn::Reg;
+use unwedge_sim::amdgcn::{Counter, Kind, Missing, Timing};
+
+/// What an unknown value that is stored in the buffer is missing.
+fn missing(name: &str, code: &str) -> Option<Missing> {
+    late(name, code).faults.iter().find_map(|fault| match fault.kind {
+        Kind::Stored(_, missing) => Some(missing),
+        _ => None,
+    })
+}
+
+#[test]
+fn scalar_loads_return_in_any_order() {
+    let loads = "s_load_dword s10, s[4:5], 0x0\ns_load_dword s11, s[4:5], 0x4\n";
+    let end = "v_mov_b32 v7, s10\nglobal_store_dword v[2:3], v7, off";
+    for name in ["gfx900", "gfx1010", "gfx1030"] {
+        let waits = |n: u32| missing(name, &format!("{loads}s_waitcnt lgkmcnt({n})\n{end}"));
+        assert_eq!(waits(1), Some(Missing::Load { at: 0, counter: Counter::Lgkm }), "{name}");
+        assert_eq!(waits(0), None, "{name}");
+    }
+}
+
+#[test]
+fn vector_loads_return_in_order() {
+    let loads = "global_load_dword v7, v[2:3], off\nglobal_load_dword v8, v[2:3], off offset:4\n";
+    let code = |n: u32| format!("{loads}s_waitcnt vmcnt({n})\nglobal_store_dword v[2:3], v7, off");
+    assert_eq!(missing("gfx900", &code(1)), None);
+    assert_eq!(missing("gfx900", &code(2)), Some(Missing::Load { at: 0, counter: Counter::Vm }));
+}
+
+#[test]
+fn lds_and_scalar_memory_share_a_counter_and_no_order() {
+    let both = "s_mov_b32 m0, -1\nds_write_b32 v1, v5\nds_read_b32 v7, v1\ns_load_dword s10, s[4:5], 0x0\n";
+    let code = |n: u32| format!("{both}s_waitcnt lgkmcnt({n})\nglobal_store_dword v[2:3], v7, off");
+    assert!(matches!(missing("gfx900", &code(1)), Some(Missing::Load { counter: Counter::Lgkm, .. })));
+    assert_eq!(missing("gfx900", &code(0)), None);
+}
+
+#[test]
+fn gfx12_has_a_counter_for_each_kind() {
+    let both = "ds_store_b32 v1, v5\nds_load_b32 v7, v1\nglobal_load_b32 v8, v[2:3], off\n";
+    let store = |wait: &str, n: u32| format!("{both}{wait}\nglobal_store_b32 v[2:3], v{n}, off offset:64");
+    assert_eq!(missing("gfx1200", &store("s_wait_dscnt 0", 7)), None);
+    assert!(missing("gfx1200", &store("s_wait_loadcnt 0", 7)).is_some());
+    assert_eq!(missing("gfx1200", &store("s_wait_loadcnt 0", 8)), None);
+    assert!(missing("gfx1200", &store("s_wait_dscnt 0", 8)).is_some());
+    assert!(missing("gfx1200", &store("s_wait_kmcnt 0", 8)).is_some());
+}
+
+#[test]
+fn data_of_gds_is_read_late_until_gfx10() {
+    let code = |wait: &str| {
+        format!("s_mov_b32 m0, 0x100\ns_nop 0\nds_write_b32 v1, v5 gds\n{wait}\nv_mov_b32 v5, 0")
+    };
+    for name in ["gfx600", "gfx803", "gfx900", "gfx1010"] {
+        let late_read = |ran: &rig::Ran| ran.has(|kind| matches!(kind, Kind::StillRead(_, _, Counter::Exp)));
+        assert!(late_read(&late(name, &code(""))), "{name}");
+        assert!(!late_read(&late(name, &code("s_waitcnt expcnt(0)"))), "{name}");
+    }
+}
+
+#[test]
+fn registers_nobody_wrote_are_unknown() {
+    assert_eq!(missing("gfx900", "global_store_dword v[2:3], v20, off"), Some(Missing::Uninitialised));
+    assert_eq!(
+        missing("gfx900", "v_mov_b32 v20, s40\nglobal_store_dword v[2:3], v20, off"),
+        Some(Missing::Uninitialised)
+    );
+    let address = late("gfx900", "s_load_dword s10, s[40:41], 0x0");
+    assert!(address.has(|kind| matches!(kind, Kind::Address(Reg(40 | 41), Missing::Uninitialised))));
+    let branch = late("gfx900", "s_cmp_eq_u32 s40, 0\ns_cbranch_scc1 0");
+    assert!(branch.has(|kind| matches!(kind, Kind::Control(..))));
+}
+
+#[test]
+fn lanes_that_did_not_write_are_unknown() {
+    let write = "s_mov_b64 exec, 1\nv_mov_b32 v20, 1\n";
+    let store = "v_lshl_add_u32 v8, v0, 2, v2\nv_mov_b32 v9, 0\nglobal_store_dword v[8:9], v20, off";
+    assert_eq!(missing("gfx900", &format!("{write}{store}")), None);
+    let all = format!("{write}s_mov_b64 exec, -1\n{store}");
+    assert_eq!(missing("gfx900", &all), Some(Missing::Uninitialised));
+}
+
+#[test]
+fn what_a_lane_reads_of_a_disabled_one_is_unknown() {
+    let write = "s_mov_b64 exec, 1\nv_mov_b32 v20, 1\ns_mov_b64 exec, -1\n";
+    let read = |lane: u32| {
+        format!(
+            "{write}v_readlane_b32 s10, v20, {lane}\nv_mov_b32 v7, s10\nglobal_store_dword v[2:3], v7, off"
+        )
+    };
+    assert_eq!(missing("gfx900", &read(0)), None);
+    assert_eq!(missing("gfx900", &read(1)), Some(Missing::Uninitialised));
+}
+
+#[test]
+fn a_write_before_the_load_returns_is_lost() {
+    let code = "global_load_dword v7, v[2:3], off\nv_mov_b32 v7, 1\ns_waitcnt vmcnt(0)\nglobal_store_dword v[2:3], v7, off";
+    assert_eq!(missing("gfx900", code), Some(Missing::OverwrittenLoad { at: 0 }));
+}
+
+#[test]
+fn lds_beyond_what_a_workgroup_has_reads_zero_and_is_not_written() {
+    let code = "s_mov_b32 m0, -1\nv_mov_b32 v8, 0x400\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, v7";
+    for name in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
+        for timing in [Timing::Plain, Timing::Adversarial { seed: 2 }] {
+            assert_eq!(with(name, code, timing).clean().v(7), 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn lds_beyond_m0_is_out_of_range_until_gfx8() {
+    let code = "s_mov_b32 m0, 0x10\nv_mov_b32 v8, 0x20\nds_write_b32 v8, v5\nds_read_b32 v7, v8\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v7, v7";
+    assert_eq!(late("gfx600", code).clean().v(7), 0);
+    assert_eq!(late("gfx803", code).clean().v(7), 0);
+    assert_eq!(late("gfx900", code).clean().v(7), 5);
+}
+
+#[test]
+fn lds_nobody_wrote_is_unknown() {
+    let code =
+        "s_mov_b32 m0, -1\nds_read_b32 v7, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v[2:3], v7, off";
+    assert_eq!(missing("gfx900", code), Some(Missing::UnwrittenMemory));
+}
+
+#[test]
+fn stores_of_one_wave_reach_memory_in_order() {
+    let code = "global_store_dword v[2:3], v5, off\nv_mov_b32 v8, 9\nglobal_store_dword v[2:3], v8, off\n\
+                global_load_dword v7, v[2:3], off\ns_waitcnt vmcnt(0)\nv_mov_b32 v7, v7";
+    for seed in 1..8 {
+        assert_eq!(with("gfx900", code, Timing::Adversarial { seed }).clean().v(7), 9);
+    }
+}
+
+#[test]
+fn buffers_end_where_their_descriptor_says() {
+    let code = "v_mov_b32 v8, 0x1000\nbuffer_store_dword v5, v8, s[0:3], 0 offen\n\
+                buffer_load_dword v7, v8, s[0:3], 0 offen\ns_waitcnt vmcnt(0)\nv_mov_b32 v7, v7";
+    for name in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
+        assert_eq!(late(name, code).clean().v(7), 0, "{name}");
+    }
+}
