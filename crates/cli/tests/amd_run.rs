@@ -34,7 +34,7 @@ fn stepping_by_commands_from_a_pipe() {
         "--sgpr", "s2=0x1000", "--sgpr", "s3=0", "--buffer", "0x1000:16",
     ];
     let commands = b"p s4\nstep\nprint s4\nlist 2\nbreak 0x18\nbreaks\ncontinue\np v1\np v1[2]\nexec?\np exec\nscc\n\
-                     waves\nx 0x1008 1\nn 2\nx 0x1008 1\nx 0x2000 1\nq\n";
+                     waves\nx 0x1008 1\nn\nx 0x1008 1\nx 0x2000 1\nc\n";
     let output = unwedge(&run, commands);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
@@ -56,7 +56,8 @@ fn stepping_by_commands_from_a_pipe() {
     assert!(shown.contains("`exec?` is no command"), "{shown}");
     assert!(shown.contains("exec = 00000000_0000000f"), "{shown}");
     assert!(shown.contains("runs, 14 instructions executed, 0 accesses under way"), "{shown}");
-    assert!(shown.contains("0x1008: 00000000"), "{shown}");
+    assert!(shown.contains("0x1008: 00000000\n0.0 0x00020"), "{shown}");
+    assert!(shown.contains("0x1008: 00000006"), "{shown}");
     assert!(shown.contains("0x2000: --------"), "{shown}");
     // At the end of the run nothing is asked any more.
     assert!(shown.ends_with("0 faults\n"), "{shown}");
