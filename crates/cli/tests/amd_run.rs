@@ -30,10 +30,27 @@ s_endpgm
 fn stepping_by_commands_from_a_pipe() {
     let file = code("step", "gfx900", LOOP);
     let run = [
-        "amd", "run", "--gpu", "gfx900", &file, "--step", "--size", "4", "--vgpr", "v0=local-id-x", "--vgpr", "v1=0",
-        "--sgpr", "s2=0x1000", "--sgpr", "s3=0", "--buffer", "0x1000:16",
+        "amd",
+        "run",
+        "--gpu",
+        "gfx900",
+        &file,
+        "--step",
+        "--size",
+        "4",
+        "--vgpr",
+        "v0=local-id-x",
+        "--vgpr",
+        "v1=0",
+        "--sgpr",
+        "s2=0x1000",
+        "--sgpr",
+        "s3=0",
+        "--buffer",
+        "0x1000:16",
     ];
-    let commands = b"p s4\nstep\nprint s4\nlist 2\nbreak 0x18\nbreaks\ncontinue\np v1\np v1[2]\nexec?\np exec\nscc\n\
+    let commands =
+        b"p s4\nstep\nprint s4\nlist 2\nbreak 0x18\nbreaks\ncontinue\np v1\np v1[2]\nexec?\np exec\nscc\n\
                      waves\nx 0x1008 1\nn\nx 0x1008 1\nx 0x2000 1\nc\n";
     let output = unwedge(&run, commands);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -83,8 +100,30 @@ fn what_is_not_known_is_a_question_mark() {
     let file = code("unknown", "gfx900", "s_load_dword s4, s[2:3], 0x0\ns_waitcnt lgkmcnt(0)\ns_endpgm\n");
     let output = unwedge(
         &[
-            "amd", "run", "--gpu", "gfx900", &file, "--step", "--seed", "1", "--sgpr", "s2=0x1000", "--sgpr", "s3=0",
-            "--buffer", "0x1000:16", "-x", "s", "-x", "p s4", "-x", "w", "-x", "s", "-x", "p s4",
+            "amd",
+            "run",
+            "--gpu",
+            "gfx900",
+            &file,
+            "--step",
+            "--seed",
+            "1",
+            "--sgpr",
+            "s2=0x1000",
+            "--sgpr",
+            "s3=0",
+            "--buffer",
+            "0x1000:16",
+            "-x",
+            "s",
+            "-x",
+            "p s4",
+            "-x",
+            "w",
+            "-x",
+            "s",
+            "-x",
+            "p s4",
         ],
         b"",
     );
@@ -101,9 +140,15 @@ fn exports_are_shown() {
     let output = unwedge(&[&run[..], &["--json"]].concat(), b"");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let export = &json["told"][0]["export"];
-    assert_eq!((&export["target"], &export["done"], &export["valid_mask"]), (&"mrt0".into(), &true.into(), &true.into()));
+    assert_eq!(
+        (&export["target"], &export["done"], &export["valid_mask"]),
+        (&"mrt0".into(), &true.into(), &true.into())
+    );
     assert_eq!(export["values"][0][1], "0x00000001");
-    assert_eq!((&export["values"][1], &json["told"][1]["message"]), (&serde_json::Value::Null, &"0x00000003".into()));
+    assert_eq!(
+        (&export["values"][1], &json["told"][1]["message"]),
+        (&serde_json::Value::Null, &"0x00000003".into())
+    );
     let output = unwedge(&[&run[..], &["--trace"]].concat(), b"");
     let shown = text(&output.stdout);
     assert!(shown.contains("export mrt0 done vm\n    x = 00000000 00000001\n    z = "), "{shown}");

@@ -56,12 +56,10 @@ fn interpolation_from_lds() {
         let (_, outcome, registers) = go(name, code, &attributes());
         assert!(outcome.faults.is_empty(), "{name}: {:?}", outcome.faults);
         let expected = |base: f32| (base + 12.0) * 0.5 + (base + 2.0) + (base + 22.0) * 0.25;
-        assert_eq!([0, 3, 4, 31].map(|lane| floats(&registers, 2)[lane]), [
-            expected(1000.0),
-            expected(1000.0),
-            expected(1100.0),
-            expected(1100.0)
-        ]);
+        assert_eq!(
+            [0, 3, 4, 31].map(|lane| floats(&registers, 2)[lane]),
+            [expected(1000.0), expected(1000.0), expected(1100.0), expected(1100.0)]
+        );
         assert_eq!([0, 4].map(|lane| floats(&registers, 3)[lane]), [21.0, 121.0], "{name}");
         assert_eq!([0, 4].map(|lane| floats(&registers, 4)[lane]), [1003.0, 1103.0], "{name}");
     }
@@ -83,7 +81,10 @@ fn interpolation_in_quads() {
                 assert_eq!(floats(&registers, 4)[4..8], [1102.0, 1112.0, 1122.0, 0.0]);
             }
             let expected = |base: f32| (base + 12.0) * 0.5 + (base + 2.0) + (base + 22.0) * 0.25;
-            assert_eq!([0, 3, 4].map(|lane| floats(&registers, 2)[lane]), [1000.0, 1000.0, 1100.0].map(expected));
+            assert_eq!(
+                [0, 3, 4].map(|lane| floats(&registers, 2)[lane]),
+                [1000.0, 1000.0, 1100.0].map(expected)
+            );
         }
     }
 }

@@ -56,10 +56,7 @@ fn go(
     initial.extend(vectors.iter().map(|(reg, value)| (*reg, Initial::Value(*value))));
     let dispatch = Dispatch {
         size,
-        scalars: scalars
-            .iter()
-            .flat_map(|(first, words)| (*first..).zip(words.iter().copied()))
-            .collect(),
+        scalars: scalars.iter().flat_map(|(first, words)| (*first..).zip(words.iter().copied())).collect(),
         vectors: initial,
         ..Dispatch::default()
     };
@@ -296,7 +293,8 @@ fn samples() {
         let bytes = image.memory(generation, |x, y, _| (10.0 * y as f32 + x as f32).to_bits());
         let (vaddr, dimension) = address(generation, 10, 2, "2D", false);
         let sample = |linear: bool, wrap: u32, at: [f32; 2]| {
-            let code = format!("image_sample_lz v4, {vaddr}, s[8:15], s[16:19] dmask:0x1 {dimension}\ns_endpgm");
+            let code =
+                format!("image_sample_lz v4, {vaddr}, s[8:15], s[16:19] dmask:0x1 {dimension}\ns_endpgm");
             let words = [(RESOURCE, &image.words(&gpu)[..]), (SAMPLER, &sampler(&gpu, wrap, linear, 0)[..])];
             let at = floats(&at);
             let done = go(&code, gpu, bytes.clone(), [1, 1, 1], &words, &[(10, at[0]), (11, at[1])]);
@@ -561,7 +559,12 @@ fn typed_buffers() {
         // Beyond the end: zeros, and nothing is stored.
         assert_eq!(done.lane(4, 4, 4), [0; 4], "{name}");
         assert_eq!(done.lane(5, 8, 2), [0; 2], "{name}");
-        let stored = [9u8, 21, 33].map(|byte| ((f32::from(byte) / 255.0 + 0.5) * 255.0).round_ties_even() as u8);
-        assert_eq!(done.memory.get(BASE + 64, 4), Some(&[stored[0], stored[1], stored[2], 0xcc][..]), "{name}");
+        let stored =
+            [9u8, 21, 33].map(|byte| ((f32::from(byte) / 255.0 + 0.5) * 255.0).round_ties_even() as u8);
+        assert_eq!(
+            done.memory.get(BASE + 64, 4),
+            Some(&[stored[0], stored[1], stored[2], 0xcc][..]),
+            "{name}"
+        );
     }
 }

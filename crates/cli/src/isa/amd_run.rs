@@ -238,7 +238,8 @@ fn shown(program: &Program, told: &Told) -> Shown {
                 valid_mask: *valid_mask,
                 row: *row,
                 values: values.each_ref().map(|held| {
-                    held.as_ref().map(|held| held.iter().take(lanes).map(|value| Hex::dword(*value)).collect())
+                    held.as_ref()
+                        .map(|held| held.iter().take(lanes).map(|value| Hex::dword(*value)).collect())
                 }),
             });
         }

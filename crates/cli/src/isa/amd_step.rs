@@ -144,8 +144,8 @@ impl<'p, 'o> Stepper<'p, 'o> {
         let mut words = line.split_whitespace();
         let (name, first, second) = (words.next().unwrap_or_default(), words.next(), words.next());
         const NAMES: [&str; 13] = [
-            "step", "next", "continue", "break", "delete", "breaks", "print", "memory", "lds", "waves", "list", "quit",
-            "help",
+            "step", "next", "continue", "break", "delete", "breaks", "print", "memory", "lds", "waves",
+            "list", "quit", "help",
         ];
         let name = match name {
             "x" => "memory",
@@ -216,7 +216,9 @@ impl<'p, 'o> Stepper<'p, 'o> {
             "list" => {
                 let mut at = now.at;
                 for _ in 0..count(first, 8)?.min(MOST) {
-                    let Some((text, next)) = self.program.text(at).zip(self.program.following(at)) else { break };
+                    let Some((text, next)) = self.program.text(at).zip(self.program.following(at)) else {
+                        break;
+                    };
                     let mark = if self.breaks.contains(&at) { '*' } else { ' ' };
                     let _ = writeln!(out, "{mark}{at:#07x}  {text}");
                     at = next;
@@ -270,7 +272,8 @@ fn print(name: &str, state: &State<'_, '_>, now: &Stand, out: &mut String) -> Re
             let _ = writeln!(out, "{name} = {}", digits(*value.0, *value.1));
             return Ok(());
         }
-        let shown: Vec<String> = values.iter().zip(&bits).map(|(value, bits)| digits(*value, *bits)).collect();
+        let shown: Vec<String> =
+            values.iter().zip(&bits).map(|(value, bits)| digits(*value, *bits)).collect();
         let _ = writeln!(out, "{name} =");
         for (line, chunk) in shown.chunks(8).enumerate() {
             let _ = writeln!(out, "  {:2}: {}", line * 8, chunk.join(" "));
@@ -281,18 +284,19 @@ fn print(name: &str, state: &State<'_, '_>, now: &Stand, out: &mut String) -> Re
         let (low, high) = (state.scalar(low)?, state.scalar(Reg(low.0 + 1))?);
         Some(format!("{}_{}", digits(high.0, high.1), digits(low.0, low.1)))
     };
-    let text = match name {
-        "pc" => Some(format!("{:#x}", now.at)),
-        "exec" => pair(Reg::EXEC),
-        "vcc" => pair(Reg::VCC),
-        "scc" => state.scalar(Reg::SCC).map(|(value, bits)| {
-            if bits & 1 != 0 { "?".to_owned() } else { value.to_string() }
-        }),
-        _ => {
-            let reg = scalar(name).map_err(|_| unknown())?;
-            state.scalar(Reg(reg)).map(|(value, bits)| digits(value, bits))
-        }
-    };
+    let text =
+        match name {
+            "pc" => Some(format!("{:#x}", now.at)),
+            "exec" => pair(Reg::EXEC),
+            "vcc" => pair(Reg::VCC),
+            "scc" => state
+                .scalar(Reg::SCC)
+                .map(|(value, bits)| if bits & 1 != 0 { "?".to_owned() } else { value.to_string() }),
+            _ => {
+                let reg = scalar(name).map_err(|_| unknown())?;
+                state.scalar(Reg(reg)).map(|(value, bits)| digits(value, bits))
+            }
+        };
     let _ = writeln!(out, "{name} = {}", text.ok_or_else(unknown)?);
     Ok(())
 }

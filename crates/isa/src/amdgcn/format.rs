@@ -180,8 +180,11 @@ impl Format {
             return Format::of_names("5_9_9_9", "FLOAT");
         }
         let known = |data: &'static str| {
-            let number =
-                if number == IMAGE_NUMBER_SRGB { "SRGB" } else { text::format_names(number << 4 | 1, gpu)?.1 };
+            let number = if number == IMAGE_NUMBER_SRGB {
+                "SRGB"
+            } else {
+                text::format_names(number << 4 | 1, gpu)?.1
+            };
             Format::of_names(data, number)
         };
         match named(&IMAGE_DATA, data) {
@@ -318,9 +321,7 @@ fn stored(number: Number, value: u32, width: u32, fourth: bool) -> u32 {
         Number::Unorm | Number::Srgb => unorm(float),
         Number::Snorm => (float.clamp(-1.0, 1.0) * most(width - 1).max(1.0)).round_ties_even() as i32 as u32,
         Number::Uscaled => (float as u32).min(u32::MAX >> (32 - width)),
-        Number::Sscaled => {
-            (float as i64).clamp(least_signed(width), -1 - least_signed(width)) as i32 as u32
-        }
+        Number::Sscaled => (float as i64).clamp(least_signed(width), -1 - least_signed(width)) as i32 as u32,
     }
 }
 

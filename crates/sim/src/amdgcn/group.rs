@@ -194,12 +194,7 @@ impl<'m> Group<'m> {
     }
 
     /// Runs the workgroup to its end, or until it cannot go on.
-    pub(super) fn run(
-        &mut self,
-        dispatch: &Dispatch,
-        id: [u32; 3],
-        watch: &mut Watch<'_>,
-    ) {
+    pub(super) fn run(&mut self, dispatch: &Dispatch, id: [u32; 3], watch: &mut Watch<'_>) {
         let mut waves = self.waves(dispatch, id);
         self.hazards = waves.iter().map(|_| Hazards::default()).collect();
         let mut left = dispatch.steps;

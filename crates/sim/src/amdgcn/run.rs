@@ -175,12 +175,7 @@ pub fn run(
 }
 
 /// Runs a grid while somebody looks.
-pub fn watch(
-    program: &Program,
-    memory: &mut Memory,
-    dispatch: &Dispatch,
-    mut watch: Watch<'_>,
-) -> Outcome {
+pub fn watch(program: &Program, memory: &mut Memory, dispatch: &Dispatch, mut watch: Watch<'_>) -> Outcome {
     let count = dispatch.groups.iter().try_fold(1u32, |all, n| all.checked_mul(*n)).unwrap_or(u32::MAX);
     let mut outcome = Outcome::default();
     let alone = !matches!(watch, Watch::Nobody);

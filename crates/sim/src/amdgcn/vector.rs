@@ -335,7 +335,13 @@ fn placed(place: Place, old: u32, value: u32) -> u32 {
 }
 
 /// One dword of a source in every lane. `wave` may be what is unknown of one.
-pub(super) fn fetch(source: &Source, dword: u8, v: &[Lanes], scalar: impl Fn(Reg) -> u32, signs: bool) -> Lanes {
+pub(super) fn fetch(
+    source: &Source,
+    dword: u8,
+    v: &[Lanes],
+    scalar: impl Fn(Reg) -> u32,
+    signs: bool,
+) -> Lanes {
     // What is the same in all lanes is modified once.
     let uniform = match source.from {
         From::Vgpr(_) => None,
@@ -353,9 +359,7 @@ pub(super) fn fetch(source: &Source, dword: u8, v: &[Lanes], scalar: impl Fn(Reg
         From::Vgpr(n) => v.get(usize::from(n) + usize::from(dword)).copied().unwrap_or(splat(0)),
         _ => splat(0),
     };
-    if source.plain().is_none()
-        && (source.bits <= 32 || source.neg || source.abs)
-    {
+    if source.plain().is_none() && (source.bits <= 32 || source.neg || source.abs) {
         if source.bits == 64 {
             // The sign of a double is in its upper dword.
             if dword == 1 && signs {
@@ -515,7 +519,8 @@ impl Group<'_> {
         match dst.to {
             To::Scalar(reg) => {
                 let lane = made.enabled.trailing_zeros() as usize % LANES;
-                let (value, unknown) = (made.result[lane], made.unknown.as_ref().map_or(0, |held| held.0[lane]));
+                let (value, unknown) =
+                    (made.result[lane], made.unknown.as_ref().map_or(0, |held| held.0[lane]));
                 let why = made.unknown.as_ref().map_or(Missing::Undefined, |held| held.1);
                 wave.set_unknown(Reg(reg.0 + u16::from(dword)), value, unknown, why);
             }

@@ -82,7 +82,8 @@ mod tests {
     fn steps() {
         let mode = Mode::graphics(Gen::Gfx11);
         let f = f32::to_bits;
-        let compute = |name: &str, a, b, c| find(name).unwrap_or_else(|| panic!("{name}")).compute(&mode, a, b, c);
+        let compute =
+            |name: &str, a, b, c| find(name).unwrap_or_else(|| panic!("{name}")).compute(&mode, a, b, c);
         assert_eq!(compute("v_interp_p10_f32", f(2.0), f(0.25), f(1.0)), f(1.5));
         // 2, 0.25 and 1 in halves.
         assert_eq!(compute("v_interp_p10_f16_f32", 0x4000, f(0.25), 0x3c00), f(1.5));

@@ -170,10 +170,12 @@ impl Group<'_> {
     pub(super) fn image(&mut self, wave: &mut Wave, step: &Step, access: &Access) {
         let lanes = wave.exec(&self.gpu);
         let words = std::array::from_fn(|n| self.address_scalar(wave, Reg(access.resource.0 + n as u16)));
-        let image = match Image::new(words, &self.gpu) {
+        let image = match Image::read(words, &self.gpu) {
             Found::Null => None,
             Found::Image(image) => Some(*image),
-            Found::Other => return self.fault(wave, Kind::NotEmulated("a descriptor that is not an image's")),
+            Found::Other => {
+                return self.fault(wave, Kind::NotEmulated("a descriptor that is not an image's"));
+            }
         };
         if let Some(image) = &image
             && image.format.is_none()
@@ -189,14 +191,7 @@ impl Group<'_> {
     }
 
     /// Loads, stores and atomics.
-    fn texels(
-        &mut self,
-        wave: &mut Wave,
-        step: &Step,
-        access: &Access,
-        image: Option<&Image>,
-        lanes: u64,
-    ) {
+    fn texels(&mut self, wave: &mut Wave, step: &Step, access: &Access, image: Option<&Image>, lanes: u64) {
         let generation = self.gpu.generation();
         let raw = match access.what {
             What::Load { raw, .. } => raw,

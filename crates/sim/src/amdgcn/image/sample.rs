@@ -8,10 +8,10 @@ use super::super::group::Group;
 use super::super::program::Step;
 use super::super::texel::Texel;
 use super::super::wave::{Wave, bits};
+use super::Access;
 use super::descriptor::{Image, Kind};
 use super::fields::{Coordinates, NOTHING};
 use super::sampler::{Sampler, Tap, across_edge};
-use super::Access;
 use unwedge_isa::amdgcn::format::{Format, Number};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 use unwedge_isa::amdgcn::{Gen, Reg};
@@ -193,13 +193,10 @@ impl Group<'_> {
             let reference = sampled.compare.then(|| {
                 let value = float(&parts.reference, lane);
                 // Against normalized depth only 0 to 1 counts.
-                if format.number() == Number::Unorm {
-                    value.clamp(0.0, 1.0)
-                } else {
-                    value
-                }
+                if format.number() == Number::Unorm { value.clamp(0.0, 1.0) } else { value }
             });
-            let look = Look { image, sampler: &sampler, texel: access.texel(image, format, generation), reference };
+            let look =
+                Look { image, sampler: &sampler, texel: access.texel(image, format, generation), reference };
             let at = Place {
                 coordinates: std::array::from_fn(|n| float(&parts.coordinates[n], lane)),
                 offset: [0, 8, 16].map(|lsb| (parts.offset[lane] << (26 - lsb)) as i32 >> 26),
@@ -222,7 +219,11 @@ impl Group<'_> {
             };
             let Some(found) = found else { return };
             values[lane] = found.map(|value| {
-                if texel.format.number().is_integer() { value as i64 as u32 } else { (value as f32).to_bits() }
+                if texel.format.number().is_integer() {
+                    value as i64 as u32
+                } else {
+                    (value as f32).to_bits()
+                }
             });
         }
         self.return_values(wave, step, access, &texel, &values, lanes, true);
@@ -314,7 +315,14 @@ impl Group<'_> {
     }
 
     /// A level's value at a place.
-    fn filtered(&mut self, wave: &Wave, look: &Look<'_>, at: &Place, level: u32, lod: f32) -> Option<[f64; 4]> {
+    fn filtered(
+        &mut self,
+        wave: &Wave,
+        look: &Look<'_>,
+        at: &Place,
+        level: u32,
+        lod: f32,
+    ) -> Option<[f64; 4]> {
         let integers = look.texel.format.number().is_integer();
         let linear = std::array::from_fn(|axis| look.sampler.is_linear(axis, lod) && !integers);
         let spot = at.spot(look, level, linear);

@@ -242,7 +242,10 @@ mod tests {
         assert_eq!(sampler.levels(1.75, 3), (1, 2, 192));
         assert_eq!(sampler.levels(9.0, 3), (3, 3, 0));
         sampler.min_lod = 1.0;
-        assert_eq!([-1.0, 2.0, 20.0, f32::NAN].map(|lod| sampler.limited(lod, 0.0)), [1.0, 2.0, 4095.0 / 256.0, 1.0]);
+        assert_eq!(
+            [-1.0, 2.0, 20.0, f32::NAN].map(|lod| sampler.limited(lod, 0.0)),
+            [1.0, 2.0, 4095.0 / 256.0, 1.0]
+        );
     }
 
     #[test]
@@ -267,15 +270,16 @@ mod tests {
         const SIZE: u32 = 4;
         for face in 0..6 {
             for n in 0..i64::from(SIZE) {
-                for (at, inner) in [([-1, n], [0, n]), ([4, n], [3, n]), ([n, -1], [n, 0]), ([n, 4], [n, 3])] {
+                for (at, inner) in [([-1, n], [0, n]), ([4, n], [3, n]), ([n, -1], [n, 0]), ([n, 4], [n, 3])]
+                {
                     let (other, [x, y]) = across_edge(face, at, SIZE).expect("no corner");
                     assert_ne!(other, face);
                     assert_ne!(other ^ 1, face, "opposite");
                     // One of the four neighbours beyond that texel is where it came from.
                     let (x, y) = (i64::from(x), i64::from(y));
-                    let back = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].into_iter().any(|at| {
-                        across_edge(other, at, SIZE) == Some((face, inner.map(|c| c as u32)))
-                    });
+                    let back = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]]
+                        .into_iter()
+                        .any(|at| across_edge(other, at, SIZE) == Some((face, inner.map(|c| c as u32))));
                     assert!(back, "{face} {at:?} -> {other} {x} {y}");
                 }
             }
