@@ -284,19 +284,18 @@ fn print(name: &str, state: &State<'_, '_>, now: &Stand, out: &mut String) -> Re
         let (low, high) = (state.scalar(low)?, state.scalar(Reg(low.0 + 1))?);
         Some(format!("{}_{}", digits(high.0, high.1), digits(low.0, low.1)))
     };
-    let text =
-        match name {
-            "pc" => Some(format!("{:#x}", now.at)),
-            "exec" => pair(Reg::EXEC),
-            "vcc" => pair(Reg::VCC),
-            "scc" => state
-                .scalar(Reg::SCC)
-                .map(|(value, bits)| if bits & 1 != 0 { "?".to_owned() } else { value.to_string() }),
-            _ => {
-                let reg = scalar(name).map_err(|_| unknown())?;
-                state.scalar(Reg(reg)).map(|(value, bits)| digits(value, bits))
-            }
-        };
+    let text = match name {
+        "pc" => Some(format!("{:#x}", now.at)),
+        "exec" => pair(Reg::EXEC),
+        "vcc" => pair(Reg::VCC),
+        "scc" => state
+            .scalar(Reg::SCC)
+            .map(|(value, bits)| if bits & 1 != 0 { "?".to_owned() } else { value.to_string() }),
+        _ => {
+            let reg = scalar(name).map_err(|_| unknown())?;
+            state.scalar(Reg(reg)).map(|(value, bits)| digits(value, bits))
+        }
+    };
     let _ = writeln!(out, "{name} = {}", text.ok_or_else(unknown)?);
     Ok(())
 }

@@ -319,22 +319,8 @@ impl Group<'_> {
             texel.registers_of(values[lane], &mut out);
             read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
         }
-        let pieces = (0..count)
-            .map(|n| Piece { second: false, offset: 4 * n as u32, bytes: 4, valid: u64::MAX })
-            .collect();
-        let made = apply::Access {
-            at: step.at,
-            space: Space::Global,
-            action: Action::Load,
-            form: Form::Dwords,
-            dst: Dst::Vgpr(first.index() as u8),
-            lanes,
-            address: [0; LANES],
-            second: None,
-            pieces,
-            data: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let dst = Dst::Vgpr(first.index() as u8);
+        let made = apply::Access::made(step.at, Space::Global, dst, lanes, count);
         let counter = vector_counters(self.gpu.generation(), true, sampled);
         self.ready(wave, made, read, &[counter]);
     }
