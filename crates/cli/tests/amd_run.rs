@@ -14,6 +14,9 @@ fn code(name: &str, gpu: &str, source: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// A buffer of 16 bytes, and its address in registers.
+const BUFFER: [&str; 6] = ["--sgpr", "s2=0x1000", "--sgpr", "s3=0", "--buffer", "0x1000:16"];
+
 const LOOP: &str = "\
 s_mov_b32 s4, 3
 again:
@@ -29,29 +32,11 @@ s_endpgm
 #[test]
 fn stepping_by_commands_from_a_pipe() {
     let file = code("step", "gfx900", LOOP);
-    let run = [
-        "amd",
-        "run",
-        "--gpu",
-        "gfx900",
-        &file,
-        "--step",
-        "--size",
-        "4",
-        "--vgpr",
-        "v0=local-id-x",
-        "--vgpr",
-        "v1=0",
-        "--sgpr",
-        "s2=0x1000",
-        "--sgpr",
-        "s3=0",
-        "--buffer",
-        "0x1000:16",
-    ];
+    let lanes = ["--size", "4", "--vgpr", "v0=local-id-x", "--vgpr", "v1=0"];
+    let run = [&["amd", "run", "--gpu", "gfx900", &file, "--step"][..], &lanes, &BUFFER].concat();
     let commands =
         b"p s4\nstep\nprint s4\nlist 2\nbreak 0x18\nbreaks\ncontinue\np v1\np v1[2]\nexec?\np exec\nscc\n\
-                     waves\nx 0x1008 1\nn 2\nx 0x1008 1\nx 0x2000 1\nq\n";
+                     waves\nx 0x1008 1\nn\nx 0x1008 1\nx 0x2000 1\nc\n";
     let output = unwedge(&run, commands);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
@@ -73,7 +58,8 @@ fn stepping_by_commands_from_a_pipe() {
     assert!(shown.contains("`exec?` is no command"), "{shown}");
     assert!(shown.contains("exec = 00000000_0000000f"), "{shown}");
     assert!(shown.contains("runs, 14 instructions executed, 0 accesses under way"), "{shown}");
-    assert!(shown.contains("0x1008: 00000000"), "{shown}");
+    assert!(shown.contains("0x1008: 00000000\n0.0 0x00020"), "{shown}");
+    assert!(shown.contains("0x1008: 00000006"), "{shown}");
     assert!(shown.contains("0x2000: --------"), "{shown}");
     // At the end of the run nothing is asked any more.
     assert!(shown.ends_with("0 faults\n"), "{shown}");
@@ -83,7 +69,7 @@ fn stepping_by_commands_from_a_pipe() {
     let listing = text(&disassembled.stdout);
     let label = listing.lines().find_map(|line| line.strip_suffix(':')).unwrap();
     let place = format!("break {label}");
-    let mut by_options = run.to_vec();
+    let mut by_options = run.clone();
     by_options.extend(["-x", &place, "-x", "c", "-x", "c", "-x", "print s4", "-x", "delete", "-x", "c"]);
     let output = unwedge(&by_options, b"never read");
     let shown = text(&output.stdout);
@@ -97,35 +83,9 @@ fn stepping_by_commands_from_a_pipe() {
 #[test]
 fn what_is_not_known_is_a_question_mark() {
     let file = code("unknown", "gfx900", "s_load_dword s4, s[2:3], 0x0\ns_waitcnt lgkmcnt(0)\ns_endpgm\n");
-    let output = unwedge(
-        &[
-            "amd",
-            "run",
-            "--gpu",
-            "gfx900",
-            &file,
-            "--step",
-            "--seed",
-            "1",
-            "--sgpr",
-            "s2=0x1000",
-            "--sgpr",
-            "s3=0",
-            "--buffer",
-            "0x1000:16",
-            "-x",
-            "s",
-            "-x",
-            "p s4",
-            "-x",
-            "w",
-            "-x",
-            "s",
-            "-x",
-            "p s4",
-        ],
-        b"",
-    );
+    let run = ["amd", "run", "--gpu", "gfx900", &file, "--step", "--seed", "1"];
+    let commands = ["-x", "s", "-x", "p s4", "-x", "w", "-x", "s", "-x", "p s4"];
+    let output = unwedge(&[&run[..], &BUFFER, &commands].concat(), b"");
     let shown = text(&output.stdout);
     assert!(shown.contains("s4 = ????????"), "{shown}");
     assert!(shown.contains("1 accesses under way"), "{shown}");

@@ -235,11 +235,12 @@ impl<'p, 'o> Stepper<'p, 'o> {
         let label = place.strip_prefix('L').and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let (name, more) = place.split_once('+').unwrap_or((place, "0"));
         let at = match (label, self.function == Some(name)) {
-            (_, true) => number(more).map_err(|_| unknown())?,
-            (Some(at), _) => at,
+            (_, true) => number(more).map_err(|_| unknown())?.saturating_add(self.base),
+            // The listing counts dwords.
+            (Some(at), _) => at.saturating_mul(4).saturating_add(self.base),
             _ => number(place).map_err(|_| unknown())?,
         };
-        let offset = at.checked_sub(self.base).filter(|_| self.base != 0).unwrap_or(at);
+        let offset = at.checked_sub(self.base).unwrap_or(at);
         let offset = u32::try_from(offset).map_err(|_| unknown())?;
         self.program.text(offset).map(|_| offset).ok_or_else(unknown)
     }

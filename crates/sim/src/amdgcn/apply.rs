@@ -115,6 +115,26 @@ pub(super) struct Access {
     pub(super) unknown: Vec<Lanes>,
 }
 
+impl Access {
+    /// One whose values are there already, for so many registers.
+    pub(super) fn made(at: u32, space: Space, dst: Dst, lanes: u64, registers: usize) -> Access {
+        let piece = |n: usize| Piece { second: false, offset: 4 * n as u32, bytes: 4, valid: u64::MAX };
+        Access {
+            at,
+            space,
+            action: Action::Load,
+            form: Form::Dwords,
+            dst,
+            lanes,
+            address: [0; LANES],
+            second: None,
+            pieces: (0..registers).map(piece).collect(),
+            data: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+}
+
 /// What was read, and what of it is not known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Read {

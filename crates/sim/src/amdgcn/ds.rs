@@ -398,19 +398,8 @@ impl Group<'_> {
         let Some(reg) = ds.dst.filter(|reg| usize::from(reg.index()) < wave.v.len()) else {
             return self.fault(wave, Kind::NoRegister);
         };
-        let access = apply::Access {
-            at: self.offset(),
-            space: Space::Lds,
-            action: Action::Load,
-            form: Form::Dwords,
-            dst: Dst::Vgpr(reg.index() as u8),
-            lanes,
-            address: [0; LANES],
-            second: None,
-            pieces: vec![Piece { second: false, offset: 0, bytes: 4, valid: 0 }],
-            data: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let dst = Dst::Vgpr(reg.index() as u8);
+        let access = apply::Access::made(self.offset(), Space::Lds, dst, lanes, 1);
         let counter = if self.gpu.generation() >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
         let read = apply::Read { values: vec![*value], unknown: vec![*unknown] };
         self.ready(wave, access, read, &[(counter, 3)]);

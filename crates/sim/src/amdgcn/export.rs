@@ -1,6 +1,6 @@
 //! Exports and messages: what waves tell the rest of the GPU. It is recorded, and has no effect.
 
-use super::apply::{self, Action, Dst, Form, Space};
+use super::apply::{Access, Dst, Space};
 use super::counters::Counter;
 use super::fault::Kind;
 use super::group::Group;
@@ -8,7 +8,6 @@ use super::pending::Locks;
 use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Mod};
-use unwedge_isa::amdgcn::semantics::LANES;
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// Exports and messages of a workgroup that are kept.
@@ -123,19 +122,7 @@ impl Group<'_> {
         let Export { target, compressed, done, valid_mask, .. } = *export;
         self.tell(wave, What::Export { target, values, compressed, done, valid_mask, row });
         // Registers are read late: until the counter says so they must stay as they are.
-        let access = apply::Access {
-            at: step.at,
-            space: Space::Gds,
-            action: Action::Store,
-            form: Form::Dwords,
-            dst: Dst::None,
-            lanes: 0,
-            address: [0; LANES],
-            second: None,
-            pieces: Vec::new(),
-            data: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let access = Access::made(step.at, Space::Gds, Dst::None, 0, 0);
         let mut locks = Locks::new(Counter::Exp);
         export.sources.into_iter().flatten().for_each(|reg| locks.add(reg, 1));
         self.issue(wave, access, &[(Counter::Exp, IN_ORDER)], Some(locks));

@@ -4,7 +4,7 @@
 //! P0, of P10 and of P20. `m0` says where they begin and at which quads a new primitive begins; the first quad always
 //! begins one. From gfx11 on parameters are loaded into the lanes of a quad, and interpolation reads them there.
 
-use super::apply::{Access as Memory, Action, Dst, Form, Piece, Read, Space};
+use super::apply::{Access, Dst, Read, Space};
 use super::counters::Counter;
 use super::fault::{Kind, Missing};
 use super::group::Group;
@@ -265,19 +265,7 @@ impl Group<'_> {
             };
             (values, unknown) = (splat(value), splat(if bits == 0 { 0 } else { u32::MAX }));
         }
-        let access = Memory {
-            at: step.at,
-            space: Space::Lds,
-            action: Action::Load,
-            form: Form::Dwords,
-            dst: Dst::Vgpr(interp.dst),
-            lanes: written,
-            address: [0; LANES],
-            second: None,
-            pieces: vec![Piece { second: false, offset: 0, bytes: 4, valid: 0 }],
-            data: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let access = Access::made(step.at, Space::Lds, Dst::Vgpr(interp.dst), written, 1);
         let read = Read { values: vec![values], unknown: vec![unknown] };
         self.ready(wave, access, read, &[(Counter::Exp, IN_ORDER)]);
     }

@@ -65,7 +65,7 @@ pub(super) struct Vector {
 /// A result of every lane.
 struct Made {
     result: Lanes,
-    unknown: Option<(Lanes, Missing)>,
+    unknown: Option<Box<(Lanes, Missing)>>,
     enabled: u64,
 }
 
@@ -342,14 +342,24 @@ pub(super) fn fetch(
     scalar: impl Fn(Reg) -> u32,
     signs: bool,
 ) -> Lanes {
+    // What is the same in all lanes is modified once.
+    let uniform = match source.from {
+        From::Vgpr(_) => None,
+        From::Scalar(reg) => Some(scalar(Reg(reg.0 + u16::from(dword)))),
+        From::Const(value) => Some(if signs { (value >> (32 * u32::from(dword))) as u32 } else { 0 }),
+    };
+    if let Some(value) = uniform {
+        return splat(match (source.bits, dword) {
+            (64, 1) if signs => Source { bits: 32, ..*source }.modify(value, true),
+            (64, _) => value,
+            _ => source.modify(value, signs),
+        });
+    }
     let mut lanes = match source.from {
         From::Vgpr(n) => v.get(usize::from(n) + usize::from(dword)).copied().unwrap_or(splat(0)),
-        From::Scalar(reg) => splat(scalar(Reg(reg.0 + u16::from(dword)))),
-        From::Const(value) => splat(if signs { (value >> (32 * u32::from(dword))) as u32 } else { 0 }),
+        _ => splat(0),
     };
-    if source.plain().is_none()
-        && (source.bits <= 32 || !matches!(source.from, From::Vgpr(_)) || source.neg || source.abs)
-    {
+    if source.plain().is_none() && (source.bits <= 32 || source.neg || source.abs) {
         if source.bits == 64 {
             // The sign of a double is in its upper dword.
             if dword == 1 && signs {
@@ -465,7 +475,7 @@ impl Group<'_> {
                             let (x, y, z) = (x[lane_at], y[lane_at], z[lane_at]);
                             spread[lane_at] = super::shadow::spread(&lane, &mode, [a, b, c], [x, y, z]);
                         }
-                        unknown = Some((spread, why));
+                        unknown = Some(Box::new((spread, why)));
                     }
                 }
             }
@@ -491,7 +501,7 @@ impl Group<'_> {
                     }
                     let why = if unsure & enabled != 0 { wave.why(mask_reg) } else { why };
                     if (some | unsure) & enabled != 0 {
-                        unknown = Some((spread, why));
+                        unknown = Some(Box::new((spread, why)));
                     }
                 }
             }
@@ -509,8 +519,9 @@ impl Group<'_> {
         match dst.to {
             To::Scalar(reg) => {
                 let lane = made.enabled.trailing_zeros() as usize % LANES;
-                let (value, unknown) = (made.result[lane], made.unknown.as_ref().map_or(0, |(u, _)| u[lane]));
-                let why = made.unknown.as_ref().map_or(Missing::Undefined, |(_, why)| *why);
+                let (value, unknown) =
+                    (made.result[lane], made.unknown.as_ref().map_or(0, |held| held.0[lane]));
+                let why = made.unknown.as_ref().map_or(Missing::Undefined, |held| held.1);
                 wave.set_unknown(Reg(reg.0 + u16::from(dword)), value, unknown, why);
             }
             To::Vgpr(n) => {
@@ -529,7 +540,10 @@ impl Group<'_> {
                     wave.set_lanes(n, made.enabled, &new);
                 }
                 if let Some(state) = &wave.unknown {
-                    let (mut unknown, why) = made.unknown.unwrap_or((splat(0), Missing::Undefined));
+                    let (mut unknown, why) = match &made.unknown {
+                        Some(held) => **held,
+                        None => (splat(0), Missing::Undefined),
+                    };
                     if dst.place != Place::Whole {
                         let old = state.v[at];
                         for (lane, place) in unknown.iter_mut().enumerate() {
@@ -578,8 +592,50 @@ impl Group<'_> {
         self.wide(wave, vector);
     }
 
+    /// A comparison of values of at most 32 bits, all of them known.
+    fn compare(&mut self, wave: &mut Wave, vector: &Vector, compare: fn(&Mode, u64, u64) -> bool) {
+        let mode = vector.mode(wave, &self.gpu);
+        let enabled = self.enabled(wave, &vector.dpp);
+        let held = |at: usize| {
+            let plain = vector.sources[at].plain().filter(|_| at > 0 || vector.dpp.is_none());
+            plain.and_then(|n| wave.v.get(usize::from(n)))
+        };
+        let (first, second);
+        let a = match held(0) {
+            Some(lanes) => lanes,
+            None => {
+                first = self.lanes(wave, vector, 0, 0);
+                &first
+            }
+        };
+        let b = match held(1) {
+            Some(lanes) => lanes,
+            None => {
+                second = self.lanes(wave, vector, 1, 0);
+                &second
+            }
+        };
+        let mut mask = 0u64;
+        for (lane, (a, b)) in a.iter().zip(b).enumerate() {
+            mask |= u64::from(compare(&mode, (*a).into(), (*b).into())) << lane;
+        }
+        mask &= enabled;
+        if let Some(reg) = vector.mask_out {
+            wave.set_mask(reg, &self.gpu, mask, 0, Missing::Undefined);
+        }
+        if vector.exec_out {
+            wave.set_mask(Reg::EXEC, &self.gpu, mask, 0, Missing::Undefined);
+        }
+    }
+
     /// Operations with values of 64 bits, or with masks.
     fn wide(&mut self, wave: &mut Wave, vector: &Vector) {
+        if let Op::Compare(compare) = vector.op
+            && wave.unknown.is_none()
+            && vector.sources.iter().all(|source| source.bits <= 32)
+        {
+            return self.compare(wave, vector, compare);
+        }
         let mode = vector.mode(wave, &self.gpu);
         let enabled = self.enabled(wave, &vector.dpp);
         let sources: [[Lanes; 2]; 3] = std::array::from_fn(|at| {
@@ -644,7 +700,7 @@ impl Group<'_> {
             for dword in 0..dwords.min(4) {
                 let made = Made {
                     result: results[usize::from(dword)],
-                    unknown: (unsure != 0).then_some((unknown, why)),
+                    unknown: (unsure != 0).then(|| Box::new((unknown, why))),
                     enabled,
                 };
                 self.put(wave, dst, dword, &made);

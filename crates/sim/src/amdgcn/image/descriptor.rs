@@ -115,7 +115,7 @@ fn swizzle_mode(mode: u32, generation: Gen) -> Tiling {
 
 impl Image {
     /// Reads eight dwords.
-    pub(super) fn new(w: [u32; 8], gpu: &Gpu) -> Found {
+    pub(super) fn read(w: [u32; 8], gpu: &Gpu) -> Found {
         let field = |word: usize, lsb: u32, width: u32| w[word] >> lsb & (u32::MAX >> (32 - width));
         if w == [0; 8] {
             return Found::Null;

@@ -53,7 +53,7 @@ fn placed(order: &[Bit], x: u64, y: u64) -> u64 {
 
 fn ceiled(size: u32, level: u32) -> u64 {
     let size = u64::from(size);
-    (size + (1u64 << level) - 1 >> level).max(1)
+    size.div_ceil(1u64 << level).max(1)
 }
 
 /// Why a texel's place is not known.

@@ -170,7 +170,7 @@ impl Group<'_> {
     pub(super) fn image(&mut self, wave: &mut Wave, step: &Step, access: &Access) {
         let lanes = wave.exec(&self.gpu);
         let words = std::array::from_fn(|n| self.address_scalar(wave, Reg(access.resource.0 + n as u16)));
-        let image = match Image::new(words, &self.gpu) {
+        let image = match Image::read(words, &self.gpu) {
             Found::Null => None,
             Found::Image(image) => Some(*image),
             Found::Other => {
@@ -319,22 +319,8 @@ impl Group<'_> {
             texel.registers_of(values[lane], &mut out);
             read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
         }
-        let pieces = (0..count)
-            .map(|n| Piece { second: false, offset: 4 * n as u32, bytes: 4, valid: u64::MAX })
-            .collect();
-        let made = apply::Access {
-            at: step.at,
-            space: Space::Global,
-            action: Action::Load,
-            form: Form::Dwords,
-            dst: Dst::Vgpr(first.index() as u8),
-            lanes,
-            address: [0; LANES],
-            second: None,
-            pieces,
-            data: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let dst = Dst::Vgpr(first.index() as u8);
+        let made = apply::Access::made(step.at, Space::Global, dst, lanes, count);
         let counter = vector_counters(self.gpu.generation(), true, sampled);
         self.ready(wave, made, read, &[counter]);
     }
