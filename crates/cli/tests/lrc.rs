@@ -162,6 +162,41 @@ fn what_is_missing_is_said() {
     assert!(stderr(&dump).contains("there is no context in this dump"), "{}", stderr(&dump));
 }
 
+/// Wherever a dump is cut in a context, what is missing is said, and nothing of what is there: its registers are as they have
+/// to be as far as they go.
+#[test]
+fn a_dump_that_is_cut_in_a_context_has_no_other_page_as_its_registers() {
+    let device = Device::named("tgl");
+    let mut image = vec![0x0101_0101; PAGE];
+    image.extend(page("tgl", "rcs0"));
+    let engine = EngineState::new("rcs0").context(0x20_0000, &image).hung(1);
+    for (dump, first) in [
+        (ErrorStateBuilder::new(device).engine(engine.clone()).text(), PAGE),
+        (ErrorStateBuilder::new(device).engine(engine.clone()).unpacked().text(), PAGE),
+        (DevcoreBuilder::new(device).engine(engine.clone()).text(), 0),
+    ] {
+        let text = String::from_utf8_lossy(&dump);
+        let heading = text.find("HW context").or(text.find("[HWCTX].data")).unwrap();
+        let start = heading + text[heading..].find(['\n', ' ']).unwrap() + 1;
+        let length = text[start..].find('\n').map_or(dump.len() - start, |end| end);
+        for at in (start + 60..start + length).step_by(length / 12) {
+            let output = verify(&["--json"], &dump[..at]);
+            let said = format!("{} of {length}: {}{}", at - start, stdout(&output), stderr(&output));
+            assert_eq!(status(&output), LOST, "{said}");
+            if output.stdout.is_empty() {
+                continue;
+            }
+            let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(json["findings"].as_array().unwrap().len(), 0, "{said}");
+            assert_eq!(json["differences"].as_array().unwrap().len(), 0, "{said}");
+            assert_eq!(json["page"], first / PAGE, "{said}");
+            let output = verify(&[], &dump[..at]);
+            let of_page = ["note: the registers", "note: no page"];
+            assert!(!of_page.iter().any(|n| stdout(&output).contains(n)), "{said}: {}", stdout(&output));
+        }
+    }
+}
+
 /// Error states and dumps of every device, whose contexts are as the hardware saves them but for what `harm` does to that of
 /// the first engine.
 fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {

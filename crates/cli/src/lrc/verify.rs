@@ -153,12 +153,9 @@ pub fn text(found: &Found<'_>, look: Look, out: &mut dyn Write) -> io::Result<()
     writeln!(out, "{}; {}", described(&found.layout), place(&found.image))?;
     if !found.image.is_recognized() {
         writeln!(out, "note: no page begins as registers do; --page says which one has them")?;
-    } else if !found.image.is_usual() {
-        writeln!(
-            out,
-            "note: the registers are usually in page 1: page {} looks like them",
-            found.image.page()
-        )?;
+    } else if found.image.page() != found.image.usual_page() {
+        let (page, usual) = (found.image.page(), found.image.usual_page());
+        writeln!(out, "note: the registers are usually in page {usual}: page {page} looks like them")?;
     }
     for f in &found.findings {
         let bytes = Found::byte(f.page, f.dwords.start)..Found::byte(f.page, f.dwords.end);

@@ -16,7 +16,6 @@ mod wait;
 
 use crate::{Finding, FindingKind, Report, Trust};
 use case::{Case, Unit, Wanted, finding, list, seen};
-pub use context::context_image;
 pub use device::{Device, active_head, engine_of, engine_of_id, queue_engine};
 pub use fault::fault_address;
 use packed::Packed;
