@@ -122,6 +122,20 @@ fn commands_are_listed_with_where_the_engine_stands() {
     has(&said, "0x000000300008: 0e009003 MI_SEMAPHORE_WAIT  <- IPEHR\n");
 }
 
+/// The GuC captures the address of a fault in halves: the first says it as a whole.
+#[test]
+fn the_address_of_a_captured_fault_is_said() {
+    let state = ErrorStateBuilder::complete(Device::named("adlp"), i915::Era::V6_12);
+    let said = printed(&["decode"], &state.fault(0xfff1_2345, 0x17).guc_capture().text());
+    for line in [
+        "GEN8_FAULT_TLB_DATA0         0x00000000\n",
+        "GEN12_FAULT_TLB_DATA0        0xfff12345    address 0x7fff12345000 (ggtt)\n",
+        "GEN12_FAULT_TLB_DATA1        0x00000017    Fault Address 47:44: 7, Address Space: 1 (GGTT)\n",
+    ] {
+        has(&said, line);
+    }
+}
+
 #[test]
 fn registers_say_what_their_bits_mean() {
     let said = printed(&["decode"], &error_state());
