@@ -77,6 +77,48 @@ fn a_semaphore_that_nobody_signals() {
     }
 }
 
+/// What is counted is counted up to the command that is named, which may stand far in front of ACTHD; another one with its
+/// header, right behind ACTHD, is told.
+#[test]
+fn what_comes_before_a_stop_far_in_front_of_acthd() {
+    let device = device("tgl");
+    let flush = pipe_control(1 << 20);
+    let stores =
+        [store_data(BATCH + 0x800, 1), store_data(BATCH + 0x804, 2), store_data(BATCH + 0x808, 3)].concat();
+    let batch = stream(&[&flush, &stores, &primitive(3), &flush, &[MI_BATCH_BUFFER_END]]);
+    let draw = 6 + stores.len();
+    let report = |acthd: usize| {
+        let engine = in_batch("rcs0", &batch, 0, 4 * acthd as u64);
+        i915_report(&i915::ErrorStateBuilder::new(device).engine(engine))
+    };
+    let far = report(draw + 2);
+    let said = titles(&far);
+    let first = verdict(&far);
+    assert!(
+        first.title.ends_with("batch 0x100100000+0x0: PIPE_CONTROL") && first.trust == Trust::Possible,
+        "{said}"
+    );
+    assert!(first.why.contains("80 bytes before ACTHD with 3 commands between them"), "{said}");
+    assert!(first.why.contains("20 bytes behind ACTHD, at 0x100100064"), "{said}");
+    assert_eq!(far.hang.as_ref().map(|h| (h.iova, h.draw)), Some((Some(BATCH), None)), "{said}");
+    let wait = of(&far, FindingKind::CpWait)[0];
+    assert!(
+        wait.trust == Trust::Possible && wait.why.contains("no draw or dispatch stands before it"),
+        "{said}"
+    );
+    assert!(!far.findings.iter().any(|f| f.title.contains("on the way to the stop")), "{said}");
+    // Behind the draw the nearest one is the one that counts, and nothing is doubtful.
+    let near = report(draw + 7 + 6);
+    let first = verdict(&near);
+    assert!(first.trust == Trust::Likely && first.title.contains(", 1 draws"), "{}", titles(&near));
+    assert!(!first.why.contains("behind ACTHD"), "{}", titles(&near));
+    assert!(
+        of(&near, FindingKind::CpWait)[0].why.contains("the draw or dispatch before it"),
+        "{}",
+        titles(&near)
+    );
+}
+
 #[test]
 fn a_wait_whose_memory_is_not_there_is_not_zero() {
     let device = device("tgl");
