@@ -85,6 +85,23 @@ fn an_image_may_be_text_or_a_whole_context() {
     assert_eq!(status(&verify(&[&TGL[..], &["--page", "3"]].concat(), &bytes(&whole))), USAGE);
 }
 
+/// A status page may begin with any numbers: with those of captures too.
+#[test]
+fn what_is_said_to_be_an_image_is_one() {
+    for first in [[4, 12], [13, 4], [1, 9], [0x464c_457f, 0x0001_0102]] {
+        let image = [&first[..], &[0; PAGE - 2], &page("tgl", "rcs0")].concat();
+        let output = verify(&TGL, &bytes(&image));
+        assert_eq!(status(&output), COMPLETE, "{first:x?}: {}", stderr(&output));
+    }
+    let mut harmed = page("tgl", "rcs0");
+    harmed[0] = 4;
+    let output = verify(&TGL, &bytes(&harmed));
+    assert_eq!(status(&output), FOUND, "{}", stderr(&output));
+    assert!(stdout(&output).contains("1 dword differs"), "{}", stdout(&output));
+    let capture = bytes(&[13, 4, 630, 0, 0]);
+    assert!(stderr(&verify(&[], &capture)).contains("neither a context image"));
+}
+
 #[test]
 fn differences_are_4_and_all_listed() {
     let mut page = page("tgl", "rcs0");

@@ -46,20 +46,19 @@ pub struct Context {
 }
 
 impl Source {
-    /// Opens a file. Bytes are dwords; text of nothing but hexadecimal dwords is those.
-    pub fn open(path: &Path, global: &Global) -> Result<Source, Failure> {
-        Source::of(Input::open(path, global.max_size)?, global.max_size)
-    }
-
-    /// Of what a file has.
-    pub fn of(input: Input, max_size: u64) -> Result<Source, Failure> {
+    /// Opens a file. Bytes are dwords; text of nothing but hexadecimal dwords is those. `said` is what was said of it.
+    pub fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<Source, Failure> {
+        // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
+        let is_image = said.platform.is_some() && said.engine.is_some();
+        let input = Input::open(path, global.max_size)?;
         match Kind::sniff(&input.bytes) {
-            Kind::I915ErrorState | Kind::XeDevcore => Source::of_dump(&input, max_size),
+            Kind::I915ErrorState | Kind::XeDevcore => Source::of_dump(&input, global.max_size),
             Kind::Empty => Err(Failure::Unusable(format!(
                 "{}: empty: a context image has a page of 4096 bytes at least",
                 input.name
             ))),
             Kind::Text | Kind::Binary => Ok(Source::of_image(input)),
+            Kind::RdCapture | Kind::Elf if is_image => Ok(Source::of_image(input)),
             kind => Err(Failure::Unusable(format!(
                 "{}: {}, neither a context image nor a dump of i915 or xe",
                 input.name,

@@ -36,7 +36,7 @@ struct Ring {
 
 /// Runs the command.
 pub fn run(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
-    let mut source = Source::open(&args.image.image, global)?;
+    let mut source = Source::open(&args.image.image, &args.target, global)?;
     let mut diagnostics = std::mem::take(&mut source.diagnostics);
     let mut out = Output::open(global, true);
     let look = out.look;
