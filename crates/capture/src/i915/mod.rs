@@ -56,6 +56,9 @@ pub struct ErrorState<'a> {
 #[error("not an i915 error state: neither an engine nor captured memory was found")]
 pub struct NotErrorState;
 
+/// The start of the first line.
+const HANG: &[u8] = b"GPU HANG: ecode";
+
 /// Bytes of a file that are looked at to tell its kind.
 const SNIFFED: usize = 16 << 10;
 
@@ -68,7 +71,7 @@ pub fn sniff(start: &[u8]) -> bool {
         device |= text.starts_with(b"PCI ID: 0x") || text.starts_with(b"Reset count: ");
         let memory =
             || split_once(text, b" --- ").is_some_and(|(_, name)| split_once(name, b" = 0x").is_some());
-        text.starts_with(b"GPU HANG: ecode")
+        text.starts_with(HANG)
             || text.ends_with(b" command stream:")
             || device && text.starts_with(b"EIR: 0x")
             || !matches!(text, [b':' | b'~', ..]) && memory()

@@ -227,6 +227,7 @@ fn said(what: &What) -> String {
         What::OtherBase(engine) => {
             format!("registers of {engine}: the layout is the same, and the hardware ignores the difference")
         }
+        What::Overwritten { differences: 1 } => "overwritten, 1 dword differs".to_owned(),
         What::Overwritten { differences } => format!("overwritten, {differences} dwords differ"),
     }
 }
