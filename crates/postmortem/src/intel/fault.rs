@@ -52,7 +52,7 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
         if captured.is_some() {
             fault.evidence.extend(data_seen(&unit.dump.registers, |what, _| unit.seen(what)));
         }
-        let by_id = || Some(named_engine(fault.engine?.1?)?);
+        let by_id = || named_engine(fault.engine?.1?);
         let of = if own {
             Some(unit)
         } else {
