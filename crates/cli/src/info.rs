@@ -87,7 +87,9 @@ pub fn show(
         _ => None,
     };
     let kind = if dump.is_some() { Kind::MsmDevcore } else { kind };
-    if matches!(kind, Kind::Empty | Kind::Text | Kind::Binary) {
+    let of_intel = intel::Dump::read(&input.bytes);
+    let unread = matches!(kind, Kind::I915ErrorState | Kind::XeDevcore) && of_intel.is_none();
+    if unread || matches!(kind, Kind::Empty | Kind::Text | Kind::Binary | Kind::NoErrorState) {
         return Err(Failure::no_dump(input, kind));
     }
     let mut diagnostics = input.diagnostics.clone();
@@ -97,7 +99,6 @@ pub fn show(
         capture
     });
     diagnostics.extend(dump.iter().flat_map(|d| d.diagnostics.iter().cloned()));
-    let of_intel = intel::Dump::read(&input.bytes);
     diagnostics.extend(of_intel.iter().flat_map(|d| d.diagnostics().iter().cloned()));
     let file = File {
         name: &input.name,

@@ -13,6 +13,8 @@ pub enum Kind {
     RdCapture,
     /// An error state of i915.
     I915ErrorState,
+    /// What i915's error file reads as while there is no error state.
+    NoErrorState,
     /// A devcoredump of xe.
     XeDevcore,
     /// A devcoredump of amdgpu.
@@ -51,6 +53,8 @@ impl Kind {
             Kind::MsmDevcore
         } else if unwedge_capture::i915::sniff(head) {
             Kind::I915ErrorState
+        } else if head.trim_ascii().eq_ignore_ascii_case(b"no error state collected") {
+            Kind::NoErrorState
         } else if amdgpu::umr::sniff(head) {
             Kind::UmrText
         } else if std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |t| !t.contains('\0')) {
@@ -66,6 +70,7 @@ impl Kind {
             Kind::MsmDevcore => "msm-devcoredump",
             Kind::RdCapture => "rd-capture",
             Kind::I915ErrorState => "i915-error-state",
+            Kind::NoErrorState => "i915-no-error-state",
             Kind::XeDevcore => "xe-devcoredump",
             Kind::AmdgpuDevcore => "amdgpu-devcoredump",
             Kind::RadvReport => "radv-report",
@@ -83,6 +88,7 @@ impl Kind {
             Kind::MsmDevcore => "a msm devcoredump",
             Kind::RdCapture => "a freedreno or Turnip command-stream capture (rd)",
             Kind::I915ErrorState => "an i915 error state",
+            Kind::NoErrorState => "the error file of i915 while it holds no error state",
             Kind::XeDevcore => "a xe devcoredump",
             Kind::AmdgpuDevcore => "an amdgpu devcoredump",
             Kind::RadvReport => "a hang report of RADV",
@@ -116,6 +122,8 @@ mod tests {
             (&rd, Kind::RdCapture),
             (b"\x7fELF\x02", Kind::Elf),
             (b"", Kind::Empty),
+            (b"No error state collected\n", Kind::NoErrorState),
+            (b"no error state collected\n", Kind::NoErrorState),
             (b"hello, world\n", Kind::Text),
             (b"\0\xff\0\xfe\0", Kind::Binary),
         ] {

@@ -73,6 +73,62 @@ fn decode_lists_registers_and_memory() {
     has(&said, "memory 500000 at 0x0000000000500000 (ppgtt), 4096 bytes, not captured: error -14\n");
 }
 
+/// A file without a dump in it, and one cut in its first line: every command takes it alike.
+#[test]
+fn what_holds_no_dump_is_said_by_all() {
+    for text in ["No error state collected\n", "no error state collected\n"] {
+        for command in ["info", "explain", "decode"] {
+            let output = unwedge(&[command, "-"], text.as_bytes());
+            assert_eq!(output.status.code(), Some(1), "{command}");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            has(&said, "the error file of i915 while it holds no error state");
+        }
+    }
+    let state = error_state();
+    for cut in [16, 30, 60] {
+        for command in ["info", "explain", "decode"] {
+            let output = unwedge(&[command, "-"], &state[..cut]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(3), "{command} {cut}: {said}");
+            has(&said, "the dump ends inside a line");
+        }
+    }
+    for command in ["info", "explain"] {
+        let output = unwedge(&[command, "-"], b"PCI ID: 0x9a49\nEIR: 0x00000000\n");
+        assert_eq!(output.status.code(), Some(1), "{command}");
+    }
+}
+
+/// Before 6.9 a dump of xe has no version of the graphics: the PCI id tells it.
+#[test]
+fn the_version_follows_from_the_pci_id() {
+    let dump = b"**** Xe Device Coredump ****\nkernel: 6.8.0\nPCI ID: 0x9a49\nPCI revision: 0x04\n";
+    has(&printed(&["info"], dump), "graphics 12.00, PCI 8086:9a49, revision 0x04");
+}
+
+#[test]
+fn the_fields_of_a_memory_copy() {
+    let copy = [0x5680_0008, 0xfff, 2, 0x1fff, 0x2fff, 0x1000, 1, 0x2000, 2, 6 | 8 << 25, 0x0500_0000];
+    let engine = EngineState::new("bcs0")
+        .batch(0x1_0010_0000, &copy)
+        .set(RingRegister::Acthd, 0x1_0010_0000)
+        .set(RingRegister::Ipehr, copy[0].into())
+        .hung(1);
+    let said = printed(&["decode"], &ErrorStateBuilder::new(Device::named("dg2")).engine(engine).text());
+    for field in [
+        "Copy Width - 1: 4095\n",
+        "Copy Height - 1: 2\n",
+        "Source Pitch - 1: 8191\n",
+        "Destination Pitch - 1: 12287\n",
+        "Source Address: 0x100001000\n",
+        "Destination Address: 0x200002000\n",
+        "Destination MOCS: 6\n",
+        "Source MOCS: 8\n",
+    ] {
+        has(&said, field);
+    }
+}
+
 #[test]
 fn json_lines_say_what_the_text_says() {
     let lines = |dump: &[u8]| -> Vec<serde_json::Value> {
@@ -120,6 +176,20 @@ fn commands_are_listed_with_where_the_engine_stands() {
     let said = printed(&["decode"], &xe_dump());
     has(&said, "  batch at 0x000000300000, called, level 1\n");
     has(&said, "0x000000300008: 0e009003 MI_SEMAPHORE_WAIT  <- IPEHR\n");
+}
+
+/// The GuC captures the address of a fault in halves: the first says it as a whole.
+#[test]
+fn the_address_of_a_captured_fault_is_said() {
+    let state = ErrorStateBuilder::complete(Device::named("adlp"), i915::Era::V6_12);
+    let said = printed(&["decode"], &state.fault(0xfff1_2345, 0x17).guc_capture().text());
+    for line in [
+        "GEN8_FAULT_TLB_DATA0         0x00000000\n",
+        "GEN12_FAULT_TLB_DATA0        0xfff12345    address 0x7fff12345000 (ggtt)\n",
+        "GEN12_FAULT_TLB_DATA1        0x00000017    Fault Address 47:44: 7, Address Space: 1 (GGTT)\n",
+    ] {
+        has(&said, line);
+    }
 }
 
 #[test]

@@ -85,6 +85,23 @@ fn an_image_may_be_text_or_a_whole_context() {
     assert_eq!(status(&verify(&[&TGL[..], &["--page", "3"]].concat(), &bytes(&whole))), USAGE);
 }
 
+/// A status page may begin with any numbers: with those of captures too.
+#[test]
+fn what_is_said_to_be_an_image_is_one() {
+    for first in [[4, 12], [13, 4], [1, 9], [0x464c_457f, 0x0001_0102]] {
+        let image = [&first[..], &[0; PAGE - 2], &page("tgl", "rcs0")].concat();
+        let output = verify(&TGL, &bytes(&image));
+        assert_eq!(status(&output), COMPLETE, "{first:x?}: {}", stderr(&output));
+    }
+    let mut harmed = page("tgl", "rcs0");
+    harmed[0] = 4;
+    let output = verify(&TGL, &bytes(&harmed));
+    assert_eq!(status(&output), FOUND, "{}", stderr(&output));
+    assert!(stdout(&output).contains("1 dword differs"), "{}", stdout(&output));
+    let capture = bytes(&[13, 4, 630, 0, 0]);
+    assert!(stderr(&verify(&[], &capture)).contains("neither a context image"));
+}
+
 #[test]
 fn differences_are_4_and_all_listed() {
     let mut page = page("tgl", "rcs0");
@@ -160,6 +177,41 @@ fn what_is_missing_is_said() {
     let dump = verify(&[], b"**** Xe Device Coredump ****\nkernel: 6.12\n");
     assert_eq!(status(&dump), UNUSABLE);
     assert!(stderr(&dump).contains("there is no context in this dump"), "{}", stderr(&dump));
+}
+
+/// Wherever a dump is cut in a context, what is missing is said, and nothing of what is there: its registers are as they have
+/// to be as far as they go.
+#[test]
+fn a_dump_that_is_cut_in_a_context_has_no_other_page_as_its_registers() {
+    let device = Device::named("tgl");
+    let mut image = vec![0x0101_0101; PAGE];
+    image.extend(page("tgl", "rcs0"));
+    let engine = EngineState::new("rcs0").context(0x20_0000, &image).hung(1);
+    for (dump, first) in [
+        (ErrorStateBuilder::new(device).engine(engine.clone()).text(), PAGE),
+        (ErrorStateBuilder::new(device).engine(engine.clone()).unpacked().text(), PAGE),
+        (DevcoreBuilder::new(device).engine(engine.clone()).text(), 0),
+    ] {
+        let text = String::from_utf8_lossy(&dump);
+        let heading = text.find("HW context").or(text.find("[HWCTX].data")).unwrap();
+        let start = heading + text[heading..].find(['\n', ' ']).unwrap() + 1;
+        let length = text[start..].find('\n').map_or(dump.len() - start, |end| end);
+        for at in (start + 60..start + length).step_by(length / 12) {
+            let output = verify(&["--json"], &dump[..at]);
+            let said = format!("{} of {length}: {}{}", at - start, stdout(&output), stderr(&output));
+            assert_eq!(status(&output), LOST, "{said}");
+            if output.stdout.is_empty() {
+                continue;
+            }
+            let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(json["findings"].as_array().unwrap().len(), 0, "{said}");
+            assert_eq!(json["differences"].as_array().unwrap().len(), 0, "{said}");
+            assert_eq!(json["page"], first / PAGE, "{said}");
+            let output = verify(&[], &dump[..at]);
+            let of_page = ["note: the registers", "note: no page"];
+            assert!(!of_page.iter().any(|n| stdout(&output).contains(n)), "{said}: {}", stdout(&output));
+        }
+    }
 }
 
 /// Error states and dumps of every device, whose contexts are as the hardware saves them but for what `harm` does to that of

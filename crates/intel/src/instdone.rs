@@ -14,7 +14,11 @@ pub struct Busy {
     pub field: &'static str,
 }
 
-/// The INSTDONE register of a name as dumps print it, of an engine: `INSTDONE` is another on each.
+/// Put in front of names where the GuC captures registers: since when they are there.
+const SINCE: [&str; 5] = ["GEN7_", "GEN8_", "GEN12_", "XEHPG_", "XEHP_"];
+
+/// The INSTDONE register of a name as dumps print it, of an engine: `INSTDONE` is another on each. `None`: the tables have
+/// none, or it is no INSTDONE register.
 pub fn register(gpu: Gpu, engine: Engine, name: &str) -> Option<Register> {
     let own = match engine {
         Engine::Render => "INSTDONE_1",
@@ -25,17 +29,37 @@ pub fn register(gpu: Gpu, engine: Engine, name: &str) -> Option<Register> {
         Engine::Enhance => "VECS_INSTDONE",
         Engine::Gsc => return None,
     };
-    let name = match name {
+    let bare = SINCE.iter().find_map(|since| name.strip_prefix(since)).unwrap_or(name);
+    let name = match bare {
         "INSTDONE" | "RING_INSTDONE" => own,
-        "GEOM_SVG_INSTDONE" | "XEHPG_INSTDONE_GEOM_SVG" => "INSTDONE_GEOM",
-        "SLICE_COMMON_INSTDONE" | "SC_INSTDONE" => "SC_INSTDONE",
-        "SLICE_COMMON_INSTDONE_EXTRA" | "SC_INSTDONE_EXTRA" => "SC_INSTDONE_EXTRA",
-        "SLICE_COMMON_INSTDONE_EXTRA2" | "SC_INSTDONE_EXTRA2" => "SC_INSTDONE_EXTRA2",
-        "SAMPLER_INSTDONE" | "ROW_INSTDONE" => name,
-        _ if name.contains("INSTDONE") => name,
+        "GEOM_SVG_INSTDONE" | "INSTDONE_GEOM_SVG" => "INSTDONE_GEOM",
+        "GEOM_SVGUNIT_INSTDONE" | "INSTDONE_GEOM_SVGUNIT" => "INSTDONE_GEOM",
+        "SLICE_COMMON_INSTDONE" => "SC_INSTDONE",
+        "SLICE_COMMON_INSTDONE_EXTRA" => "SC_INSTDONE_EXTRA",
+        "SLICE_COMMON_INSTDONE_EXTRA2" => "SC_INSTDONE_EXTRA2",
+        _ if is_one(bare) => bare,
         _ => return None,
     };
     gpu.register_named(name)
+}
+
+/// The same of a register among those of the device: before 4.9, i915 had the render engine's there, as `INSTDONE_0` to
+/// `INSTDONE_3`.
+pub fn register_of_device(gpu: Gpu, name: &str) -> Option<Register> {
+    let older = gpu.register_named("SC_INSTDONE").is_none();
+    gpu.register_named(match (name, older) {
+        ("INSTDONE_0", _) => "INSTDONE_1",
+        ("INSTDONE_1", true) => "INSTDONE_2",
+        ("INSTDONE_1", false) => "SC_INSTDONE",
+        ("INSTDONE_2", false) => "SAMPLER_INSTDONE",
+        ("INSTDONE_3", false) => "ROW_INSTDONE",
+        _ => return None,
+    })
+}
+
+/// Whether a dump means an INSTDONE register by a name, one that the tables have or not.
+pub fn is_one(name: &str) -> bool {
+    name.contains("INSTDONE")
 }
 
 /// The units that a value says are not done.

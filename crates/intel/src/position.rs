@@ -15,6 +15,13 @@ const REMEMBERED: usize = 64;
 /// The farthest that a command may stand in front of ACTHD to be the one of IPEHR, in bytes: what a streamer fetches ahead.
 pub const FETCH_AHEAD: u64 = 512;
 
+/// The farthest that a command may stand behind ACTHD to be the one of IPEHR, in bytes: registers are not read at once, and
+/// what is fetched is a cache line.
+pub const FETCH_BEHIND: u64 = 64;
+
+/// Commands between the one of IPEHR and ACTHD, above which the two hardly belong together.
+const FEW_BETWEEN: u64 = 2;
+
 /// A command and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -48,12 +55,36 @@ pub enum Agreement {
 /// Where an engine stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
+    /// Where the streamer reads.
+    pub acthd: u64,
     /// The command in whose dwords ACTHD lies, or that ends at it.
     pub at_acthd: Place,
     /// The command that IPEHR names: the one that is being executed.
     pub executing: Option<Place>,
     /// How the two fit.
     pub agreement: Agreement,
+    /// The next command behind ACTHD with the header of IPEHR, where the one at ACTHD has another.
+    pub behind: Option<Place>,
+}
+
+impl Position {
+    /// Commands between the one that is being executed and the one at ACTHD, without these; 0 where they are one.
+    pub fn between(&self) -> u64 {
+        self.executing.map_or(0, |place| self.at_acthd.index.saturating_sub(place.index + 1))
+    }
+
+    /// How far behind ACTHD the next command with the header of IPEHR stands.
+    pub fn bytes_behind(&self) -> Option<u64> {
+        self.behind.map(|place| place.address.saturating_sub(self.acthd))
+    }
+
+    /// The command that IPEHR names is one of several that it may be: many stand between it and ACTHD, or another with its
+    /// header is nearer.
+    pub fn is_doubtful(&self) -> bool {
+        let Agreement::Before(bytes) = self.agreement else { return false };
+        let nearer = self.bytes_behind().is_some_and(|behind| behind < bytes);
+        nearer || bytes > FETCH_BEHIND && self.between() > FEW_BETWEEN
+    }
 }
 
 /// Registers of a ring, as they were read.
@@ -95,17 +126,30 @@ pub struct Locator {
     found: Option<Position>,
     /// The command of IPEHR, ending where ACTHD stands: it counts where nothing known follows.
     ended: Option<Place>,
+    /// Behind ACTHD there is nothing more to be seen.
+    passed: bool,
 }
 
 impl Locator {
     /// For these registers; `space` is where ACTHD counts, if that is known.
     pub fn new(acthd: u64, space: Option<Space>, ipehr: Option<u32>) -> Locator {
         let acthd = crate::walk::canonical(acthd);
-        Locator { acthd, space, ipehr, recent: VecDeque::new(), commands: 0, found: None, ended: None }
+        Locator {
+            acthd,
+            space,
+            ipehr,
+            recent: VecDeque::new(),
+            commands: 0,
+            found: None,
+            ended: None,
+            passed: false,
+        }
     }
 
     /// The next event of the walk.
     pub fn see(&mut self, event: &Event<'_>) {
+        // What comes next is at ACTHD, or nothing known is.
+        self.passed |= self.ended.is_some() && self.found.is_none();
         let (header, length) = match event.kind {
             EventKind::Command(command) => (command.header(), command.length),
             EventKind::Noops(count) => (0, count),
@@ -120,6 +164,7 @@ impl Locator {
             index: self.commands,
         };
         self.commands += 1;
+        self.follow(place);
         if self.space.is_none_or(|space| space == event.space) {
             let end = event.address.saturating_add(u64::from(length) * 4);
             if (event.address..end).contains(&self.acthd) {
@@ -132,6 +177,28 @@ impl Locator {
             self.recent.pop_front();
         }
         self.recent.push_back(place);
+    }
+
+    /// Looks for the command of IPEHR behind ACTHD.
+    fn follow(&mut self, place: Place) {
+        let Some(found) = self.found.as_mut().filter(|_| !self.passed) else { return };
+        let near = place.space == found.at_acthd.space
+            && place.address > self.acthd
+            && place.address - self.acthd <= FETCH_BEHIND;
+        let other = matches!(found.agreement, Agreement::Before(_) | Agreement::Nowhere);
+        if near && other && self.ipehr == Some(place.header) {
+            found.behind = Some(place);
+        }
+        self.passed = !near || !other || found.behind.is_some();
+    }
+
+    /// Nothing that follows can say more: the position is settled, and what is near behind it was seen.
+    pub fn is_done(&self) -> bool {
+        match self.found.map(|found| found.agreement) {
+            Some(Agreement::Here | Agreement::Unknown) => true,
+            Some(Agreement::Before(_)) | None => self.passed,
+            Some(Agreement::Nowhere) => false,
+        }
     }
 
     fn settle(&mut self, place: Place) {
@@ -150,15 +217,19 @@ impl Locator {
                 None => (None, Agreement::Nowhere),
             },
         };
-        self.found = Some(Position { at_acthd: place, executing, agreement });
+        self.passed = false;
+        self.found =
+            Some(Position { acthd: self.acthd, at_acthd: place, executing, agreement, behind: None });
     }
 
     /// Where the engine stands; `None` when the walk did not come by.
     pub fn position(&self) -> Option<Position> {
         let ended = self.ended.map(|place| Position {
+            acthd: self.acthd,
             at_acthd: place,
             executing: Some(place),
             agreement: Agreement::Before(self.acthd - place.address),
+            behind: None,
         });
         self.found.or(ended)
     }

@@ -8,7 +8,7 @@ use crate::platform::{EngineClass, Version};
 use unwedge_hw::intel::{Gpu, Type, Value};
 
 /// What i915 calls the registers that every engine has, and their offset from its base; xe has names of the tables.
-const PRINTED: [(&str, u32); 27] = [
+const PRINTED: [(&str, u32); 26] = [
     // Of the render engine, where it stands among the registers of the device.
     ("EIR", 0x0b0),
     ("RC PSMI", 0x050),
@@ -36,11 +36,20 @@ const PRINTED: [(&str, u32); 27] = [
     ("RING_CCID", 0x180),
     ("GFX_MODE", 0x29c),
     ("RING_MODE_GEN7", 0x29c),
-    ("RING_FAULT_REG", FAULT),
 ];
 
-/// In place of an offset: a register of the whole GPU.
-const FAULT: u32 = u32::MAX;
+/// What i915 and its captures by the GuC call registers of the whole GPU, and where they are: a generation has one of those
+/// with the same name, or none. Before gen8 the first is that of the render engine, laid out as the others are.
+const OF_GPU: [(&str, u32); 8] = [
+    ("FAULT_REG", 0x4094),
+    ("RING_FAULT_REG", 0x4094),
+    ("FAULT_REG", 0xcec4),
+    ("RING_FAULT_REG", 0xcec4),
+    ("GEN8_FAULT_TLB_DATA0", 0x4b10),
+    ("GEN8_FAULT_TLB_DATA1", 0x4b14),
+    ("GEN12_FAULT_TLB_DATA0", 0xceb8),
+    ("GEN12_FAULT_TLB_DATA1", 0xcebc),
+];
 
 /// A register.
 #[derive(Clone, Copy)]
@@ -78,13 +87,22 @@ pub fn named(version: Version, class: EngineClass, name: &str) -> Option<Registe
         return Some(Register(Table::Commands(register)));
     }
     if let Some(&(_, offset)) = PRINTED.iter().find(|(printed, _)| *printed == name) {
-        return match offset {
-            FAULT => gpu.register_named("FAULT_REG").map(|r| Register(Table::Commands(r))),
-            offset => of_engine(version, offset),
-        };
+        return of_engine(version, offset);
+    }
+    if let Some(register) =
+        OF_GPU.iter().filter(|(printed, _)| *printed == name).find_map(|r| gpu.register(r.1))
+    {
+        return Some(Register(Table::Commands(register)));
     }
     let context = lrc::registers::by_name(name).and_then(|offset| lrc::registers::at(offset, version));
     context.map(Table::Context).or_else(|| gpu.register_named(name).map(Table::Commands)).map(Register)
+}
+
+/// The same of a dump, where names may stand for other registers than in the tables.
+pub fn printed(version: Version, class: EngineClass, name: &str) -> Option<Register> {
+    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let of_device = crate::instdone::register_of_device(gpu, name);
+    of_device.map(|r| Register(Table::Commands(r))).or_else(|| named(version, class, name))
 }
 
 /// The register that every engine has at an offset from its base.
@@ -224,7 +242,18 @@ mod tests {
         {
             for (name, offset) in PRINTED {
                 let found = named(version, EngineClass::Render, name).unwrap_or_else(|| panic!("{name}"));
-                assert!(offset == FAULT || found.offset() == offset, "{name}");
+                assert_eq!(found.offset(), offset, "{name}");
+            }
+            let gen12 = version.major >= 12;
+            for (name, offset) in OF_GPU {
+                let found = named(version, EngineClass::Render, name);
+                let here = if gen12 { offset > 0xc000 } else { offset < 0xc000 };
+                match (here, found) {
+                    (true, found) => {
+                        assert_eq!(found.map(Register::offset), Some(offset), "{version} {name}")
+                    }
+                    (false, found) => assert!(found.is_none_or(|f| f.offset() != offset), "{version} {name}"),
+                }
             }
         }
     }

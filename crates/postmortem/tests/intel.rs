@@ -77,6 +77,48 @@ fn a_semaphore_that_nobody_signals() {
     }
 }
 
+/// What is counted is counted up to the command that is named, which may stand far in front of ACTHD; another one with its
+/// header, right behind ACTHD, is told.
+#[test]
+fn what_comes_before_a_stop_far_in_front_of_acthd() {
+    let device = device("tgl");
+    let flush = pipe_control(1 << 20);
+    let stores =
+        [store_data(BATCH + 0x800, 1), store_data(BATCH + 0x804, 2), store_data(BATCH + 0x808, 3)].concat();
+    let batch = stream(&[&flush, &stores, &primitive(3), &flush, &[MI_BATCH_BUFFER_END]]);
+    let draw = 6 + stores.len();
+    let report = |acthd: usize| {
+        let engine = in_batch("rcs0", &batch, 0, 4 * acthd as u64);
+        i915_report(&i915::ErrorStateBuilder::new(device).engine(engine))
+    };
+    let far = report(draw + 2);
+    let said = titles(&far);
+    let first = verdict(&far);
+    assert!(
+        first.title.ends_with("batch 0x100100000+0x0: PIPE_CONTROL") && first.trust == Trust::Possible,
+        "{said}"
+    );
+    assert!(first.why.contains("80 bytes before ACTHD with 3 commands between them"), "{said}");
+    assert!(first.why.contains("20 bytes behind ACTHD, at 0x100100064"), "{said}");
+    assert_eq!(far.hang.as_ref().map(|h| (h.iova, h.draw)), Some((Some(BATCH), None)), "{said}");
+    let wait = of(&far, FindingKind::CpWait)[0];
+    assert!(
+        wait.trust == Trust::Possible && wait.why.contains("no draw or dispatch stands before it"),
+        "{said}"
+    );
+    assert!(!far.findings.iter().any(|f| f.title.contains("on the way to the stop")), "{said}");
+    // Behind the draw the nearest one is the one that counts, and nothing is doubtful.
+    let near = report(draw + 7 + 6);
+    let first = verdict(&near);
+    assert!(first.trust == Trust::Likely && first.title.contains(", 1 draws"), "{}", titles(&near));
+    assert!(!first.why.contains("behind ACTHD"), "{}", titles(&near));
+    assert!(
+        of(&near, FindingKind::CpWait)[0].why.contains("the draw or dispatch before it"),
+        "{}",
+        titles(&near)
+    );
+}
+
 #[test]
 fn a_wait_whose_memory_is_not_there_is_not_zero() {
     let device = device("tgl");
@@ -101,6 +143,53 @@ fn a_fault_behind_a_buffer() {
         let faults = of(&report, FindingKind::Fault);
         assert!(faults.iter().any(|f| f.title.contains(&format!("{fault:#x}"))), "{}: {said}", device.name);
         assert!(faults.iter().any(|f| f.why.contains("behind the end of")), "{}: {said}", device.name);
+    }
+}
+
+/// What the GuC captures has the registers of a fault with each engine, under other names.
+#[test]
+fn a_fault_that_the_guc_captured() {
+    for device in old().filter(|d| d.version.0 >= 12) {
+        let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+        let engine = in_batch("rcs0", &batch, 0, 0).set(RingRegister::Fault, 1);
+        let builder =
+            i915::ErrorStateBuilder::new(device).engine(engine).fault(0xfff1_2345, 0x17).guc_capture();
+        let report = i915_report(&builder);
+        let faults = of(&report, FindingKind::Fault);
+        let [fault] = faults[..] else { panic!("{}: {}", device.name, titles(&report)) };
+        assert_eq!(fault.title, "page fault at 0x7fff12345000 in the global table (GGTT)", "{}", device.name);
+        assert_eq!(fault.trust, Trust::Certain);
+        let data1 = "GEN12_FAULT_TLB_DATA1 = 0x00000017";
+        assert!(fault.evidence.iter().any(|e| e.what == data1), "{:?}", fault.evidence);
+    }
+}
+
+/// One register for all engines: each engine has the same value, and the bits in it say whose fault it is. Its bit 11 is none
+/// of those that say the space of the address.
+#[test]
+fn one_fault_register_is_one_fault() {
+    const OTHER: u64 = 0x7fff_0000;
+    for (device, id, who) in
+        [("skl", 4, " of bcs0"), ("icl", 4, " of bcs0"), ("skl", 0, " of rcs0"), ("tgl", 2, "")]
+    {
+        let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+        let value = 1 | 0x20 << 3 | 1 << 11 | id << 12;
+        let render = in_batch("rcs0", &batch, 0, 0).set(RingRegister::Fault, value);
+        let copy = EngineState::new("bcs0").batch(OTHER, &batch).set(RingRegister::Fault, value);
+        let fault = OTHER + 0x3000;
+        let builder = i915::ErrorStateBuilder::new(self::device(device)).engine(render).engine(copy);
+        let report = i915_report(&builder.clone().fault((fault >> 12) as u32, 0));
+        let said = titles(&report);
+        let faults = of(&report, FindingKind::Fault);
+        let [found] = faults[..] else { panic!("{device}: {said}") };
+        let title = format!("page fault{who} at {fault:#x} in the context's address space (PPGTT)");
+        assert_eq!(found.title, title, "{device}: {said}");
+        let near =
+            if who == " of rcs0" { "in none of the buffers" } else { "behind the end of batch 0x7fff0000" };
+        assert!(found.why.contains(near), "{device}: {said}");
+        assert!(found.why.contains(&format!("engine id {id}")), "{device}: {said}");
+        let report = i915_report(&builder);
+        assert_eq!(of(&report, FindingKind::Fault)[0].title, format!("page fault{who}"), "{device}");
     }
 }
 
@@ -220,6 +309,59 @@ fn complete_error_states_of_every_era() {
             }
         }
     }
+}
+
+/// INSTDONE registers under the names of every way to print them: their units are told, and those of a register that nobody
+/// knows are not taken for done.
+#[test]
+fn units_of_registers_under_all_their_names() {
+    let names = [
+        ("tgl", "SC_INSTDONE", "SC_INSTDONE"),
+        ("tgl", "GEN7_SC_INSTDONE", "SC_INSTDONE"),
+        ("dg2", "GEN12_SC_INSTDONE_EXTRA", "SC_INSTDONE_EXTRA"),
+        ("dg2", "GEN12_SC_INSTDONE_EXTRA2", "SC_INSTDONE_EXTRA2"),
+        ("dg2", "GEOM_SVGUNIT_INSTDONE[0][1]", "INSTDONE_GEOM"),
+        ("dg2", "XEHPG_INSTDONE_GEOM_SVG[0][1]", "INSTDONE_GEOM"),
+        ("dg2", "INSTDONE_GEOM_SVGUNIT[1]", "INSTDONE_GEOM"),
+        ("adlp", "GEN8_SAMPLER_INSTDONE[0][1]", "SAMPLER_INSTDONE"),
+        ("adlp", "GEN8_ROW_INSTDONE[0][1]", "ROW_INSTDONE"),
+    ];
+    let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let busy = |device, name: &str, value: u32, own: u64| {
+        let engine =
+            in_batch("rcs0", &batch, 0, 0).register(name, value.into()).set(RingRegister::Instdone, own);
+        let report = i915_report(&i915::ErrorStateBuilder::new(self::device(device)).engine(engine));
+        let found = of(&report, FindingKind::Busy);
+        let [found] = found[..] else { panic!("{device} {name}: {}", titles(&report)) };
+        found.clone()
+    };
+    for (device, name, of) in names {
+        let (major, release) = self::device(device).version;
+        let register = unwedge_hw::intel::Gpu::of(major, release).register_named(of).unwrap();
+        let unit = unwedge_intel::instdone::busy(register, 0).next().unwrap();
+        let index = name.find('[').map_or("", |at| &name[at..]);
+        let found = busy(device, name, !(1 << unit.bit), 0xffff_ffff);
+        assert_eq!(found.title, format!("rcs0: {}{index} not done", unit.unit()), "{device} {name}");
+    }
+    let found = busy("tgl", "NEW_INSTDONE", 0xffff_fffe, 0xffff_ffff);
+    assert!(found.title.contains("not known (NEW_INSTDONE)"), "{found:?}");
+    let found = busy("skl", "NEW_INSTDONE[0][0]", 0xffff_fffe, 0xffff_fffb);
+    assert!(!found.why.contains("Only") && found.title.contains("not done"), "{found:?}");
+    assert!(found.evidence.iter().any(|e| e.what.contains("not known")), "{found:?}");
+    assert_eq!(busy("tgl", "NEW_INSTDONE", u32::MAX, 0xffff_ffff).title, "all units of rcs0 are done");
+}
+
+/// Before 4.9 the render engine's were among the registers of the device.
+#[test]
+fn units_of_registers_that_stand_with_the_device() {
+    let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let engine = in_batch("rcs0", &batch, 0, 0).register("ROW_INSTDONE[0][0]", 0xfffe_ffff);
+    let builder = i915::ErrorStateBuilder::new(device("skl")).era(i915::Era::V4_4).engine(engine);
+    let state = ErrorState::read(&builder.text()).map(|s| s.diagnostics).unwrap();
+    assert!(state.is_empty(), "{state:?}");
+    let report = i915_report(&builder);
+    let busy = of(&report, FindingKind::Busy)[0];
+    assert!(busy.evidence.iter().any(|e| e.what.starts_with("INSTDONE_3 = 0xfffeffff: ")), "{busy:?}");
 }
 
 /// Cut anywhere, broken anyhow: there is a report, and nothing panics.

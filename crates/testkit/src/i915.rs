@@ -12,7 +12,7 @@ use unwedge_capture::intel::{Data, Encoding, RingRegister};
 /// A kernel version at which the text had changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Era {
-    /// Memory as rows of numbers, engines called `render`, hang checks with a score.
+    /// Memory as rows of numbers, engines called `render`, hang checks with a score, most INSTDONE behind the fences.
     V4_4,
     /// Memory as packed ascii85, engines called `render` in registers and `render ring` in front of memory.
     V4_10,
@@ -71,6 +71,7 @@ pub struct ErrorStateBuilder {
     registers: Vec<(String, String)>,
     guc_log: Option<(u64, Vec<u32>)>,
     semaphores: Option<(u64, Vec<u32>)>,
+    fault: Option<(u32, u32)>,
     guc_capture: bool,
     unpacked: bool,
 }
@@ -85,6 +86,7 @@ impl ErrorStateBuilder {
             registers: Vec::new(),
             guc_log: None,
             semaphores: None,
+            fault: None,
             guc_capture: false,
             unpacked: false,
         }
@@ -103,18 +105,15 @@ impl ErrorStateBuilder {
     }
 
     /// Sets a register of the GT by the name that is printed: `EIR`, `GTIER[0]`.
-    pub fn register(self, name: &str, value: u32) -> ErrorStateBuilder {
-        self.printed(name, format!("0x{value:08x}"))
+    pub fn register(mut self, name: &str, value: u32) -> ErrorStateBuilder {
+        self.registers.retain(|(n, _)| n != name);
+        self.registers.push((name.to_owned(), format!("0x{value:08x}")));
+        self
     }
 
     /// A page fault, as FAULT_TLB_DATA0 and 1 have it.
-    pub fn fault(self, data0: u32, data1: u32) -> ErrorStateBuilder {
-        self.printed("FAULT_TLB_DATA", format!("0x{data1:08x} 0x{data0:08x}"))
-    }
-
-    fn printed(mut self, name: &str, value: String) -> ErrorStateBuilder {
-        self.registers.retain(|(n, _)| n != name);
-        self.registers.push((name.to_owned(), value));
+    pub fn fault(mut self, data0: u32, data1: u32) -> ErrorStateBuilder {
+        self.fault = Some((data0, data1));
         self
     }
 
@@ -282,6 +281,9 @@ impl Text<'_> {
             self.line(format_args!("RPM wakelock: yes\nPM suspended: no\nGT awake: yes"));
         }
         let mut registers = b.registers.clone();
+        if let Some((data0, data1)) = b.fault.filter(|_| !self.is_guc_captured()) {
+            registers.push(("FAULT_TLB_DATA".to_owned(), format!("0x{data1:08x} 0x{data0:08x}")));
+        }
         for (name, value) in &mut registers {
             if era < Era::V4_19 && name.starts_with("GTIER[") {
                 *name = name.replace('[', " gt ").replace(']', "");
@@ -290,6 +292,15 @@ impl Text<'_> {
         }
         for i in 0..4 {
             self.line(format_args!("  fence[{i}] = {:08x}", i * 0x1000));
+        }
+        if era == Era::V4_4 {
+            let render = b.engines.iter().find(|e| e.name == "rcs0");
+            let named = |name: &str| render?.named.iter().find(|(n, _)| n.starts_with(name)).map(|r| r.1);
+            let own = render.map(|e| e.get(RingRegister::Instdone));
+            let of_render = [own, named("SC_INSTDONE"), named("SAMPLER_INSTDONE"), named("ROW_INSTDONE")];
+            for (i, value) in of_render.into_iter().enumerate() {
+                self.line(format_args!("  INSTDONE_{i}: 0x{:08x}", value.unwrap_or(0xffff_ffff)));
+            }
         }
     }
 
@@ -320,8 +331,12 @@ impl Text<'_> {
         }
     }
 
+    fn is_guc_captured(&self) -> bool {
+        self.builder.guc_capture && self.builder.era >= Era::V6_1
+    }
+
     fn engine(&mut self, engine: &EngineState) {
-        if self.builder.guc_capture && self.builder.era >= Era::V6_1 {
+        if self.is_guc_captured() {
             self.guc_captured(engine);
         } else {
             self.registers(engine);
@@ -361,7 +376,8 @@ impl Text<'_> {
             self.line(format_args!("  ESR:   0x{:08x}", r(R::Esr)));
         }
         self.line(format_args!("  INSTDONE: 0x{:08x}", r(R::Instdone)));
-        for (name, value) in engine.named.iter().filter(|(name, _)| name.contains("INSTDONE")) {
+        let of_engine = |name: &str| name.contains("INSTDONE") && era > Era::V4_4;
+        for (name, value) in engine.named.iter().filter(|(name, _)| of_engine(name)) {
             self.line(format_args!("  {name}: 0x{value:08x}"));
         }
         if let Some((from, to)) = engine.batch_range().filter(|_| era > Era::V4_4) {
@@ -393,10 +409,20 @@ impl Text<'_> {
         use RingRegister as R;
         let r = |register| engine.get(register);
         self.line(format_args!("global --- GuC Error Capture on {} command stream:", engine.name));
-        self.line(format_args!(
-            "Coverage:  full-capture\n  RegListType: Global\n    Owner-Id: 0\n    NumRegs: 1"
-        ));
-        self.line(format_args!("      FORCEWAKE:  0x00000001"));
+        let (data0, data1) = self.builder.fault.unwrap_or_default();
+        let global = [
+            ("FORCEWAKE", 1),
+            ("GEN8_FAULT_TLB_DATA0", 0),
+            ("GEN8_FAULT_TLB_DATA1", 0),
+            ("GEN12_FAULT_TLB_DATA0", u64::from(data0)),
+            ("GEN12_FAULT_TLB_DATA1", u64::from(data1)),
+            ("FAULT_REG", r(R::Fault)),
+        ];
+        self.line(format_args!("Coverage:  full-capture\n  RegListType: Global\n    Owner-Id: 0"));
+        self.line(format_args!("    NumRegs: {}", global.len()));
+        for (name, value) in global {
+            self.line(format_args!("      {name}:  0x{value:08x}"));
+        }
         self.line(format_args!("  RegListType: Engine-Class\n    Owner-Id: 0\n    GuC-Eng-Class: 0"));
         self.line(format_args!("    i915-Eng-Class: 0\n    NumRegs: {}", engine.named.len()));
         for (name, value) in &engine.named {

@@ -10,7 +10,11 @@
 //!   then a line of ascii85 behind `:` (a zlib stream) or `~` (none: kernels without compressed error states).
 //! - Batches were called `gtt_offset` and named who submitted them; since 5.6 they are called `batch`.
 //! - On gen12 with GuC submission (5.19 on) registers are those the GuC captured: the engine's heading then is
-//!   `global --- GuC Error Capture on rcs0 command stream:`, and 64-bit registers come as `_LDW` and `_UDW`.
+//!   `global --- GuC Error Capture on rcs0 command stream:`, and 64-bit registers come as `_LDW` and `_UDW`. What is global
+//!   stands with each engine then, under other names: `GEN12_FAULT_TLB_DATA0` and `…1` for `FAULT_TLB_DATA`; those of
+//!   `GEN8_` beside them are of offsets that gen12 gave up.
+//! - Before 4.9 more INSTDONE registers of the render engine stood behind the fences, as `INSTDONE_0` to `INSTDONE_3`, with
+//!   the indentation that registers of engines have.
 //! - The second number of `ecode` was the number of one engine, then a mask of engines, and is one of classes.
 
 mod message;
@@ -52,6 +56,9 @@ pub struct ErrorState<'a> {
 #[error("not an i915 error state: neither an engine nor captured memory was found")]
 pub struct NotErrorState;
 
+/// The start of the first line.
+const HANG: &[u8] = b"GPU HANG: ecode";
+
 /// Bytes of a file that are looked at to tell its kind.
 const SNIFFED: usize = 16 << 10;
 
@@ -64,7 +71,7 @@ pub fn sniff(start: &[u8]) -> bool {
         device |= text.starts_with(b"PCI ID: 0x") || text.starts_with(b"Reset count: ");
         let memory =
             || split_once(text, b" --- ").is_some_and(|(_, name)| split_once(name, b" = 0x").is_some());
-        text.starts_with(b"GPU HANG: ecode")
+        text.starts_with(HANG)
             || text.ends_with(b" command stream:")
             || device && text.starts_with(b"EIR: 0x")
             || !matches!(text, [b':' | b'~', ..]) && memory()
@@ -127,9 +134,16 @@ impl<'a> ErrorState<'a> {
         self.fields.iter().filter_map(|f| Process::parse(&f.key, &f.value))
     }
 
-    /// The page fault that FAULT_TLB_DATA recorded: the two registers, DATA0 and DATA1.
-    pub fn fault_tlb_data(&self) -> Option<(u32, u32)> {
-        ErrorState::fault_tlb_data_of(self.registers.iter().find(|r| r.name == "FAULT_TLB_DATA")?)
+    /// The page fault that registers of the device or, where the GuC captured them, of an engine recorded: FAULT_TLB_DATA0
+    /// and 1.
+    pub fn fault_tlb_data(registers: &[Register<'_>]) -> Option<(u32, u32)> {
+        let value = |name: &str| registers.iter().find(|r| r.name == name).map(|r| r.value as u32);
+        let both =
+            registers.iter().find(|r| r.name == "FAULT_TLB_DATA").and_then(ErrorState::fault_tlb_data_of);
+        // Where the GuC captures both, those of gen12 are the ones that there are.
+        let captured = || value("GEN12_FAULT_TLB_DATA0").zip(value("GEN12_FAULT_TLB_DATA1"));
+        let older = || value("GEN8_FAULT_TLB_DATA0").zip(value("GEN8_FAULT_TLB_DATA1"));
+        both.or_else(captured).or_else(older)
     }
 
     /// Both halves of FAULT_TLB_DATA: DATA1 is its value, DATA0 follows it.

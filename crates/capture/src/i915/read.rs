@@ -1,6 +1,6 @@
 //! Builds an error state from its lines. Linear in the input, whatever the input.
 
-use super::{ErrorState, NotErrorState, Request};
+use super::{ErrorState, HANG, NotErrorState, Request};
 use crate::intel::collect::{Collector, field, shown};
 use crate::intel::text::{self, Line, Lines, decimal, hex, hex_0x, rsplit_once, split_once, trim};
 use crate::intel::{
@@ -41,7 +41,9 @@ pub(super) fn read(text: &[u8]) -> Result<ErrorState<'_>, NotErrorState> {
     if pending && let Some(block) = state.blocks.last() {
         collector.loss(block.span, || format!("the dump ends in front of the memory of {}", block.name));
     }
-    if state.engines.is_empty() && state.blocks.is_empty() && state.field("GPU HANG").is_none() {
+    // A dump may be cut in its first line.
+    let begun = text.starts_with(HANG);
+    if state.engines.is_empty() && state.blocks.is_empty() && state.field("GPU HANG").is_none() && !begun {
         return Err(NotErrorState);
     }
     if state.hang().is_some_and(|hang| hang.generation < 8) {

@@ -209,7 +209,7 @@ impl RingRegister {
             RingRegister::Esr => &["ESR", "RING_ESR"],
             RingRegister::Eir => &["RING_EIR"],
             RingRegister::Emr => &["RING_EMR"],
-            RingRegister::Instdone => &["INSTDONE", "RING_INSTDONE", "INSTDONE_0"],
+            RingRegister::Instdone => &["INSTDONE", "RING_INSTDONE"],
             RingRegister::BbAddr => &["BBADDR", "RING_BBADDR", "RING_BBADDR_LOW32"],
             RingRegister::BbState => &["BB_STATE", "RING_BBSTATE"],
             RingRegister::InstPs => &["INSTPS", "RING_INSTPS"],

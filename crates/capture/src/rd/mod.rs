@@ -200,12 +200,15 @@ const FILLER: [u8; HEADER] = [0xff; HEADER];
 const MAX_PAYLOAD: u32 = i32::MAX as u32;
 
 /// The bytes look like a capture: they begin with a section of a known type and a possible
-/// length, or with few of unknown types before it.
+/// length, or with few of unknown types or without contents before it.
 pub fn sniff(bytes: &[u8]) -> bool {
     sniff_within(bytes, BEFORE_KNOWN)
 }
 
-/// Sections of unknown types that may stand in front of one that tells a capture.
+/// A capture does not begin with a payload that is longer.
+const FIRST_PAYLOAD: u32 = 64 << 20;
+
+/// Sections of unknown types, or empty ones, that may stand in front of one that tells a capture.
 const BEFORE_KNOWN: u32 = 4;
 
 fn sniff_within(bytes: &[u8], before_known: u32) -> bool {
@@ -214,20 +217,22 @@ fn sniff_within(bytes: &[u8], before_known: u32) -> bool {
         rest = after;
     }
     let Some((kind, size)) = header(rest) else { return false };
+    let following = || {
+        let after = rest.get(HEADER..).and_then(|body| body.get(size as usize..));
+        before_known > 0 && after.is_some_and(|after| sniff_within(after, before_known - 1))
+    };
     let (low, high) = match SectionKind::from_number(kind) {
-        // One that is not known tells nothing; what follows may.
-        SectionKind::None | SectionKind::Unknown(_) => {
-            let after = rest.get(HEADER..).and_then(|body| body.get(size as usize..));
-            return before_known > 0 && after.is_some_and(|after| sniff_within(after, before_known - 1));
-        }
+        // One that is not known tells nothing, nor does one that is empty; what follows may.
+        SectionKind::None | SectionKind::Unknown(_) => return following(),
+        _ if size == 0 => return following(),
         SectionKind::GpuId => (4, 4),
         SectionKind::ChipId => (4, 8),
         SectionKind::GpuAddr | SectionKind::CmdStreamAddr => (8, 16),
         SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => (8, 16),
         SectionKind::Param => (12, 12),
         SectionKind::Flush => (0, 0),
-        SectionKind::Test | SectionKind::Cmd => (0, 1 << 16),
-        _ => (0, MAX_PAYLOAD),
+        SectionKind::Test | SectionKind::Cmd => (1, 1 << 16),
+        _ => (1, FIRST_PAYLOAD),
     };
     (low..=high).contains(&size)
 }
@@ -296,6 +301,20 @@ mod tests {
         let unknown = [&77_u32.to_le_bytes()[..], &5_u32.to_le_bytes(), b"hello"].concat();
         assert!(sniff(&[&unknown[..], &unknown, &capture()].concat()));
         assert!(!sniff(&unknown) && !sniff(&unknown.repeat(9)));
+    }
+
+    /// Small numbers in front of zeros, or of a word that would be a payload no capture begins with: pages of memory.
+    #[test]
+    fn pages_of_memory_are_no_captures() {
+        for number in 0..30 {
+            for second in [0, 0x1108_1019, 0x0540_0000, u32::MAX] {
+                let words = [&[number, second][..], &[0; 1022]].concat();
+                let bytes: Vec<u8> = words.iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
+                assert!(!sniff(&bytes), "{number} {second:#x}");
+            }
+        }
+        let empty = [u32::to_le_bytes(1), [0; 4]].concat();
+        assert!(sniff(&[&empty[..], &capture()].concat()));
     }
 
     #[test]

@@ -46,12 +46,19 @@ fn register_name(offset: u32, relative: bool, version: Version) -> Option<&'stat
 
 /// Whether the registers and the commands agree.
 fn agreement(stream: &Stream<'_>) -> Option<String> {
-    match stream.position?.agreement {
+    let position = stream.position?;
+    let behind = position.bytes_behind();
+    let behind =
+        behind.map_or(String::new(), |b| format!("; another with its header stands {b} bytes behind"));
+    match position.agreement {
         Agreement::Here => Some("the command at ACTHD is the one of IPEHR".to_owned()),
-        Agreement::Before(bytes) => {
-            Some(format!("IPEHR is the command {bytes} bytes before ACTHD: the streamer reads ahead"))
+        Agreement::Before(bytes) if position.is_doubtful() => {
+            Some(format!("IPEHR may be the command {bytes} bytes before ACTHD{behind}"))
         }
-        Agreement::Nowhere => Some("no command near ACTHD has the header of IPEHR".to_owned()),
+        Agreement::Before(bytes) => {
+            Some(format!("IPEHR is the command {bytes} bytes before ACTHD: the streamer reads ahead{behind}"))
+        }
+        Agreement::Nowhere => Some(format!("no command at or before ACTHD has the header of IPEHR{behind}")),
         Agreement::Unknown => None,
     }
 }

@@ -201,7 +201,7 @@ fn registers(
             },
             value: Some(u32::try_from(r.value).map_or_else(|_| Hex::wide(r.value), Hex::dword)),
             more: (!more.is_empty()).then_some(more),
-            meaning: version.and_then(|version| Meaning::of(version, class, r)).map(Meaning::json),
+            meaning: version.and_then(|version| Meaning::of(version, class, r, registers)).map(Meaning::json),
             span: Some([r.span.start, r.span.end]),
             ..Entry::default()
         });

@@ -118,16 +118,12 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// `TIGERLAKE, PCI 8086:9a49, revision 0x01`; what of it is said.
+    /// `TIGERLAKE, PCI 8086:9a49, revision 0x01`; what of it is said, or follows from the id.
     fn device(&self) -> Option<String> {
         let (id, revision) = self.pci();
         let version = match self {
             Dump::I915(state) => state.field("Platform").map(str::to_owned),
-            Dump::Xe(dump) => {
-                let version = dump.this_gt().or(dump.gts.first()).and_then(|gt| gt.ip_version());
-                // What has no register for its version (before Meteor Lake) reads as 0.
-                version.filter(|v| v.0 > 0).map(|(major, minor, _)| format!("graphics {major}.{minor:02}"))
-            }
+            Dump::Xe(_) => self.graphics().version.map(|version| format!("graphics {version}")),
         };
         let id = id.map(|id| format!("PCI 8086:{id:04x}"));
         let revision = revision.map(|r| format!("revision 0x{r:02x}"));

@@ -157,7 +157,7 @@ impl Listing<'_, '_, '_> {
         for r in registers {
             let digits = if r.value > u64::from(u32::MAX) { 16 } else { 8 };
             let more = String::from_utf8_lossy(r.more);
-            let meaning = self.version.and_then(|version| Meaning::of(version, class, r));
+            let meaning = self.version.and_then(|version| Meaning::of(version, class, r, registers));
             let meaning = meaning.map_or(String::new(), |meaning| format!("  {meaning}"));
             let name = format!("{}{}", r.name, r.index);
             let line = format!("  {name:28} 0x{:0digits$x}  {more}{meaning}", r.value);

@@ -110,15 +110,31 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// Of a register of a dump; `None` where nothing is known of it, or nothing set.
-    pub fn of(version: Version, class: EngineClass, register: &Register<'_>) -> Option<Meaning> {
+    /// Of a register of a dump, among those that stand with it; `None` where nothing is known of it, or nothing set.
+    pub fn of(
+        version: Version,
+        class: EngineClass,
+        register: &Register<'_>,
+        beside: &[Register<'_>],
+    ) -> Option<Meaning> {
         let (name, value) = (register.name, register.value);
-        if name == "FAULT_TLB_DATA" {
-            let (low, high) = ErrorState::fault_tlb_data_of(register)?;
+        let fault = |(low, high): (u32, u32)| {
             let (address, ggtt) = fault_address(low, high);
-            return (low != 0 || high != 0).then_some(Meaning::Fault(address, ggtt));
+            (low != 0 || high != 0).then_some(Meaning::Fault(address, ggtt))
+        };
+        if name == "FAULT_TLB_DATA" {
+            return ErrorState::fault_tlb_data_of(register).and_then(fault);
         }
-        let register = registers::named(version, class, name)?;
+        let register = registers::printed(version, class, name)?;
+        let high = || {
+            let name = name.strip_suffix('0').map(|stem| format!("{stem}1"))?;
+            beside.iter().find(|r| r.name == name)
+        };
+        if register.name() == "FAULT_TLB_DATA0"
+            && let Some(high) = high()
+        {
+            return fault((value as u32, high.value as u32));
+        }
         if register.name().ends_with("IPEHR") {
             let header = [u32::try_from(value).ok()?];
             let decoder = unwedge_intel::commands::Decoder::new(version, class);

@@ -20,7 +20,7 @@ pub fn run(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
     if args.a == args.b && args.a.as_os_str() == "-" {
         return Err(Failure::Usage("standard input can be one side only".to_owned()));
     }
-    let (a, b) = (Source::open(&args.a, global)?, Source::open(&args.b, global)?);
+    let (a, b) = (Source::open(&args.a, &args.target, global)?, Source::open(&args.b, &args.target, global)?);
     let first = args.context.first().map(String::as_str);
     let context_a = a.only(first.filter(|_| a.is_dump))?;
     let context_b = b.only(args.context.get(1).map(String::as_str).or(first).filter(|_| b.is_dump))?;

@@ -149,7 +149,9 @@ fn described(layout: &Layout) -> String {
 
 /// `register page: page 1 of 14`.
 fn place(image: &Image<'_>) -> String {
-    format!("register page: page {} of {}", image.page(), image.pages())
+    let (page, pages) = (image.page(), image.pages());
+    let cut = if page < pages { "" } else { ", which is missing" };
+    format!("register page: page {page} of {pages}{cut}")
 }
 
 /// An MI_LOAD_REGISTER_IMM of so many registers, with the flags in its header.

@@ -19,7 +19,7 @@ const LINE: usize = 8;
 
 /// Runs the command.
 pub fn run(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
-    let source = Source::open(&args.image.image, global)?;
+    let source = Source::open(&args.image.image, &args.target, global)?;
     let mut out = Output::open(global, true);
     for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
         let image = context.image(args.image.page)?;

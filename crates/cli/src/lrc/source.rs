@@ -10,7 +10,8 @@ use std::path::Path;
 use unwedge_base::{Diagnostic, Memory, Span};
 use unwedge_capture::intel::BlockKind;
 use unwedge_intel::lrc::{Image, Layout, Target};
-use unwedge_postmortem::intel::{context_image, engine_of_id, queue_engine};
+use unwedge_intel::platform::Driver;
+use unwedge_postmortem::intel::{engine_of_id, queue_engine};
 
 /// Longest hexadecimal dword.
 const DIGITS: usize = 8;
@@ -34,8 +35,8 @@ pub struct Source {
 /// A context.
 pub struct Context {
     words: Vec<u32>,
-    /// The page of the registers, where that is known.
-    page: Option<usize>,
+    /// Whose dump it is from, where it is from one: that says what it begins with.
+    driver: Option<Driver>,
     /// Whose it is, where the file says.
     target: Option<Target>,
     /// `rcs0, HW context`; empty for a file that is a context.
@@ -45,20 +46,19 @@ pub struct Context {
 }
 
 impl Source {
-    /// Opens a file. Bytes are dwords; text of nothing but hexadecimal dwords is those.
-    pub fn open(path: &Path, global: &Global) -> Result<Source, Failure> {
-        Source::of(Input::open(path, global.max_size)?, global.max_size)
-    }
-
-    /// Of what a file has.
-    pub fn of(input: Input, max_size: u64) -> Result<Source, Failure> {
+    /// Opens a file. Bytes are dwords; text of nothing but hexadecimal dwords is those. `said` is what was said of it.
+    pub fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<Source, Failure> {
+        // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
+        let is_image = said.platform.is_some() && said.engine.is_some();
+        let input = Input::open(path, global.max_size)?;
         match Kind::sniff(&input.bytes) {
-            Kind::I915ErrorState | Kind::XeDevcore => Source::of_dump(&input, max_size),
+            Kind::I915ErrorState | Kind::XeDevcore => Source::of_dump(&input, global.max_size),
             Kind::Empty => Err(Failure::Unusable(format!(
                 "{}: empty: a context image has a page of 4096 bytes at least",
                 input.name
             ))),
             Kind::Text | Kind::Binary => Ok(Source::of_image(input)),
+            Kind::RdCapture | Kind::Elf if is_image => Ok(Source::of_image(input)),
             kind => Err(Failure::Unusable(format!(
                 "{}: {}, neither a context image nor a dump of i915 or xe",
                 input.name,
@@ -81,7 +81,7 @@ impl Source {
                 words.iter().map(|&w| u32::from_le_bytes(w)).collect()
             }
         };
-        let context = Context { words, page: None, target: None, title: String::new(), address: None };
+        let context = Context { words, driver: None, target: None, title: String::new(), address: None };
         Source { name, contexts: vec![context], diagnostics, memory: Vec::new(), is_dump: false }
     }
 
@@ -101,9 +101,8 @@ impl Source {
             let Some(decoded) = block.data.as_ref().map(|data| data.decode(MOST)) else { continue };
             diagnostics.extend(decoded.diagnostic(&block.name, block.span));
             let owner = engine.map_or_else(|| block.owner.clone().into_owned(), |e| e.to_string());
-            let page = context_image(device.driver, &decoded.dwords).page();
             contexts.push(Context {
-                page: Some(page),
+                driver: Some(device.driver),
                 words: decoded.dwords,
                 target: device.version.zip(engine).map(|(version, engine)| Target {
                     driver: device.driver,
@@ -165,10 +164,13 @@ impl Context {
         format!("{}{at}", self.title)
     }
 
-    /// The image, with its register page where it is said to be.
+    /// The image, with its register page where it is asked for, else where the file says.
     pub fn image(&self, page: Option<usize>) -> Result<Image<'_>, Failure> {
-        let image = Image::new(&self.words);
-        let Some(page) = page.or(self.page) else { return Ok(image) };
+        let image = match self.driver {
+            Some(driver) => Image::of_dump(driver, &self.words),
+            None => Image::new(&self.words),
+        };
+        let Some(page) = page else { return Ok(image) };
         if page >= image.pages().max(1) {
             let pages = image.pages().max(1) - 1;
             return Err(Failure::Usage(format!("--page {page}: the image has the pages 0 to {pages}")));

@@ -36,7 +36,7 @@ struct Ring {
 
 /// Runs the command.
 pub fn run(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
-    let mut source = Source::open(&args.image.image, global)?;
+    let mut source = Source::open(&args.image.image, &args.target, global)?;
     let mut diagnostics = std::mem::take(&mut source.diagnostics);
     let mut out = Output::open(global, true);
     let look = out.look;
@@ -153,12 +153,9 @@ pub fn text(found: &Found<'_>, look: Look, out: &mut dyn Write) -> io::Result<()
     writeln!(out, "{}; {}", described(&found.layout), place(&found.image))?;
     if !found.image.is_recognized() {
         writeln!(out, "note: no page begins as registers do; --page says which one has them")?;
-    } else if !found.image.is_usual() {
-        writeln!(
-            out,
-            "note: the registers are usually in page 1: page {} looks like them",
-            found.image.page()
-        )?;
+    } else if found.image.page() != found.image.usual_page() {
+        let (page, usual) = (found.image.page(), found.image.usual_page());
+        writeln!(out, "note: the registers are usually in page {usual}: page {page} looks like them")?;
     }
     for f in &found.findings {
         let bytes = Found::byte(f.page, f.dwords.start)..Found::byte(f.page, f.dwords.end);
@@ -230,6 +227,7 @@ fn said(what: &What) -> String {
         What::OtherBase(engine) => {
             format!("registers of {engine}: the layout is the same, and the hardware ignores the difference")
         }
+        What::Overwritten { differences: 1 } => "overwritten, 1 dword differs".to_owned(),
         What::Overwritten { differences } => format!("overwritten, {differences} dwords differ"),
     }
 }

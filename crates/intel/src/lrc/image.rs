@@ -3,10 +3,11 @@
 use super::PAGE;
 use super::commands::LOAD;
 use super::registers::offset;
+use crate::platform::Driver;
 use std::ops::Range;
 
 /// The page that has the registers, where the status page is the first.
-const USUAL: usize = 1;
+const BEHIND_STATUS: usize = 1;
 /// Where it is in images that begin with it, or with the page shared with the GuC that some kernels had.
 const UNUSUAL: [usize; 2] = [0, 2];
 
@@ -15,21 +16,31 @@ const UNUSUAL: [usize; 2] = [0, 2];
 pub struct Image<'a> {
     words: &'a [u32],
     page: usize,
+    /// The page that has the registers in an image of this origin.
+    usual: usize,
 }
 
 impl<'a> Image<'a> {
-    /// An image of a page or less is the register page. Of a longer one the second page is, unless another one looks like it
-    /// and the second does not.
+    /// One that says nothing of its origin: of a page or less, it is the register page. Of a longer one the second page is,
+    /// unless another one looks like it and the second does not.
     pub fn new(words: &'a [u32]) -> Image<'a> {
-        if words.len() <= PAGE {
-            return Image { words, page: 0 };
+        if words.len() <= PAGE { Image { words, page: 0, usual: 0 } } else { Image::behind_status(words) }
+    }
+
+    /// What a dump holds, which may be cut anywhere: what xe calls HWCTX begins with the registers, what i915 calls HW
+    /// context with the status page, or with what kernels had in front of it.
+    pub fn of_dump(driver: Driver, words: &'a [u32]) -> Image<'a> {
+        match driver {
+            Driver::Xe => Image { words, page: 0, usual: 0 },
+            Driver::I915 => Image::behind_status(words),
         }
-        let page = |page: usize| Image { words, page };
-        let unusual = || UNUSUAL.into_iter().find(|&at| looks_like_registers(page(at).registers()));
-        if looks_like_registers(page(USUAL).registers()) {
-            return page(USUAL);
-        }
-        page(unusual().unwrap_or(USUAL))
+    }
+
+    fn behind_status(words: &'a [u32]) -> Image<'a> {
+        let page = |page: usize| Image { words, page, usual: BEHIND_STATUS };
+        let looks = |&at: &usize| looks_like_registers(page(at).registers());
+        let found = [BEHIND_STATUS].into_iter().chain(UNUSUAL).find(looks);
+        page(found.unwrap_or(BEHIND_STATUS))
     }
 
     /// The register page is this one.
@@ -37,19 +48,21 @@ impl<'a> Image<'a> {
         Image { page, ..self }
     }
 
-    /// Which page has the registers.
+    /// Which page has the registers; the image may be cut in front of it.
     pub fn page(&self) -> usize {
         self.page
     }
 
-    /// That page is where the hardware looks for it, as far as one knows.
-    pub fn is_usual(&self) -> bool {
-        self.page == USUAL || self.words.len() <= PAGE
+    /// Where it is in most images of this origin.
+    pub fn usual_page(&self) -> usize {
+        self.usual
     }
 
-    /// The register page begins as all of them do: only then is it known to be the one, where there are several.
+    /// It is known which page has the registers: all images of this origin have them there, or it begins as all register
+    /// pages do. One that is cut in front of its register page has no page that could be another.
     pub fn is_recognized(&self) -> bool {
-        self.words.len() <= PAGE || looks_like_registers(self.registers())
+        let certain = self.usual == 0 && self.page == 0;
+        certain || self.registers().is_empty() || looks_like_registers(self.registers())
     }
 
     /// All of it.

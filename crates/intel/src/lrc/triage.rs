@@ -194,7 +194,7 @@ pub fn triage(image: &Image<'_>, layout: &Layout, verified: &Verified) -> Vec<Fi
     let page = image.registers();
     let mut findings = Vec::new();
     let start = page.get(..verified.compared).unwrap_or_default();
-    if !start.is_empty() && start.iter().all(|&w| w == 0) {
+    if !verified.differences.is_empty() && start.iter().all(|&w| w == 0) {
         findings.push(Finding { page: image.page(), dwords: 0..start.len(), what: What::Blank });
         findings.extend(shift(image, layout, &|_| true));
     } else {

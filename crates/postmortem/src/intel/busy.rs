@@ -13,25 +13,36 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
     let Some(gpu) = case.gpu() else { return Vec::new() };
     let engine = Engine::from(unit.class());
     let (mut units, mut evidence) = (Vec::new(), Vec::new());
+    // Registers with bits that are not set, of which it is not known whether they are units.
+    let mut unread = Vec::new();
     let mut read = 0;
-    for register in unit.dump.registers.iter().filter(|r| r.name.contains("INSTDONE")) {
-        let Some(known) = instdone::register(gpu, engine, register.name) else { continue };
-        read += 1;
+    let own = unit.dump.registers.iter().map(|r| (r, instdone::register(gpu, engine, r.name)));
+    let of_device = case.registers.iter().filter(|_| engine == Engine::Render);
+    let of_device = of_device.map(|r| (r, instdone::register_of_device(gpu, r.name)));
+    for (register, known) in own.chain(of_device).filter(|(r, _)| instdone::is_one(r.name)) {
         let value = register.value as u32;
-        let place = register.index;
+        let (name, place) = (register.name, register.index);
+        let Some(known) = known else {
+            if value != u32::MAX {
+                unread.push(format!("{name}{place}"));
+                evidence.push(unit.seen(format!("{name}{place} = {value:#010x}: its bits are not known")));
+            }
+            continue;
+        };
+        read += 1;
         let busy: Vec<String> =
             instdone::busy(known, value).map(|b| format!("{}{place}", b.unit())).collect();
         if !busy.is_empty() {
             let names = list(&busy, SHOWN);
-            evidence.push(unit.seen(format!("{}{place} = {value:#010x}: {names}", register.name)));
+            evidence.push(unit.seen(format!("{name}{place} = {value:#010x}: {names}")));
         }
-        units.extend(busy);
+        units.extend(busy.into_iter().filter(|unit| !units.contains(unit)).collect::<Vec<_>>());
     }
     if read == 0 {
         return Vec::new();
     }
     let name = unit.name();
-    if units.is_empty() {
+    if units.is_empty() && unread.is_empty() {
         return vec![finding(
             FindingKind::Busy,
             Trust::Likely,
@@ -40,7 +51,16 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
             vec![unit.seen("every INSTDONE bit that has a unit is set")],
         )];
     }
-    let (why, trust) = meaning(&units);
+    if units.is_empty() {
+        return vec![finding(
+            FindingKind::Busy,
+            Trust::Possible,
+            format!("{name}: what is not done is not known ({})", list(&unread, SHOWN)),
+            "Registers whose bits are not known have some that are not set; the units of all others are done.",
+            evidence,
+        )];
+    }
+    let (why, trust) = meaning(&units, unread.is_empty());
     vec![finding(
         FindingKind::Busy,
         trust,
@@ -50,8 +70,8 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
     )]
 }
 
-/// What a set of units says.
-fn meaning(units: &[String]) -> (&'static str, Trust) {
+/// What a set of units says; `complete` where there are no others.
+fn meaning(units: &[String], complete: bool) -> (&'static str, Trust) {
     let has = |names: &[&str]| {
         units.iter().any(|u| {
             let stem = u.split('[').next().unwrap_or(u);
@@ -65,6 +85,9 @@ fn meaning(units: &[String]) -> (&'static str, Trust) {
         })
     };
     let front = ["Ring", "Ring Enable", "CS", "CSFE", "RCS", "CCS", "BCS", "VCS", "VECS"];
+    if only(&front) && !complete {
+        return ("", Trust::Possible);
+    }
     if only(&front) {
         return (
             "Only the command streamer is not done: it waits (a semaphore, a flush, an event), or cannot go on.",

@@ -5,7 +5,6 @@ use crate::{Finding, FindingKind, Trust};
 use unwedge_capture::intel::{Block, BlockKind};
 use unwedge_intel::lrc::triage::{self, What};
 use unwedge_intel::lrc::{Image, Layout, Target, values};
-use unwedge_intel::platform::Driver;
 
 /// Bytes of an image that are looked at: none has more.
 const MOST: usize = 4 << 20;
@@ -26,13 +25,6 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
     findings
 }
 
-/// The image in a block: what xe calls HWCTX begins with the registers, what i915 calls HW context with the status page, or
-/// with what kernels had in front of it.
-pub fn context_image(driver: Driver, words: &[u32]) -> Image<'_> {
-    let image = Image::new(words);
-    if driver == Driver::Xe { image.with_page(0) } else { image }
-}
-
 fn check(
     case: &Case<'_, '_>,
     unit: &Unit<'_, '_>,
@@ -41,7 +33,7 @@ fn check(
     layout: &Layout,
     findings: &mut Vec<Finding>,
 ) {
-    let image = context_image(case.driver, words);
+    let image = Image::of_dump(case.driver, words);
     let verified = layout.verify(image.registers());
     let name = unit.name();
     let base = block.address.unwrap_or(0) + 4096 * image.page() as u64;

@@ -16,7 +16,6 @@ mod wait;
 
 use crate::{Finding, FindingKind, Report, Trust};
 use case::{Case, Unit, Wanted, finding, list, seen};
-pub use context::context_image;
 pub use device::{Device, active_head, engine_of, engine_of_id, queue_engine};
 pub use fault::fault_address;
 use packed::Packed;
@@ -103,7 +102,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &Packed<'_, '_>) -> (Report,
             vec![seen("header", format!("Reset count: {count}"), None)],
         ));
     }
-    judge(&case, dump.fault_tlb_data(), more, &mut report);
+    judge(&case, more, &mut report);
     (report, case.wanted.into_inner())
 }
 
@@ -175,7 +174,7 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<
     }
     queues(dump, &mut more);
     vm(dump, &mut more);
-    judge(&case, None, more, &mut report);
+    judge(&case, more, &mut report);
     (report, case.wanted.into_inner())
 }
 
@@ -243,7 +242,7 @@ fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
 }
 
 /// Puts a report together.
-fn judge(case: &Case<'_, '_>, tlb: Option<(u32, u32)>, more: Vec<Finding>, report: &mut Report) {
+fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
     report.gpu = match (case.platform, case.version) {
         (Some(platform), Some(version)) => format!("Intel {} (graphics {version})", platform.name()),
         (None, Some(version)) => format!("Intel, graphics {version}"),
@@ -251,7 +250,7 @@ fn judge(case: &Case<'_, '_>, tlb: Option<(u32, u32)>, more: Vec<Finding>, repor
     };
     report.database = format!("built-in intel {:016x}", unwedge_hw::intel::hash());
     let mut findings = more;
-    findings.extend(fault::findings(case, tlb));
+    findings.extend(fault::findings(case));
     findings.extend(fault::errors(case));
     let hung: Vec<&Unit<'_, '_>> = suspects(case);
     let mut verdict = None;

@@ -5,7 +5,7 @@ use super::state;
 use crate::{Evidence, Finding, FindingKind, HangPoint, LevelPosition, Trust};
 use unwedge_capture::intel::{BlockKind, RingRegister};
 use unwedge_intel::commands::{Command, Decoder};
-use unwedge_intel::position::{Agreement, Locator, Position};
+use unwedge_intel::position::{Agreement, Locator, Place, Position};
 use unwedge_intel::state::{State, Work};
 use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk, canonical};
 
@@ -22,9 +22,9 @@ pub(super) struct Stop {
     pub(super) position: Option<Position>,
     /// Name and dwords of the command that is executed.
     pub(super) command: Option<Found>,
-    /// Draws, dispatches and blits before it in the walk.
+    /// Draws, dispatches and blits in the walk up to it, itself counted.
     pub(super) draws: u32,
-    /// The last PIPE_CONTROL (or MI_FLUSH_DW) before it.
+    /// The last PIPE_CONTROL (or MI_FLUSH_DW) in front of it.
     pub(super) flush: Option<Found>,
     /// The pipeline that was selected last.
     pub(super) pipeline: Option<String>,
@@ -80,6 +80,7 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
         }
         if let Some(position) = stop.position {
             let place = position.executing.unwrap_or(position.at_acthd);
+            stop.count_up_to(walk.1.clone(), place);
             stop.state = state::lines(case, unit, &State::before(walk.1, place));
         }
         let better = match &best {
@@ -156,14 +157,11 @@ fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u
             locator.see(&event);
         }
         remember(&event, &mut stop, &mut recent);
-        let position = locator.as_ref().and_then(Locator::position);
-        if let Some(position) = position {
-            stop.position = Some(position);
-            if position.agreement != Agreement::Nowhere {
-                break;
-            }
+        if locator.as_ref().is_some_and(Locator::is_done) {
+            break;
         }
     }
+    stop.position = locator.as_ref().and_then(Locator::position);
     let place = stop.position.map(|p| p.executing.unwrap_or(p.at_acthd));
     if let Some(place) = place {
         stop.command = recent.iter().rev().find(|f| f.address == place.address).cloned();
@@ -209,8 +207,31 @@ fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::V
 }
 
 impl Stop {
+    /// What a walk meets up to a command of it, in place of what it meets up to ACTHD.
+    fn count_up_to(&mut self, walk: Walk<'_>, place: Place) {
+        let mut before = Stop::default();
+        let mut recent = std::collections::VecDeque::new();
+        let mut commands = 0;
+        for event in walk {
+            let counts = matches!(event.kind, EventKind::Command(_) | EventKind::Noops(_));
+            if counts && commands == place.index {
+                let flush = before.flush.take();
+                remember(&event, &mut before, &mut recent);
+                before.flush = flush;
+                break;
+            }
+            commands += u64::from(counts);
+            remember(&event, &mut before, &mut recent);
+        }
+        let Stop { draws, flush, pipeline, path, .. } = before;
+        (self.draws, self.flush, self.pipeline, self.path) = (draws, flush, pipeline, path);
+    }
+
     /// How sure it is.
     pub(super) fn trust(&self) -> Trust {
+        if self.position.is_some_and(|p| p.is_doubtful()) {
+            return Trust::Possible;
+        }
         match self.position.map(|p| p.agreement) {
             Some(Agreement::Here) => Trust::Certain,
             Some(Agreement::Before(_)) => Trust::Likely,
@@ -293,8 +314,18 @@ pub(super) fn verdict(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop, bec
     let title = format!("{name} › {buffer}: {what}{draw}");
     let why = match position.agreement {
         Agreement::Here => "the command at ACTHD has the header that IPEHR holds".to_owned(),
+        Agreement::Before(bytes) if position.is_doubtful() => format!(
+            "IPEHR may name this command, {bytes} bytes before ACTHD with {} commands between them",
+            position.between()
+        ),
         Agreement::Before(bytes) => {
             format!("IPEHR names the command {bytes} bytes before ACTHD: the streamer reads that far ahead")
+        }
+        Agreement::Nowhere if position.behind.is_some() => {
+            format!(
+                "no command at or before ACTHD has the header that IPEHR holds ({:#010x})",
+                ipehr.unwrap_or(0)
+            )
         }
         Agreement::Nowhere => format!(
             "nothing near ACTHD has the header that IPEHR holds ({:#010x}): memory was changed after it was read, or the \
@@ -302,6 +333,13 @@ pub(super) fn verdict(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop, bec
             ipehr.unwrap_or(0)
         ),
         Agreement::Unknown => "IPEHR is not in the dump".to_owned(),
+    };
+    let why = match position.bytes_behind() {
+        Some(bytes) => format!(
+            "{why}; the next command with that header stands {bytes} bytes behind ACTHD, at {:#x}",
+            position.acthd.saturating_add(bytes)
+        ),
+        None => why,
     };
     finding(FindingKind::HangPoint, stop.trust(), title, join(&why, because), evidence)
 }

@@ -106,7 +106,9 @@ fn flush(unit: &Unit<'_, '_>, stop: &Stop, command: &Found) -> Option<Finding> {
     }
     let flags = command.words.get(1).copied().unwrap_or(0);
     let stall = flags >> 20 & 1 != 0;
-    let why = if stall {
+    let why = if stall && stop.draws == 0 {
+        "It stalls the streamer until everything before it is done; no draw or dispatch stands before it in this walk."
+    } else if stall {
         "It stalls the streamer until everything before it is done: the draw or dispatch before it is what hangs."
     } else {
         "It flushes or invalidates caches; what comes before it may be what hangs."
