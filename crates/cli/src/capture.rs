@@ -176,6 +176,11 @@ impl<'d> Player<'d> {
         Player { choice, db, devices: Db::builtin(), gpu: None, state: None, max_alive }
     }
 
+    /// Whatever was chosen, a capture may be of several GPUs.
+    pub fn follow_gpus(&mut self) {
+        self.choice.one_gpu = false;
+    }
+
     /// Plays a capture. Returns what was lost and left out.
     pub fn play(&mut self, capture: impl Read, consumer: &mut dyn Consumer<'d>) -> Vec<Diagnostic> {
         let mut reader = Reader::new(capture).with_limit(self.max_alive);

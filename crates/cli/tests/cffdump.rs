@@ -208,9 +208,12 @@ fn captures_in_a_row_are_one_capture() {
     assert!(two.contains("cmdstream[3]: "), "{two}");
     assert!(two.starts_with(&one), "{two}");
     let other = CaptureBuilder::new(330, "old").buffer(0x1000, &pkt3(0x26, &[0])).submit(0x1000, 2).bytes();
-    let mixed = shown(&["--unit-test"], &[capture("game/1"), other].concat());
-    assert!(mixed.starts_with(&one), "{mixed}");
-    assert!(mixed.contains("gpu_id: 330\n"), "another GPU is another GPU: {mixed}");
+    let mixed = [capture("game/1"), other].concat();
+    let listed = shown(&["--unit-test"], &mixed);
+    assert!(listed.starts_with(&one), "{listed}");
+    assert_eq!(listed.matches("gpu_id").count(), 1, "all is taken to be of the first GPU: {listed}");
+    let decoded = program::unwedge(&["decode", "-"], &mixed).stdout;
+    assert!(text(&decoded).contains("gpu_id: 330\n"), "another GPU is another GPU: {}", text(&decoded));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn eval(block: &Block, op: Op, [a, b, c]: [u64; 3]) -> u64 {
     let m = &block.mode;
     let (value, bit) = match op {
         Op::Lane(lane) => ((lane.one)(m, a as u32, b as u32, c as u32).into(), false),
-        Op::Wide(f) => (f(m, a, b, c), false),
+        Op::Wide(f) | Op::Shift { f, .. } => (f(m, a, b, c), false),
         Op::Carry(f) => {
             let (value, bit) = f(m, a as u32, b as u32, false);
             (value.into(), bit)

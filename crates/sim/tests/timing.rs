@@ -42,6 +42,21 @@ fn lds_and_scalar_memory_share_a_counter_and_no_order() {
     assert_eq!(missing("gfx900", &code(0)), None);
 }
 
+/// The buffer is not in LDS: the counter of LDS falls early, that of memory when the result is there.
+#[test]
+fn flat_loads_need_the_counter_of_where_they_go() {
+    for (name, load, store, waits) in [
+        ("gfx803", "flat_load_dword", "flat_store_dword", ["s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)"]),
+        ("gfx900", "flat_load_dword", "flat_store_dword", ["s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)"]),
+        ("gfx1030", "flat_load_dword", "flat_store_dword", ["s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)"]),
+        ("gfx1200", "flat_load_b32", "flat_store_b32", ["s_wait_loadcnt 0", "s_wait_dscnt 0"]),
+    ] {
+        let code = |wait: &str| format!("{load} v7, v[2:3]\n{wait}\n{store} v[2:3], v7");
+        assert_eq!(missing(name, &code(waits[0])), None, "{name}");
+        assert!(missing(name, &code(waits[1])).is_some(), "{name}");
+    }
+}
+
 #[test]
 fn gfx12_has_a_counter_for_each_kind() {
     let both = "ds_store_b32 v1, v5\nds_load_b32 v7, v1\nglobal_load_b32 v8, v[2:3], off\n";
@@ -76,6 +91,24 @@ fn registers_nobody_wrote_are_unknown() {
     assert!(address.has(|kind| matches!(kind, Kind::Address(Reg(40 | 41), Missing::Uninitialised))));
     let branch = late("gfx900", "s_cmp_eq_u32 s40, 0\ns_cbranch_scc1 0");
     assert!(branch.has(|kind| matches!(kind, Kind::Control(..))));
+}
+
+/// What is unknown of the upper dword of a source does not reach the lower one of a sum or a shift to the left.
+#[test]
+fn unknown_bits_go_upwards() {
+    let store = |code: &str, n: u32| format!("v_mov_b32 v8, 3\n{code}\nglobal_store_dword v[2:3], v{n}, off");
+    for (name, carry) in [("gfx900", "s[20:21]"), ("gfx1030", "s20")] {
+        let mad = format!("v_mad_u64_u32 v[10:11], {carry}, v8, v8, v[8:9]");
+        for (code, low) in [
+            (mad.as_str(), true),
+            ("v_lshlrev_b64 v[10:11], 2, v[8:9]", true),
+            ("v_lshlrev_b64 v[10:11], v9, v[8:9]", false),
+            ("v_lshrrev_b64 v[10:11], 2, v[8:9]", false),
+        ] {
+            assert_eq!(missing(name, &store(code, 10)).is_none(), low, "{name} {code}");
+            assert!(missing(name, &store(code, 11)).is_some(), "{name} {code}");
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::op::{Class, Op, Regs, What, flag};
 use super::partial;
 use super::program::{Block, Program};
 use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
-use super::waits::{NO, SMEM_STORE, Waits, add_regs};
+use super::waits::{HALF, NO, SMEM_STORE, Waits, add_regs};
 use super::{Entry, Options, Preset};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -357,7 +357,8 @@ impl Flow<'_> {
         }
         let base = if p.vector { Reg::VGPR0.0 } else { 0 };
         let regs = first_of(&both(&used, &p.regs)).map(|(reg, count)| (Reg(base + reg), count));
-        Finding { need: Some(need), regs, ..self.finding(Rule::Wait, op.at, Some(p), 0) }
+        let rule = if p.extra & HALF != 0 { Rule::FlatWait } else { Rule::Wait };
+        Finding { need: Some(need), regs, ..self.finding(rule, op.at, Some(p), 0) }
     }
 
     fn finding(&self, rule: Rule, at: u32, p: Option<&Pending>, missing: u8) -> Finding {

@@ -13,11 +13,13 @@ use super::state::{EMPTY, List, Pending, Set, add, meet};
 use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
-/// Bits of [`Pending::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory.
+/// Bits of [`Pending::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory; it counts
+/// twice, and the other counter has been waited for.
 pub(super) const LOCK: u8 = 1;
 pub(super) const EXEC: u8 = 2;
 pub(super) const SMEM_STORE: u8 = 4;
 pub(super) const M0: u8 = 8;
+pub(super) const HALF: u8 = 16;
 
 /// No wait.
 pub(super) const NO: u8 = u8::MAX;
@@ -96,11 +98,19 @@ impl Waits {
 
     /// A wait is over.
     pub fn wait(&self, list: &mut List, said: &Said) {
-        list.forget(|p| {
+        let over = |p: &Pending| {
             let slot = COUNTS[usize::from(p.kind)].slot;
             let value = said[usize::from(slot)];
             value != NO && (value <= p.age)
-        });
+        };
+        let is_flat = |p: &Pending| COUNTS[usize::from(p.kind)].event == Event::FlatLoad;
+        let half: Vec<u32> = list.all.iter().filter(|p| is_flat(p) && over(p)).map(|p| p.op).collect();
+        list.forget(over);
+        if !half.is_empty() {
+            for p in list.all.iter_mut().filter(|p| is_flat(p) && half.contains(&p.op)) {
+                p.extra |= HALF;
+            }
+        }
     }
 
     /// What an instruction must wait for, that has not been.
@@ -133,7 +143,9 @@ impl Waits {
                     });
             if uses {
                 let need = &mut needs.get_or_insert_default()[usize::from(counts.slot)];
-                if need.is_none_or(|(age, _)| p.age < age) {
+                // What is half waited for is of least weight.
+                let weight = |p: &Pending| (p.extra & HALF, p.age);
+                if need.is_none_or(|(_, other)| weight(p) < weight(&other)) {
                     *need = Some((p.age, *p));
                 }
             }

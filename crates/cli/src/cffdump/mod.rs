@@ -123,6 +123,12 @@ impl<'d> Listing<'d> {
         }
     }
 
+    /// The same, for captures that need not be of one GPU.
+    pub fn with_any_gpus(mut self) -> Self {
+        self.player.follow_gpus();
+        self
+    }
+
     /// The same, with a script that looks on. It writes where the listing goes.
     pub fn with_script(mut self, script: Option<Script>) -> Self {
         self.script = script;

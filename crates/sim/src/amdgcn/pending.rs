@@ -4,12 +4,12 @@
 //! Of one wave, accesses to one memory by one path are done in order. What a counter says: an access is certain to be done
 //! if it and the later ones that cannot overtake it are more than the wait allows.
 
-use super::apply::{Access, Action, Dst, Read};
+use super::apply::{Access, Action, Dst, Read, Space};
 use super::counters::Counter;
 use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::splat;
-use super::wave::Wave;
+use super::wave::{SHARED_APERTURE, Wave, bits};
 use std::collections::VecDeque;
 use unwedge_isa::amdgcn::Reg;
 
@@ -33,6 +33,8 @@ struct Entry {
     done: bool,
     /// Counters it is still under way for, each with the kind that is in order among itself.
     counters: Vec<(Counter, u8)>,
+    /// A counter whose fall says nothing of its result: that of LDS if no lane is there, that of memory if all are.
+    spare: Option<Counter>,
     /// Registers it may still read, until a counter says otherwise.
     locks: Option<Locks>,
 }
@@ -110,6 +112,23 @@ impl Pending {
     }
 }
 
+/// The counter of a flat access that its result does not depend on.
+fn spare(access: &Access, counters: &[(Counter, u8)]) -> Option<Counter> {
+    if access.space != Space::Flat {
+        return None;
+    }
+    let local = |lane: &usize| access.address[*lane] >> 32 == SHARED_APERTURE >> 32;
+    let (some, all) =
+        (bits(access.lanes).any(|lane| local(&lane)), bits(access.lanes).all(|lane| local(&lane)));
+    let of_lds = |counter: Counter| matches!(counter, Counter::Lgkm | Counter::Ds);
+    let mut names = counters.iter().map(|(counter, _)| *counter);
+    match (some, all) {
+        (false, _) => names.find(|counter| of_lds(*counter)),
+        (_, true) => names.find(|counter| !of_lds(*counter)),
+        _ => None,
+    }
+}
+
 impl Group<'_> {
     /// Puts off an access.
     pub(super) fn defer(
@@ -141,14 +160,14 @@ impl Group<'_> {
         counters: &[(Counter, u8)],
         locks: Option<Locks>,
     ) {
-        use super::apply::Space;
         let path = match (access.space, access.dst) {
             (_, Dst::Scalar(_)) => Path::Scalar,
             (Space::Lds | Space::Gds, _) => Path::Shared,
             _ => Path::Vector,
         };
         let counter = counters.first().map_or(Counter::Vm, |(counter, _)| *counter);
-        let entry = Entry { access, path, read, done: false, counters: counters.to_vec(), locks };
+        let spare = spare(&access, counters);
+        let entry = Entry { access, path, read, done: false, counters: counters.to_vec(), spare, locks };
         if let Some((first, count)) = entry.registers() {
             let why = Missing::Load { at: entry.access.at, counter };
             for n in first..first + count {
@@ -221,7 +240,8 @@ impl Group<'_> {
                 let entry = &mut wave.pending.entries[at];
                 entry.counters.retain(|(c, _)| *c != counter);
                 entry.locks = entry.locks.filter(|locks| locks.counter != counter);
-                let finished = entry.counters.iter().all(|(c, _)| *c == Counter::Exp);
+                let spare = entry.spare;
+                let finished = entry.counters.iter().all(|(c, _)| *c == Counter::Exp || Some(*c) == spare);
                 if finished && !entry.done {
                     entry.done = true;
                     self.reach(wave, at);

@@ -628,6 +628,45 @@ impl Group<'_> {
         }
     }
 
+    /// What is unknown of a result of 64 bits (and of all dwords behind) in lanes where something of its sources is.
+    fn unknown_wide(
+        &self,
+        wave: &Wave,
+        vector: &Vector,
+        sources: &[[Lanes; 2]; 3],
+        unsure: u64,
+    ) -> [Lanes; 2] {
+        let mut unknown = [splat(0); 2];
+        bits(unsure).for_each(|lane| unknown.iter_mut().for_each(|dword| dword[lane] = u32::MAX));
+        let of = |at: usize, dword: u8| self.unknown_lanes(wave, vector, at, dword).unwrap_or(splat(0));
+        let masked = vector.mask_in.is_some() || vector.clamp;
+        match vector.op {
+            // The bits that are moved, if it is known how far.
+            Op::Shift { amount, f } => {
+                let mode = vector.mode(wave, &self.gpu);
+                let (far, near) = (usize::from(amount), usize::from(1 - amount));
+                let (unknown_far, [low, high]) = (of(far, 0), [of(near, 0), of(near, 1)]);
+                for lane in bits(unsure).filter(|lane| unknown_far[*lane] == 0) {
+                    let moved = u64::from(low[lane]) | u64::from(high[lane]) << 32;
+                    let by = u64::from(sources[far][0][lane]);
+                    let (a, b) = if far == 0 { (by, moved) } else { (moved, by) };
+                    let all = f(&mode, a, b, 0);
+                    unknown[0][lane] = all as u32;
+                    unknown[1][lane] = (all >> 32) as u32;
+                }
+            }
+            // A product and a sum: the lower dword is made of the lower ones.
+            Op::WideCarry(_) if !masked && vector.dst.is_some_and(|dst| !dst.ty.is_float()) => {
+                let low = [0, 1, 2].map(|at| of(at, 0));
+                for lane in bits(unsure).filter(|lane| low.iter().all(|low| low[*lane] == 0)) {
+                    unknown[0][lane] = 0;
+                }
+            }
+            _ => {}
+        }
+        unknown
+    }
+
     /// Operations with values of 64 bits, or with masks.
     fn wide(&mut self, wave: &mut Wave, vector: &Vector) {
         if let Op::Compare(compare) = vector.op
@@ -654,7 +693,7 @@ impl Group<'_> {
             let (a, b, c) = (at(0, lane), at(1, lane), at(2, lane));
             let bit = mask_in >> lane & 1 != 0;
             let (value, out) = match vector.op {
-                Op::Wide(f) => (f(&mode, a, b, c), false),
+                Op::Wide(f) | Op::Shift { f, .. } => (f(&mode, a, b, c), false),
                 Op::Carry(f) => {
                     let (value, out) = f(&mode, a as u32, b as u32, bit);
                     (value.into(), out)
@@ -695,9 +734,10 @@ impl Group<'_> {
             if matches!(vector.op, Op::Quad(_)) {
                 dwords = 4;
             }
-            let mut unknown = splat(0);
-            bits(unsure).for_each(|lane| unknown[lane] = u32::MAX);
+            let held =
+                if unsure == 0 { [splat(0); 2] } else { self.unknown_wide(wave, vector, &sources, unsure) };
             for dword in 0..dwords.min(4) {
+                let unknown = held[usize::from(dword.min(1))];
                 let made = Made {
                     result: results[usize::from(dword)],
                     unknown: (unsure != 0).then(|| Box::new((unknown, why))),

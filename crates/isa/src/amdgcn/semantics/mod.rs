@@ -135,6 +135,13 @@ pub enum Op {
     Lane(Lane),
     /// Lane by lane with values of up to 64 bits.
     Wide(fn(&Mode, u64, u64, u64) -> u64),
+    /// As [`Op::Wide`]: a shift of one of the first two sources.
+    Shift {
+        /// Which of them says how far.
+        amount: u8,
+        /// The operation.
+        f: fn(&Mode, u64, u64, u64) -> u64,
+    },
     /// Sources, and a bit per lane: result and a bit per lane.
     Carry(fn(&Mode, u32, u32, bool) -> (u32, bool)),
     /// As [`Op::Carry`], with three sources of up to 64 bits.
@@ -225,7 +232,7 @@ pub fn fold(inst: &Inst, mode: &Mode, sources: [u64; 3], bit: bool) -> Option<(u
     let out = |value: u64| if scalar_result(inst) { value } else { mode.output(ty, value) };
     Some(match of(inst)? {
         Op::Lane(lane) => (out((lane.one)(&mode, a as u32, b as u32, c as u32).into()), bit),
-        Op::Wide(f) => (out(f(&mode, a, b, c)), bit),
+        Op::Wide(f) | Op::Shift { f, .. } => (out(f(&mode, a, b, c)), bit),
         Op::Carry(f) => {
             let (value, bit) = f(&mode, a as u32, b as u32, bit);
             (value.into(), bit)

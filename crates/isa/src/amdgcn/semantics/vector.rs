@@ -120,12 +120,12 @@ pub(super) fn find(name: &str) -> Option<Op> {
         "v_lshlrev_b16" => u2!(bits | a, b | b << (a & 15) & 0xffff),
         "v_lshrrev_b16" => u2!(bits | a, b | (b & 0xffff) >> (a & 15)),
         "v_ashrrev_i16" => u2!(bits | a, b | (i16(b) >> (a & 15)) as u32 & 0xffff),
-        "v_lshlrev_b64" => Op::Wide(|_, a, b, _| b << (a & 63)),
-        "v_lshrrev_b64" => Op::Wide(|_, a, b, _| b >> (a & 63)),
-        "v_ashrrev_i64" => Op::Wide(|_, a, b, _| (b as i64 >> (a & 63)) as u64),
-        "v_lshl_b64" => Op::Wide(|_, a, b, _| a << (b & 63)),
-        "v_lshr_b64" => Op::Wide(|_, a, b, _| a >> (b & 63)),
-        "v_ashr_i64" => Op::Wide(|_, a, b, _| (a as i64 >> (b & 63)) as u64),
+        "v_lshlrev_b64" => Op::Shift { amount: 0, f: |_, a, b, _| b << (a & 63) },
+        "v_lshrrev_b64" => Op::Shift { amount: 0, f: |_, a, b, _| b >> (a & 63) },
+        "v_ashrrev_i64" => Op::Shift { amount: 0, f: |_, a, b, _| (b as i64 >> (a & 63)) as u64 },
+        "v_lshl_b64" => Op::Shift { amount: 1, f: |_, a, b, _| a << (b & 63) },
+        "v_lshr_b64" => Op::Shift { amount: 1, f: |_, a, b, _| a >> (b & 63) },
+        "v_ashr_i64" => Op::Shift { amount: 1, f: |_, a, b, _| (a as i64 >> (b & 63)) as u64 },
 
         // Minimum, maximum, median.
         "v_min_u32" => u2!(|a, b| a.min(b)),

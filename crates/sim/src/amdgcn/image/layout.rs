@@ -44,10 +44,10 @@ const DISPLAY: [[Bit; 6]; 5] = [
 fn placed(order: &[Bit], x: u64, y: u64) -> u64 {
     order.iter().enumerate().fold(0, |all, (at, bit)| {
         let value = match *bit {
-            X(n) => x >> n & 1,
-            Y(n) => y >> n & 1,
+            X(n) => (x >> n) & 1,
+            Y(n) => (y >> n) & 1,
         };
-        all | value << at
+        all | (value << at)
     })
 }
 
