@@ -23,7 +23,8 @@ const STATIC: [&str; 10] = [
 /// Rules that are faults of their own.
 const FAULTS: [&str; 2] = ["wait", "unwritten"];
 /// Rules of one source that another contradicts: not certain enough to be reported.
-const DISPUTED: [&str; 9] = [
+const DISPUTED: [&str; 10] = [
+    "unwritten_part",
     "flat_wait",
     "setreg_other",
     "vskip_wide",

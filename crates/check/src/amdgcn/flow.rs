@@ -284,7 +284,9 @@ impl Flow<'_> {
             if let Some((reg, count)) = first_of(&absent) {
                 let base = if r.is_vgpr() { Reg::VGPR0.0 } else { 0 };
                 let regs = Some((Reg(base + reg), count));
-                findings.push(Finding { regs, ..self.finding(Rule::Unwritten, op.at, None, 0) });
+                // Of what is written in part the rest may not matter: the upper half of a sum, parts of stored data.
+                let rule = if known == EMPTY { Rule::Unwritten } else { Rule::UnwrittenPart };
+                findings.push(Finding { regs, ..self.finding(rule, op.at, None, 0) });
             }
         }
         if let Some(first) = state.no_lane {
