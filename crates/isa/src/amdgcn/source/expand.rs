@@ -122,12 +122,21 @@ impl Pass<'_> {
                 self.metadata_line(&text);
                 continue;
             }
+            // What the first reading settled is not looked at again.
+            let plain =
+                conditions.is_empty() && self.expansion.macros.is_empty() && self.expansion.depth == 0;
+            if self.last && plain && self.skipped.is_none() && self.settled.is_bare(self.line) {
+                self.instruction(Line::new(""));
+                continue;
+            }
             let mut line = Line::new(&text);
             let live = conditions.last().is_none_or(|condition| condition.live);
+            self.bare = plain;
             while let Some((label, rest)) = line.label() {
                 if live {
                     self.label(label, line.column);
                 }
+                self.bare = false;
                 line = rest;
             }
             let (word, rest) = match line.text.starts_with('.') || !self.expansion.macros.is_empty() {

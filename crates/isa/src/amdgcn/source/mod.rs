@@ -249,24 +249,32 @@ struct Said {
 /// Instructions of the first reading that ask for no symbol: their bytes are settled. None of them is of a macro.
 #[derive(Debug, Default)]
 struct Settled {
-    /// By line: where its bytes start, and how many dwords they are; 0: it has to be read again, as lines behind the last.
-    lines: Vec<(u32, u8)>,
+    /// By line: where its bytes start, and how many dwords they are (0: it has to be read again, as lines behind the last);
+    /// whether nothing but the instruction is on the line.
+    lines: Vec<(u32, u8, bool)>,
     /// The bytes of them all.
     bytes: Vec<u8>,
 }
 
 impl Settled {
-    fn add(&mut self, line: usize, words: &codec::Words) {
+    fn add(&mut self, line: usize, words: &codec::Words, bare: bool) {
         let Ok(start) = u32::try_from(self.bytes.len()) else { return };
-        self.lines.resize(line, (0, 0));
+        self.lines.resize(line, (0, 0, false));
         if let Some(last) = self.lines.last_mut() {
-            *last = (start, words.as_slice().len() as u8);
+            *last = (start, words.as_slice().len() as u8, bare);
         }
         words.write(&mut self.bytes);
     }
 
+    /// Whether a line is settled as a whole.
+    fn is_bare(&self, line: usize) -> bool {
+        line.checked_sub(1)
+            .and_then(|at| self.lines.get(at))
+            .is_some_and(|(_, dwords, bare)| *dwords > 0 && *bare)
+    }
+
     fn of(&self, line: usize) -> Option<&[u8]> {
-        let &(start, dwords) = self.lines.get(line.checked_sub(1)?)?;
+        let &(start, dwords, _) = self.lines.get(line.checked_sub(1)?)?;
         self.bytes.get(start as usize..)?.get(..4 * usize::from(dwords)).filter(|bytes| !bytes.is_empty())
     }
 }
@@ -290,6 +298,8 @@ struct Pass<'p> {
     kernels: Vec<kernel::Placed>,
     relocations: Vec<Relocation>,
     settled: Settled,
+    /// Nothing but a statement is on the line, and nothing decides whether it counts.
+    bare: bool,
     /// Whether a symbol or the address has been asked for since it was last reset.
     asked: Cell<bool>,
     errors: Vec<SourceError>,
@@ -375,6 +385,7 @@ impl<'p> Pass<'p> {
             kernels: Vec::new(),
             relocations: Vec::new(),
             settled: Settled::default(),
+            bare: false,
             asked: Cell::new(false),
             errors: Vec::new(),
             more_errors: 0,
@@ -507,7 +518,7 @@ impl<'p> Pass<'p> {
                         self.put(&word.to_le_bytes());
                     }
                     if settles && !self.last && !self.asked.get() {
-                        self.settled.add(self.line, &words);
+                        self.settled.add(self.line, &words, self.bare);
                     }
                 }
                 Err(wrong) => self.error(line.column, Wrong::Encoding(wrong)),

@@ -33,6 +33,18 @@ fn branches_go_to_labels() {
     assert_eq!(names, [("end", 20), ("start", 0)]);
 }
 
+/// What the second reading leaves alone is what cannot be otherwise there.
+#[test]
+fn lines_that_were_settled_stay_where_they_are() {
+    let assembly = made(
+        "k = 1\ns_nop 1\n.if k == 2\n  s_nop 2\n.endif\na: s_nop 3\n.macro s_nop n\n  s_endpgm\n.endm\n  s_nop 4\n.purgem s_nop\n\
+         s_nop 5\n/*\ns_nop 6\n*/\ns_branch a\n.data\n.byte 1\n.text\ns_nop 7\n.ifdef later\n  s_nop 8\n.endif\nlater = 1\n",
+    );
+    let expected = [0xbf80_0001, 0xbf80_0003, 0xbf81_0000, 0xbf80_0005, 0xbf82_fffc, 0xbf80_0007];
+    assert_eq!(words(&assembly), expected);
+    assert_eq!(assembly.symbols.iter().find(|s| s.name == "a").map(|s| s.value), Some(4));
+}
+
 #[test]
 fn numbers_stand_for_names() {
     // A number that comes later is a literal, as what it is was not known where it stands.
