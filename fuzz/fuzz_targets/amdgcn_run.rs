@@ -11,7 +11,7 @@ const STEPS: u64 = 2_000;
 fuzz_target!(|bytes: &[u8]| {
     let Some((&[gpu, seed], code)) = bytes.split_first_chunk::<2>() else { return };
     let names: Vec<&str> = Gpu::names().map(|(name, _)| name).collect();
-    let Some(gpu) = Gpu::new(names[usize::from(gpu) % names.len()]) else { return };
+    let Ok(gpu) = Gpu::new(names[usize::from(gpu) % names.len()]) else { return };
     let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let program = Program::new(&words, 0x1000, gpu);
     let mut memory = Memory::default();
