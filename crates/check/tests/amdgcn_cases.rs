@@ -300,7 +300,7 @@ impl<'a, I: Iterator<Item = &'a Finding>> ZipPlaces<'a> for I {}
 
 #[test]
 fn waits_that_are_inserted() {
-    let rules = |rule| matches!(rule, Rule::Wait | Rule::SmemStoreLoad);
+    let rules = |rule| matches!(rule, Rule::Wait | Rule::FlatWait | Rule::SmemStoreLoad);
     compare("insert_waitcnt", &rules, &more_waits);
 }
 
@@ -310,6 +310,7 @@ fn hazards_that_are_resolved() {
         !matches!(
             rule,
             Rule::Wait
+                | Rule::FlatWait
                 | Rule::SmemStoreLoad
                 | Rule::DcacheWb
                 | Rule::ScratchDealloc
