@@ -30,7 +30,7 @@ const MAX_SIZE: u64 = 4 << 30;
         machine code of AMD GPUs from gfx6 to gfx12. FILE may be `-` for standard input; gzip, zstd and xz are undone on the way; \
         what a file is follows from its content, never its name.",
     after_long_help = "Exit status:\n  0  complete\n  1  the input cannot be used\n  2  wrong usage\n  \
-        3  decoded, but something was lost or malformed (standard error says what)\n  4  a check found something (lrc verify, amd check) or something differs (diff --exit-code)\n\n\
+        3  decoded, but something was lost or malformed (standard error says what)\n  4  a check found something (lrc verify, amd check), code did something wrong (amd run) or something differs (diff --exit-code)\n\n\
         Examples:\n  unwedge explain /sys/class/devcoredump/devcd1/data\n  unwedge decode crash.devcore.gz\n  \
         unwedge regs a630 0x8c17 0x4b\n  unwedge demo",
     subcommand_required = true,

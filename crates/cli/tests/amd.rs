@@ -194,33 +194,7 @@ fn code_around_waves() {
 
 #[test]
 fn shaders_of_the_work_that_hangs() {
-    // SET_SH_REG COMPUTE_PGM_LO, a dispatch; the shader stands in another buffer of the job.
-    let (ib, shader) = (0x8001_0010_0000_u64, 0x8001_0020_0000_u64);
-    let stream = [
-        0xc002_7600,
-        0x20c,
-        (shader >> 8) as u32,
-        (shader >> 40) as u32,
-        0xc003_1500,
-        1,
-        1,
-        1,
-        1,
-        0xc000_1000,
-        0,
-    ];
-    let mut builder = AmdgpuBuilder::new(Gfx::V10)
-        .era(Era::V6_19)
-        .timeout("gfx_0.0.0")
-        .register("CP_IB1_BASE_LO", ib as u32)
-        .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
-        .register("CP_IB1_BUFSZ", 1)
-        .ring("gfx_0.0.0", 4, 6, &[0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32])
-        .ib(ib, &stream)
-        .ib(shader, &[0xbe80_0380, 0x7e00_0280, 0xbf81_0000]);
-    for _ in 0..8 {
-        builder = builder.register("CP_ME_HEADER_DUMP", stream[4]);
-    }
+    let builder = AmdgpuBuilder::hung_dispatch(0x8001_0020_0000, &[0xbe80_0380, 0x7e00_0280, 0xbf81_0000]);
     let (screen, report) = shown(&builder.text());
     for expected in [
         "dispatch 0 runs CS at 0x800100200000",

@@ -5,7 +5,7 @@ mod program;
 use program::{text, unwedge};
 use serde_json::Value;
 use unwedge_testkit::amdgpu::{
-    AmdgpuBuilder, Era, Gfx, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text, waves_text,
+    AmdgpuBuilder, Gfx, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text, waves_text,
 };
 
 /// A load whose result is used at once, and the same with its wait.
@@ -228,33 +228,8 @@ fn a_wait_that_is_missing_before_waves() {
 #[test]
 fn shaders_that_a_devcoredump_holds() {
     for (waits, count) in [(false, 1), (true, 0)] {
-        let (ib, place) = (0x8001_0010_0000_u64, 0x8001_0020_0000_u64);
-        let stream = [
-            0xc002_7600,
-            0x20c,
-            (place >> 8) as u32,
-            (place >> 40) as u32,
-            0xc003_1500,
-            1,
-            1,
-            1,
-            1,
-            0xc000_1000,
-            0,
-        ];
         let code: Vec<u32> = words(&shader(waits)).iter().map(|(word, _)| *word).collect();
-        let mut builder = AmdgpuBuilder::new(Gfx::V10)
-            .era(Era::V6_19)
-            .timeout("gfx_0.0.0")
-            .register("CP_IB1_BASE_LO", ib as u32)
-            .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
-            .register("CP_IB1_BUFSZ", 1)
-            .ring("gfx_0.0.0", 4, 6, &[0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32])
-            .ib(ib, &stream)
-            .ib(place, &code);
-        for _ in 0..8 {
-            builder = builder.register("CP_ME_HEADER_DUMP", stream[4]);
-        }
+        let builder = AmdgpuBuilder::hung_dispatch(0x8001_0020_0000, &code);
         let (_, found) = faults(&builder.text());
         assert_eq!(found.len(), count, "{found:?}");
         // No wave is in the dump.

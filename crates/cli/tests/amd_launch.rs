@@ -106,6 +106,29 @@ fn a_kernel_finds_what_it_asks_for() {
     assert!(text(&output.stdout).contains("00000064 00000009 00000004 00000004"), "{}", text(&output.stdout));
 }
 
+/// LDS is as large as the descriptor says: what is beyond reads zero, and is not written.
+#[test]
+fn lds_of_a_kernel() {
+    let source = "\t.text\n\t.type main,@function\nmain:\n  v_mov_b32 v1, 0x100\n  v_mov_b32 v2, 7\n  s_mov_b32 m0, -1\n  ds_write_b32 v1, v2\n  \
+                  s_waitcnt lgkmcnt(0)\n  ds_read_b32 v3, v1\n  s_waitcnt lgkmcnt(0)\n  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\n  \
+                  v_mov_b32 v4, 0\n  global_store_dword v4, v3, s[4:5]\n  s_endpgm\n\t.rodata\n\t.amdhsa_kernel main\n\t\t.amdhsa_next_free_vgpr 5\n\t\t\
+                  .amdhsa_next_free_sgpr 8\n\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\t\t.amdhsa_group_segment_fixed_size SIZE\n\t.end_amdhsa_kernel\n";
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("amd-launch-lds-arguments");
+    std::fs::write(&file, 0x1000_u64.to_le_bytes()).unwrap();
+    for (size, more, word) in [
+        ("0x104", &[][..], "00000007"),
+        ("0x100", &[], "00000000"),
+        ("0x100", &["--lds", "0x104"], "00000007"),
+    ] {
+        let made = unwedge(&["amd", "asm", "--gpu", "gfx900", "-"], source.replace("SIZE", size).as_bytes());
+        assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+        let run =
+            ["amd", "run", "-", "--size", "1", "--buffer", "0x1000:4", "--dump", "0x1000:4", "--kernarg"];
+        let output = unwedge(&[&run[..], &[file.to_str().unwrap()], more].concat(), &made.stdout);
+        assert!(text(&output.stdout).contains(&format!("+0000: {word}")), "{size}: {}", text(&output.stdout));
+    }
+}
+
 #[test]
 fn bare_code_has_no_arguments_and_may_be_text() {
     let source = b"v_mov_b32 v0, 0\ns_endpgm\n";

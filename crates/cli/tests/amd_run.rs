@@ -98,6 +98,7 @@ fn exports_are_shown() {
     let run = ["amd", "run", "--gpu", "gfx900", &file, "--size", "2", "--vgpr", "v0=local-id-x"];
     let output = unwedge(&[&run[..], &["--json"]].concat(), b"");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["schema"], &json["schema_version"]), (&"unwedge.amd-run".into(), &1.into()));
     let export = &json["told"][0]["export"];
     assert_eq!(
         (&export["target"], &export["done"], &export["valid_mask"]),

@@ -195,9 +195,9 @@ pub struct AmdRun {
     /// Scalar registers that get the workgroup's place: s4, or s4,s5,s6. gfx12 has it in ttmp9 and ttmp7 as well
     #[arg(long, value_name = "REG,…")]
     pub group_id: Option<String>,
-    /// Bytes of LDS of a workgroup
-    #[arg(long, value_name = "BYTES", default_value = "65536")]
-    pub lds: String,
+    /// Bytes of LDS of a workgroup. What a kernel's descriptor asks for, or 65536, if not said
+    #[arg(long, value_name = "BYTES")]
+    pub lds: Option<String>,
     /// Bytes of scratch of a lane
     #[arg(long, value_name = "BYTES", default_value = "0")]
     pub scratch: String,
@@ -228,7 +228,7 @@ pub struct AmdRun {
     /// Show memory afterwards (ADDRESS:BYTES), or write it (ADDRESS:BYTES=FILE); repeatable
     #[arg(long, value_name = "ADDRESS:BYTES")]
     pub dump: Vec<String>,
-    /// JSON
+    /// One JSON object, whose schema docs/json-schema.md tells
     #[arg(long)]
     pub json: bool,
 }

@@ -64,7 +64,9 @@ pub fn prepare(
     if !arguments.is_empty() {
         memory.map(ARGUMENTS, arguments).map_err(overlap)?;
     }
-    made.lds = made.lds.max(entry.lds).min(1 << 20);
+    if args.lds.is_none() {
+        made.lds = entry.lds.min(1 << 20);
+    }
     made.scratch = made.scratch.max(entry.scratch).min(1 << 20);
     if args.mode.is_none() {
         made.mode = entry.mode;

@@ -6,7 +6,7 @@ use super::amd_launch;
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::json::Hex;
+use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -24,9 +24,16 @@ use unwedge_sim::amdgcn::{
 const CODE: u64 = 0x7f00_0000_0000;
 /// The MODE register of graphics: denormals of 16 and 64 bits, clamping of NaN.
 const MODE: u32 = 0x1c0;
+/// Bytes of LDS where nothing says how many: all there are.
+const LDS: u32 = 1 << 16;
+
+/// Version of the schema of the JSON object.
+const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
     gpu: &'a str,
     instructions: u64,
     lanes: u64,
@@ -144,7 +151,7 @@ fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failu
     let mut made = Dispatch {
         groups: axes(&args.groups)?,
         size: axes(&args.size)?,
-        lds: small(&args.lds)?.min(1 << 20),
+        lds: args.lds.as_deref().map_or(Ok(LDS), small)?.min(1 << 20),
         lds_content: match &args.lds_data {
             Some(file) => Input::open(file, global.max_size)?.bytes.to_vec(),
             None => Vec::new(),
@@ -385,6 +392,7 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
         unwedge_sim::amdgcn::watch(&program, &mut memory, &dispatch, Watch::Nobody)
     };
     let report = Report {
+        heading: Heading::of_plain_object("unwedge.amd-run", SCHEMA),
         gpu: gpu.name(),
         instructions: result.steps,
         lanes: result.lane_steps,

@@ -223,6 +223,25 @@ impl AmdgpuBuilder {
         self
     }
 
+    /// gfx10, whose command processor stands at the dispatch of a shader: the ring calls an IB at 0x800100100000 that sets
+    /// COMPUTE_PGM_LO to `place` and dispatches; the code there is in the dump too.
+    pub fn hung_dispatch(place: u64, code: &[u32]) -> AmdgpuBuilder {
+        let ib = 0x8001_0010_0000_u64;
+        let set = [0xc002_7600, 0x20c, (place >> 8) as u32, (place >> 40) as u32];
+        let stream = [&set[..], &[0xc003_1500, 1, 1, 1, 1], &[0xc000_1000, 0]].concat();
+        let call = [0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32];
+        let builder = AmdgpuBuilder::new(Gfx::V10)
+            .era(Era::V6_19)
+            .timeout("gfx_0.0.0")
+            .register("CP_IB1_BASE_LO", ib as u32)
+            .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
+            .register("CP_IB1_BUFSZ", 1)
+            .ring("gfx_0.0.0", 4, 6, &call)
+            .ib(ib, &stream)
+            .ib(place, code);
+        (0..8).fold(builder, |builder, _| builder.register("CP_ME_HEADER_DUMP", 0xc003_1500))
+    }
+
     /// The ring that timed out.
     pub fn timeout(mut self, ring: &str) -> AmdgpuBuilder {
         let ip_type = RingType::from_ring_name(ring).map(|ty| ty as u32);

@@ -1,6 +1,6 @@
 //! Numbers of 8 bits: FP8 with 4 bits of exponent and no infinity, BF8 with 5. Rounded to the nearest even in every mode.
 
-use super::soft::{self, Env, Finite, Number};
+use super::soft::{self, Env, Finite, Number, Round};
 
 /// An 8-bit format.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,21 +57,10 @@ fn magnitude(small: Small, value: Finite) -> u32 {
     if value.significand == 0 {
         return 0;
     }
-    let top = 127 - value.significand.leading_zeros() as i32;
     let least = 1 - small.bias;
-    let unit = (value.exponent + top).max(least) - small.fraction as i32;
-    let shift = unit - value.exponent;
-    let kept = if shift <= 0 {
-        (value.significand << -shift) as u32
-    } else {
-        let shift = shift as u32;
-        let whole = value.significand.unbounded_shr(shift) as u32;
-        let rest = value.significand & !u128::MAX.unbounded_shl(shift);
-        let half = 1u128.unbounded_shl(shift - 1);
-        whole + u32::from(half != 0 && (rest > half || rest == half && whole & 1 == 1))
-    };
+    let (unit, kept) = value.rounded(least, small.fraction, Round::NearestEven);
     let biased = (unit + small.fraction as i32 - least) as u32;
-    (biased.min(0x100) << small.fraction) + kept
+    (biased.min(0x100) << small.fraction) + kept as u32
 }
 
 fn of_f32(small: Small, bits: u32) -> u32 {

@@ -64,6 +64,31 @@ pub struct Finite {
     pub significand: u128,
 }
 
+impl Finite {
+    /// Rounded to a significand of `fraction` bits behind its first one, or of fewer below the exponent `least`: the exponent of
+    /// its lowest bit, and the significand. The number is not zero.
+    pub(super) fn rounded(&self, least: i32, fraction: u32, round: Round) -> (i32, u64) {
+        let top = 127 - self.significand.leading_zeros() as i32;
+        let unit = (self.exponent + top).max(least) - fraction as i32;
+        let shift = unit - self.exponent;
+        if shift <= 0 {
+            return (unit, (self.significand << -shift) as u64);
+        }
+        let shift = shift as u32;
+        let whole = self.significand.unbounded_shr(shift) as u64;
+        let rest = self.significand & !u128::MAX.unbounded_shl(shift);
+        let half = 1u128.unbounded_shl(shift - 1);
+        let up = match round {
+            // Beyond the width of a significand everything is less than half.
+            Round::NearestEven => half != 0 && (rest > half || rest == half && whole & 1 == 1),
+            Round::Up => rest != 0 && !self.negative,
+            Round::Down => rest != 0 && self.negative,
+            Round::Zero => false,
+        };
+        (unit, whole + u64::from(up))
+    }
+}
+
 /// A number taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
@@ -158,26 +183,8 @@ impl Format {
         if value.significand == 0 {
             return sign;
         }
-        let top = 127 - value.significand.leading_zeros() as i32;
         let least = 1 - self.bias();
-        let unit = (value.exponent + top).max(least) - self.fraction as i32;
-        let shift = unit - value.exponent;
-        let kept = if shift <= 0 {
-            (value.significand << -shift) as u64
-        } else {
-            let shift = shift as u32;
-            let whole = value.significand.unbounded_shr(shift) as u64;
-            let rest = value.significand & !u128::MAX.unbounded_shl(shift);
-            let half = 1u128.unbounded_shl(shift - 1);
-            let up = match env.round {
-                // Beyond the width of a significand everything is less than half.
-                Round::NearestEven => half != 0 && (rest > half || rest == half && whole & 1 == 1),
-                Round::Up => rest != 0 && !value.negative,
-                Round::Down => rest != 0 && value.negative,
-                Round::Zero => false,
-            };
-            whole + u64::from(up)
-        };
+        let (unit, kept) = value.rounded(least, self.fraction, env.round);
         let biased = (unit - (least - self.fraction as i32)) as u64;
         let magnitude = (biased << self.fraction).saturating_add(kept);
         if biased >= 1 << self.exponent || magnitude >= self.infinity() {
