@@ -7,7 +7,7 @@
 
 pub mod codec;
 pub mod descriptor;
-mod effects;
+pub mod effects;
 pub mod entry;
 pub mod format;
 mod gpu;
@@ -22,7 +22,6 @@ pub mod source;
 pub mod tables;
 pub mod text;
 
-pub use effects::Touch;
 pub use gpu::{Gpu, GpuError};
 pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
 pub use model::Gen;

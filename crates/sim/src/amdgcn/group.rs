@@ -13,8 +13,9 @@ use super::run::{Dispatch, Initial, Timing, Trace};
 use super::watch::{Control, State, Watch};
 use super::wave::{Unknown, Wave};
 use std::collections::HashSet;
+use unwedge_isa::amdgcn::effects;
 use unwedge_isa::amdgcn::model::Format;
-use unwedge_isa::amdgcn::semantics::{LANES, effects};
+use unwedge_isa::amdgcn::semantics::LANES;
 use unwedge_isa::amdgcn::{Gpu, Reg};
 
 /// Faults of a workgroup that are kept.
@@ -156,6 +157,7 @@ impl<'m> Group<'m> {
                 s: [u32::MAX; SREGS],
                 scc: 1,
                 v: vec![splat(u32::MAX); vgprs],
+                lanes: vec![u64::MAX; vgprs],
                 why_s: [Missing::Uninitialised; SREGS],
                 why_v: vec![Missing::Uninitialised; vgprs],
             }));
@@ -250,7 +252,7 @@ impl<'m> Group<'m> {
     fn traced(&self, wave: &Wave, at: u32) -> Trace {
         let mut writes = Vec::new();
         if let Some(step) = self.program.step(at) {
-            for reg in effects::of(&step.inst, &self.gpu).writes.iter() {
+            for reg in step.effects.writes.iter() {
                 if reg.is_vgpr() {
                     let lanes = wave.v.get(usize::from(reg.index())).copied().unwrap_or([0; LANES]);
                     writes.push((reg, lanes.to_vec()));
@@ -274,13 +276,12 @@ impl<'m> Group<'m> {
         self.steps += 1;
         if self.adversarial {
             self.pass_time(wave);
-            let effects = effects::of(&step.inst, &self.gpu);
             for (counter, most) in &step.waits {
                 self.wait(wave, *counter, *most);
             }
-            self.check_locks(wave, &effects.writes);
+            self.check_locks(wave, &step.effects.writes);
             let found = match self.hazards.get_mut(wave.id as usize) {
-                Some(hazards) => hazards.issue(step, &effects, &self.gpu),
+                Some(hazards) => hazards.issue(step, &self.gpu),
                 None => Vec::new(),
             };
             for (rule, first) in found {

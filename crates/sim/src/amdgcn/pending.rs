@@ -283,11 +283,7 @@ impl Group<'_> {
     }
 
     /// Reports registers that are written while they may still be read.
-    pub(super) fn check_locks(
-        &mut self,
-        wave: &Wave,
-        writes: &unwedge_isa::amdgcn::semantics::effects::Regs,
-    ) {
+    pub(super) fn check_locks(&mut self, wave: &Wave, writes: &unwedge_isa::amdgcn::effects::Regs) {
         if wave.pending.entries.iter().all(|entry| entry.locks.is_none()) {
             return;
         }

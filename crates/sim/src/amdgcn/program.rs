@@ -7,7 +7,8 @@ use super::flow::Flow;
 use super::interp::Interp;
 use super::scalar::Scalar;
 use super::vector::Vector;
-use super::{buffer, ds, flat, image, smem};
+use super::{buffer, ds, flat, hazard, image, smem};
+use unwedge_isa::amdgcn::effects::{self, Effects};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, codec, text};
 
@@ -41,6 +42,11 @@ pub(super) struct Step {
     pub(super) next: u32,
     pub(super) what: What,
     pub(super) waits: Vec<(Counter, u32)>,
+    /// Registers it reads and writes.
+    pub(super) effects: Effects,
+    /// What it is to hazards.
+    pub(super) unit: hazard::Unit,
+    pub(super) plain: bool,
 }
 
 /// Machine code of one GPU.
@@ -98,6 +104,9 @@ impl Program {
             next,
             what: what(&inst, &self.gpu),
             waits: counters::waits(&inst, self.gpu.generation()),
+            effects: effects::of(&inst, &self.gpu),
+            unit: hazard::unit(&inst),
+            plain: hazard::is_plain(&inst),
         };
         for (slot, operand) in inst.written() {
             match operand {

@@ -410,6 +410,14 @@ impl Group<'_> {
 
     fn unknown_lanes(&self, wave: &Wave, vector: &Vector, at: usize, dword: u8) -> Option<Lanes> {
         let state = wave.unknown.as_ref()?;
+        let known = match vector.sources[at].from {
+            From::Vgpr(n) => wave.unknown_in(n, dword) == 0,
+            From::Scalar(reg) => wave.unknown_sreg(Reg(reg.0 + u16::from(dword))) == 0,
+            From::Const(_) => true,
+        };
+        if known {
+            return None;
+        }
         let lanes = fetch(&vector.sources[at], dword, &state.v, |reg| wave.unknown_sreg(reg), false);
         Some(match &vector.dpp {
             Some(dpp) if at == 0 => self.moved(wave, dpp, &lanes),
@@ -424,9 +432,6 @@ impl Group<'_> {
             return (0, why);
         }
         for (at, source) in vector.sources.iter().enumerate() {
-            if matches!(source.from, From::Const(_)) {
-                continue;
-            }
             for dword in 0..source.bits.div_ceil(32).max(1) as u8 {
                 let Some(unknown) = self.unknown_lanes(wave, vector, at, dword) else { continue };
                 let half = if source.bits == 16 { 0xffff } else { u32::MAX };
@@ -540,6 +545,9 @@ impl Group<'_> {
                     wave.set_lanes(n, made.enabled, &new);
                 }
                 if let Some(state) = &wave.unknown {
+                    if made.unknown.is_none() && dst.place == Place::Whole {
+                        return wave.set_known_lanes(n, made.enabled);
+                    }
                     let (mut unknown, why) = match &made.unknown {
                         Some(held) => **held,
                         None => (splat(0), Missing::Undefined),
@@ -592,7 +600,7 @@ impl Group<'_> {
         self.wide(wave, vector);
     }
 
-    /// A comparison of values of at most 32 bits, all of them known.
+    /// A comparison of values of at most 32 bits, all of them known in the enabled lanes.
     fn compare(&mut self, wave: &mut Wave, vector: &Vector, compare: fn(&Mode, u64, u64) -> bool) {
         let mode = vector.mode(wave, &self.gpu);
         let enabled = self.enabled(wave, &vector.dpp);
@@ -670,8 +678,8 @@ impl Group<'_> {
     /// Operations with values of 64 bits, or with masks.
     fn wide(&mut self, wave: &mut Wave, vector: &Vector) {
         if let Op::Compare(compare) = vector.op
-            && wave.unknown.is_none()
             && vector.sources.iter().all(|source| source.bits <= 32)
+            && self.unknown_sources(wave, vector, self.enabled(wave, &vector.dpp)).0 == 0
         {
             return self.compare(wave, vector, compare);
         }

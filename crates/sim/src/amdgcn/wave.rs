@@ -17,6 +17,8 @@ pub(super) struct Unknown {
     pub(super) s: [u32; SREGS],
     pub(super) scc: u32,
     pub(super) v: Vec<Lanes>,
+    /// Lanes of each vector register that have unknown bits.
+    pub(super) lanes: Vec<u64>,
     pub(super) why_s: [Missing; SREGS],
     pub(super) why_v: Vec<Missing>,
 }
@@ -142,13 +144,35 @@ impl Wave {
         let overwritten = self.pending.writes(Reg::vgpr(n));
         let Some(state) = self.unknown.as_mut() else { return };
         let Some(place) = state.v.get_mut(usize::from(n)) else { return };
-        merge(place, lanes, unknown);
+        let has = &mut state.lanes[usize::from(n)];
         if let Some(at) = overwritten {
             merge(place, lanes, &[u32::MAX; LANES]);
+            *has |= lanes;
             state.why_v[usize::from(n)] = Missing::OverwrittenLoad { at };
-        } else if bits(lanes).any(|lane| unknown[lane] != 0) {
+            return;
+        }
+        merge(place, lanes, unknown);
+        let found = set(unknown) & lanes;
+        *has = *has & !lanes | found;
+        if found != 0 {
             state.why_v[usize::from(n)] = why;
         }
+    }
+
+    /// Says that lanes of a vector register are known.
+    pub(super) fn set_known_lanes(&mut self, n: u8, lanes: u64) {
+        let at = usize::from(n);
+        let unknown =
+            self.unknown.as_ref().and_then(|state| state.lanes.get(at)).is_some_and(|has| has & lanes != 0);
+        if unknown || self.pending.writes(Reg::vgpr(n)).is_some() {
+            self.set_unknown_lanes(n, lanes, &[0; LANES], Missing::Undefined);
+        }
+    }
+
+    /// Lanes in which a vector register has unknown bits.
+    pub(super) fn unknown_in(&self, n: u8, dword: u8) -> u64 {
+        let at = usize::from(n) + usize::from(dword);
+        self.unknown.as_ref().and_then(|state| state.lanes.get(at)).copied().unwrap_or(0)
     }
 
     /// Which bits of a scalar register are not known.
@@ -219,6 +243,11 @@ pub(super) fn merge(place: &mut Lanes, lanes: u64, values: &Lanes) {
         let keep = (lanes >> lane & 1) as u32;
         *place = if keep == 0 { *place } else { *value };
     }
+}
+
+/// Lanes that are not zero.
+fn set(values: &Lanes) -> u64 {
+    values.iter().enumerate().fold(0, |all, (lane, value)| all | u64::from(*value != 0) << lane)
 }
 
 /// Numbers of the set bits.

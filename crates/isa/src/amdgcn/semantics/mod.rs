@@ -9,7 +9,6 @@ pub mod atomic;
 mod compare;
 mod convert;
 mod div;
-pub mod effects;
 mod float;
 mod fp8;
 mod integer;

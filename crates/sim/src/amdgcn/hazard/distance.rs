@@ -1,10 +1,11 @@
 //! gfx6 to gfx9: distances in wait states, and groups of scalar memory instructions.
 
 use super::*;
+use std::collections::VecDeque;
 use unwedge_isa::amdgcn::model::Class;
 
-/// Wait states that are remembered.
-const MEMORY: u32 = 16;
+/// Wait states that are remembered: the most that a rule asks for.
+const MEMORY: u32 = 5;
 /// The hardware registers MODE and TRAPSTS of `s_setreg`, and the bit of MODE that skips vector instructions.
 const MODE: i32 = 1;
 const TRAPSTS: i32 = 3;
@@ -15,7 +16,8 @@ const VSKIP: i32 = 28;
 struct Done {
     at: u32,
     unit: Unit,
-    effects: Effects,
+    /// Registers it wrote, that nothing else has written since.
+    writes: Regs,
     /// Wait states since it was issued.
     age: u32,
     /// The hardware register it sets.
@@ -40,7 +42,8 @@ struct Clause {
 /// What a wave did lately.
 #[derive(Debug, Default)]
 pub(super) struct Distances {
-    done: Vec<Done>,
+    /// The oldest first.
+    done: VecDeque<Done>,
     clause: Clause,
     /// gfx6 and gfx7: scalar memory was read, and whether it has been waited for.
     vccz: Option<(u32, bool)>,
@@ -51,7 +54,8 @@ pub(super) struct Distances {
 impl Distances {
     /// The latest instruction less than so many wait states ago of which something holds.
     fn within(&self, states: u32, holds: impl Fn(&Done) -> bool) -> Option<u32> {
-        self.done.iter().rev().find(|done| done.age < states && holds(done)).map(|done| done.at)
+        let mut lately = self.done.iter().rev().take_while(|done| done.age < states);
+        lately.find(|done| holds(done)).map(|done| done.at)
     }
 
     pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
@@ -64,9 +68,18 @@ impl Distances {
         let (inst, at) = (&step.inst, step.at);
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
         let name = inst.row().name;
+        if matches!(unit, Unit::Valu | Unit::Ds | Unit::Export | Unit::Interp | Unit::Vmem) {
+            rule("vskip", self.within(2, |done| done.vskip));
+        }
+        if unit == Unit::Valu && generation >= Gen::Gfx7 {
+            rule("vmem_store_data", self.within(1, |done| done.wide_data.meets(&effects.writes)));
+        }
+        if step.plain {
+            return;
+        }
         let reads = effects.reads;
         let valu_wrote =
-            |done: &Done, regs: &Regs| done.unit == Unit::Valu && done.effects.writes.scalar().meets(regs);
+            |done: &Done, regs: &Regs| done.unit == Unit::Valu && done.writes.scalar().meets(regs);
         let scalars = reads.scalar();
         if unit == Unit::Smem && generation == Gen::Gfx6 {
             rule("smrd_read_valu_sgpr", self.within(4, |done| valu_wrote(done, &scalars)));
@@ -77,7 +90,7 @@ impl Distances {
                         descriptor.insert(reg, dwords);
                     }
                 }
-                let written = |done: &Done| done.unit == Unit::Salu && done.effects.writes.meets(&descriptor);
+                let written = |done: &Done| done.unit == Unit::Salu && done.writes.meets(&descriptor);
                 rule("sbuffer_desc_salu", self.within(4, written));
             }
         }
@@ -100,7 +113,7 @@ impl Distances {
                 regs.insert(reg, dwords);
                 rule(
                     "dpp_read_vgpr",
-                    self.within(2, |done| done.unit == Unit::Valu && done.effects.writes.meets(&regs)),
+                    self.within(2, |done| done.unit == Unit::Valu && done.writes.meets(&regs)),
                 );
             }
             rule("dpp_exec", self.within(5, |done| done.vcmpx));
@@ -120,17 +133,12 @@ impl Distances {
         if matches!(name, "v_readlane_b32" | "v_readfirstlane_b32") && generation == Gen::Gfx6 {
             rule(
                 "vintrp_readlane",
-                self.within(1, |done| done.unit == Unit::Interp && done.effects.writes.meets(&reads)),
+                self.within(1, |done| done.unit == Unit::Interp && done.writes.meets(&reads)),
             );
         }
         if name == "s_getreg_b32" {
             let what = immediate(inst) & 63;
             rule("setreg_getreg", self.within(2, |done| done.hwreg == Some(what)));
-        }
-        if inst.row().format.is_memory() && unit != Unit::Smem
-            || matches!(unit, Unit::Valu | Unit::Ds | Unit::Export | Unit::Interp)
-        {
-            rule("vskip", self.within(2, |done| done.vskip));
         }
         if name == "s_rfe_b64" {
             rule("rfe_trapsts", self.within(1, |done| done.hwreg == Some(TRAPSTS)));
@@ -140,7 +148,7 @@ impl Distances {
             let states = if generation <= Gen::Gfx7 { 1 } else { 2 };
             rule("setreg_setreg", self.within(states, |done| done.hwreg == Some(what)));
         }
-        let m0_written = |done: &Done| done.unit == Unit::Salu && done.effects.writes.has(Reg::M0);
+        let m0_written = |done: &Done| done.unit == Unit::Salu && done.writes.has(Reg::M0);
         if generation >= Gen::Gfx9
             && inst.mods.get(Mod::Offset) < 0
             && matches!(inst.variant().encoding, Encoding::Global | Encoding::Scratch)
@@ -168,21 +176,20 @@ impl Distances {
                 rule("m0_movrel", self.within(1, m0_written));
             }
         }
-        if unit == Unit::Valu && generation >= Gen::Gfx7 {
-            rule("vmem_store_data", self.within(1, |done| done.wide_data.meets(&effects.writes)));
-        }
     }
 
     fn remember(&mut self, step: &Step, unit: Unit, effects: &Effects) {
         let inst = &step.inst;
         let name = inst.row().name;
         let states = if name == "s_nop" { (immediate(inst) as u32 & 7) + 1 } else { 1 };
-        self.done.iter_mut().for_each(|done| done.age += states);
-        self.done.retain(|done| done.age < MEMORY);
         // Only the last one that wrote a register matters to it.
-        self.done
-            .iter_mut()
-            .for_each(|done| done.effects.writes = done.effects.writes.without(&effects.writes));
+        for done in &mut self.done {
+            done.age += states;
+            done.writes = done.writes.without(&effects.writes);
+        }
+        while self.done.front().is_some_and(|done| done.age >= MEMORY) {
+            self.done.pop_front();
+        }
         let mut wide_data = Regs::default();
         if unit == Unit::Vmem && inst.row().traits.has(Trait::Store) {
             // A register as scalar offset takes long enough by itself.
@@ -201,10 +208,10 @@ impl Distances {
                 wide_data.insert(reg, dwords);
             }
         }
-        self.done.push(Done {
+        self.done.push_back(Done {
             at: step.at,
             unit,
-            effects: *effects,
+            writes: effects.writes,
             age: 0,
             hwreg: name.starts_with("s_setreg").then(|| immediate(inst) & 63),
             wide_data,
@@ -217,7 +224,9 @@ impl Distances {
         let (inst, at) = (&step.inst, step.at);
         let name = inst.row().name;
         if unit != Unit::Smem {
-            self.clause = Clause::default();
+            if self.clause.first.is_some() {
+                self.clause = Clause::default();
+            }
         } else {
             let stores = inst.row().traits.has(Trait::Store) || inst.row().traits.has(Trait::Atomic);
             let clause = &mut self.clause;
@@ -242,9 +251,11 @@ impl Distances {
                 self.stored = Some(at);
             }
         }
-        self.stored = self.stored.filter(|_| name != "s_dcache_wb" && name != "s_dcache_wb_vol");
-        if name == "s_endpgm" {
-            found.extend(self.stored.map(|first| ("dcache_wb", first)));
+        match (self.stored, name) {
+            (None, _) => {}
+            (_, "s_dcache_wb" | "s_dcache_wb_vol") => self.stored = None,
+            (Some(first), "s_endpgm") => found.push(("dcache_wb", first)),
+            _ => {}
         }
         if gpu.generation() > Gen::Gfx7 {
             return;

@@ -1,6 +1,7 @@
 //! gfx11 and gfx12: what the vector ALU has not finished, as `s_waitcnt_depctr` counts it.
 
 use super::*;
+use std::collections::VecDeque;
 use unwedge_isa::amdgcn::model::Field;
 
 /// Vector instructions behind which a result of the vector ALU can be awaited.
@@ -31,8 +32,8 @@ struct Valu {
 pub(super) struct Results {
     /// A comparison that wrote `exec`, and no vector ALU since.
     vcmpx: Option<u32>,
-    /// Vector instructions that nothing has waited for.
-    valus: Vec<Valu>,
+    /// Vector instructions that nothing has waited for, the oldest first.
+    valus: VecDeque<Valu>,
     /// Vector registers used by memory instructions.
     memory: Open,
     /// The matrix instruction before.
@@ -183,9 +184,11 @@ impl Results {
                     valu.valus += 1;
                     valu.transes += u32::from(trans);
                 }
-                self.valus.retain(|valu| valu.valus < COUNTED);
+                while self.valus.front().is_some_and(|valu| valu.valus >= COUNTED) {
+                    self.valus.pop_front();
+                }
                 let writes = effects.writes.vector();
-                self.valus.push(Valu { at, used, writes, valus: 0, transes: 0, trans, exec: false });
+                self.valus.push_back(Valu { at, used, writes, valus: 0, transes: 0, trans, exec: false });
             }
             Unit::Vmem | Unit::Ds => self.memory.add(&used, at),
             Unit::Salu if effects.writes.meets(&pair(Reg::EXEC)) => {

@@ -12,13 +12,13 @@ mod gfx11;
 
 use super::counters::Counter;
 use super::program::Step;
+use unwedge_isa::amdgcn::effects::{Effects, Regs};
 use unwedge_isa::amdgcn::model::{Encoding, Format, Mod, Trait};
-use unwedge_isa::amdgcn::semantics::effects::{Effects, Regs};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// What kind of instruction it is to hazards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     Valu,
     Salu,
     Smem,
@@ -29,7 +29,7 @@ enum Unit {
     Other,
 }
 
-fn unit(inst: &Inst) -> Unit {
+pub(super) fn unit(inst: &Inst) -> Unit {
     match inst.row().format {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Unit::Salu,
         Format::Sopp => Unit::Other,
@@ -73,8 +73,8 @@ pub(super) struct Hazards {
 
 impl Hazards {
     /// Takes an instruction into account: rules it breaks, with the offset of the instruction they begin at.
-    pub(super) fn issue(&mut self, step: &Step, effects: &Effects, gpu: &Gpu) -> Found {
-        let unit = unit(&step.inst);
+    pub(super) fn issue(&mut self, step: &Step, gpu: &Gpu) -> Found {
+        let (unit, effects) = (step.unit, &step.effects);
         let mut found = Vec::new();
         match gpu.generation() {
             Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
@@ -87,6 +87,22 @@ impl Hazards {
             }
         }
         found
+    }
+}
+
+/// Whether no rule of gfx6 to gfx9 is about an instruction as the second one, but those about all of its unit.
+pub(super) fn is_plain(inst: &Inst) -> bool {
+    let name = inst.row().name;
+    match unit(inst) {
+        Unit::Valu => {
+            let lane = ["v_readlane", "v_readfirstlane", "v_writelane", "v_div_fmas"];
+            !is_dpp(inst) && !lane.iter().any(|begin| name.starts_with(begin))
+        }
+        Unit::Salu => {
+            let special = ["s_getreg", "s_setreg", "s_movrel", "s_rfe"];
+            !special.iter().any(|begin| name.starts_with(begin))
+        }
+        _ => false,
     }
 }
 
