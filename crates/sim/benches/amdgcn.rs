@@ -30,26 +30,65 @@ s_cbranch_scc1 again
 s_endpgm
 ";
 
-fn grid(bencher: Bencher<'_, '_>, timing: Timing, threads: usize) {
+/// A loop of loads, stores, LDS and scalar loads, each waited for.
+const MEMORY: &str = "
+s_movk_i32 s4, 0x40
+v_lshlrev_b32_e32 v2, 2, v0
+again:
+s_load_dword s5, s[2:3], 0x0
+global_load_dword v3, v2, s[2:3]
+s_waitcnt vmcnt(0)
+ds_write_b32 v2, v3
+s_waitcnt lgkmcnt(0)
+s_barrier
+ds_read_b32 v4, v2
+s_waitcnt lgkmcnt(0)
+v_add_u32_e32 v4, s5, v4
+global_store_dword v2, v4, s[2:3]
+s_sub_u32 s4, s4, 1
+s_cmp_lg_u32 s4, 0
+s_cbranch_scc1 again
+s_endpgm
+";
+
+fn grid(bencher: Bencher<'_, '_>, code: &str, timing: Timing, threads: usize) {
     let gpu = Gpu::new("gfx900").expect("known");
-    let made = assemble(CODE, &gpu);
+    let made = assemble(code, &gpu);
     let bytes = &made.sections[0].bytes;
     let words: Vec<u32> =
         bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     let program = Program::new(&words, 0, gpu);
     let vectors = (0..10).map(|n| (n, Initial::LocalId(0))).collect();
+    let scalars = vec![(2, 0x1_0000), (3, 0)];
+    let (groups, size) = ([16, 1, 1], [256, 1, 1]);
     let dispatch =
-        Dispatch { groups: [16, 1, 1], size: [256, 1, 1], vectors, timing, threads, ..Dispatch::default() };
-    let lanes = run(&program, &mut Memory::default(), &dispatch, None).lane_steps;
-    bencher.counter(ItemsCount::new(lanes)).bench(|| run(&program, &mut Memory::default(), &dispatch, None));
+        Dispatch { groups, size, scalars, vectors, lds: 1024, timing, threads, ..Dispatch::default() };
+    let go = || {
+        let mut memory = Memory::default();
+        memory.map(0x1_0000, vec![1; 1024]).expect("free");
+        run(&program, &mut memory, &dispatch, None)
+    };
+    let outcome = go();
+    assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
+    bencher.counter(ItemsCount::new(outcome.lane_steps)).bench(go);
 }
 
 #[divan::bench(args = [1, 2])]
 fn plain(bencher: Bencher<'_, '_>, threads: usize) {
-    grid(bencher, Timing::Plain, threads);
+    grid(bencher, CODE, Timing::Plain, threads);
+}
+
+#[divan::bench(args = [1, 2])]
+fn adversarial(bencher: Bencher<'_, '_>, threads: usize) {
+    grid(bencher, CODE, Timing::Adversarial { seed: 1 }, threads);
 }
 
 #[divan::bench]
-fn adversarial(bencher: Bencher<'_, '_>) {
-    grid(bencher, Timing::Adversarial { seed: 1 }, 1);
+fn memory_plain(bencher: Bencher<'_, '_>) {
+    grid(bencher, MEMORY, Timing::Plain, 1);
+}
+
+#[divan::bench]
+fn memory_adversarial(bencher: Bencher<'_, '_>) {
+    grid(bencher, MEMORY, Timing::Adversarial { seed: 1 }, 1);
 }

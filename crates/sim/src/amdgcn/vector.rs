@@ -6,7 +6,7 @@ use super::operand::{From, Part, Source, from, is_sdwa, part, source, splat};
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::Half;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
-use unwedge_isa::amdgcn::semantics::{self, LANES, Lanes, Mode, Op};
+use unwedge_isa::amdgcn::semantics::{self, LANES, Lane, Lanes, Mode, Op};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
 
 /// Which part of its register a result goes to, and what becomes of the rest.
@@ -61,6 +61,9 @@ pub(super) struct Vector {
     omod: u8,
     signs: u8,
 }
+
+/// A source that there is not.
+static ZERO: Lanes = [0; LANES];
 
 /// A result of every lane.
 struct Made {
@@ -446,6 +449,58 @@ impl Group<'_> {
         (lanes, why)
     }
 
+    /// A source of 32 bits: where it lies, if it is a register as the operation takes it; else made in `place`.
+    #[inline]
+    fn source<'w>(
+        &self,
+        wave: &'w Wave,
+        vector: &Vector,
+        at: usize,
+        place: &'w mut Option<Lanes>,
+    ) -> &'w Lanes {
+        let source = &vector.sources[at];
+        if *source == Source::NONE {
+            return &ZERO;
+        }
+        let plain = source.plain().filter(|_| at > 0 || vector.dpp.is_none());
+        match plain.and_then(|n| wave.v.get(usize::from(n))) {
+            Some(lanes) => lanes,
+            None => place.insert(self.lanes(wave, vector, at, 0)),
+        }
+    }
+
+    /// An operation in every lane, of sources of 32 bits.
+    #[inline]
+    fn compute(&self, wave: &Wave, vector: &Vector, lane: &Lane, mode: &Mode, result: &mut Lanes) {
+        let [mut first, mut second, mut third] = [None; 3];
+        let a = self.source(wave, vector, 0, &mut first);
+        let b = self.source(wave, vector, 1, &mut second);
+        let c = self.source(wave, vector, 2, &mut third);
+        (lane.many)(mode, result, a, b, c);
+    }
+
+    /// The commonest case: a whole register made of what is known. Whether it was.
+    fn plain(&self, wave: &mut Wave, vector: &Vector) -> bool {
+        let (Op::Lane(lane), Some(Dst { to: To::Vgpr(n), place: Place::Whole, ty })) =
+            (&vector.op, vector.dst)
+        else {
+            return false;
+        };
+        let enabled = self.enabled(wave, &vector.dpp);
+        if usize::from(n) >= wave.v.len() || self.unknown_sources(wave, vector, enabled).0 != 0 {
+            return false;
+        }
+        let mode = vector.mode(wave, &self.gpu);
+        let mut result = ZERO;
+        self.compute(wave, vector, lane, &mode, &mut result);
+        if (vector.clamp || vector.omod != 0) && ty.is_float() {
+            result.iter_mut().for_each(|value| *value = mode.output(ty, (*value).into()) as u32);
+        }
+        wave.set_lanes(n, enabled, &result);
+        wave.set_known_lanes(n, enabled);
+        true
+    }
+
     /// The result of an operation on lanes of 32 bits.
     fn make(&self, wave: &Wave, vector: &Vector) -> Option<Made> {
         let mode = vector.mode(wave, &self.gpu);
@@ -454,34 +509,19 @@ impl Group<'_> {
         let mut unknown = None;
         match vector.op {
             Op::Lane(lane) => {
-                let mut buffers = [splat(0); 3];
-                let mut sources: [Option<&Lanes>; 3] = [None; 3];
-                for (at, (buffer, place)) in buffers.iter_mut().zip(&mut sources).enumerate() {
-                    let plain = vector.sources[at].plain().filter(|_| at > 0 || vector.dpp.is_none());
-                    *place = Some(match plain.and_then(|n| wave.v.get(usize::from(n))) {
-                        Some(lanes) => lanes,
-                        None if vector.sources[at] == Source::NONE => buffer,
-                        None => {
-                            *buffer = self.lanes(wave, vector, at, 0);
-                            buffer
-                        }
-                    });
-                }
-                let [Some(a), Some(b), Some(c)] = sources else { return None };
-                (lane.many)(&mode, &mut result, a, b, c);
-                if wave.unknown.is_some() {
-                    let (some, why) = self.unknown_sources(wave, vector, enabled);
-                    if some != 0 {
-                        let [x, y, z] =
-                            [0, 1, 2].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
-                        let mut spread = splat(0);
-                        for lane_at in bits(some) {
-                            let (a, b, c) = (a[lane_at], b[lane_at], c[lane_at]);
-                            let (x, y, z) = (x[lane_at], y[lane_at], z[lane_at]);
-                            spread[lane_at] = super::shadow::spread(&lane, &mode, [a, b, c], [x, y, z]);
-                        }
-                        unknown = Some(Box::new((spread, why)));
+                self.compute(wave, vector, &lane, &mode, &mut result);
+                let (some, why) = self.unknown_sources(wave, vector, enabled);
+                if some != 0 {
+                    let [a, b, c] = [0, 1, 2].map(|at| self.lanes(wave, vector, at, 0));
+                    let [x, y, z] =
+                        [0, 1, 2].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
+                    let mut spread = splat(0);
+                    for lane_at in bits(some) {
+                        let (a, b, c) = (a[lane_at], b[lane_at], c[lane_at]);
+                        let (x, y, z) = (x[lane_at], y[lane_at], z[lane_at]);
+                        spread[lane_at] = super::shadow::spread(&lane, &mode, [a, b, c], [x, y, z]);
                     }
+                    unknown = Some(Box::new((spread, why)));
                 }
             }
             Op::Select => {
@@ -585,6 +625,9 @@ impl Group<'_> {
     }
 
     fn vector_plain(&mut self, wave: &mut Wave, vector: &Vector) {
+        if self.plain(wave, vector) {
+            return;
+        }
         if matches!(vector.op, Op::Lane(_) | Op::Select) {
             return match (vector.dst, self.make(wave, vector)) {
                 (Some(dst), Some(mut made)) => {
@@ -604,25 +647,9 @@ impl Group<'_> {
     fn compare(&mut self, wave: &mut Wave, vector: &Vector, compare: fn(&Mode, u64, u64) -> bool) {
         let mode = vector.mode(wave, &self.gpu);
         let enabled = self.enabled(wave, &vector.dpp);
-        let held = |at: usize| {
-            let plain = vector.sources[at].plain().filter(|_| at > 0 || vector.dpp.is_none());
-            plain.and_then(|n| wave.v.get(usize::from(n)))
-        };
-        let (first, second);
-        let a = match held(0) {
-            Some(lanes) => lanes,
-            None => {
-                first = self.lanes(wave, vector, 0, 0);
-                &first
-            }
-        };
-        let b = match held(1) {
-            Some(lanes) => lanes,
-            None => {
-                second = self.lanes(wave, vector, 1, 0);
-                &second
-            }
-        };
+        let [mut first, mut second] = [None; 2];
+        let a = self.source(wave, vector, 0, &mut first);
+        let b = self.source(wave, vector, 1, &mut second);
         let mut mask = 0u64;
         for (lane, (a, b)) in a.iter().zip(b).enumerate() {
             mask |= u64::from(compare(&mode, (*a).into(), (*b).into())) << lane;
