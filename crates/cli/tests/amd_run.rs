@@ -113,3 +113,26 @@ fn exports_are_shown() {
     let shown = text(&output.stdout);
     assert!(shown.contains("export mrt0 done vm\n    x = 00000000 00000001\n    z = "), "{shown}");
 }
+
+#[test]
+fn more_than_there_is_is_an_error() {
+    let file = code("limits", "gfx600", "s_endpgm\n");
+    let cases = [
+        ("--size", "1025", "at most 1024 threads of a workgroup"),
+        ("--size", "32,33", "at most 1024 threads of a workgroup"),
+        ("--size", "0", "without any"),
+        ("--groups", "65536,65536", "at most 4294967295 workgroups"),
+        ("--groups", "1,1,1,1", "more than three axes"),
+        ("--lds", "32769", "at most 32768"),
+        ("--scratch", "0x100001", "of scratch for each lane"),
+        ("--buffer", "0x1000:5G", "`5G` is no number"),
+        ("--buffer", "0x1000:5000000000", "--max-size"),
+    ];
+    for (option, value, message) in cases {
+        let output = unwedge(&["amd", "run", "--gpu", "gfx600", &file, option, value], b"");
+        assert_eq!(output.status.code(), Some(2), "{option} {value}");
+        assert!(text(&output.stderr).contains(message), "{option} {value}: {}", text(&output.stderr));
+    }
+    let output = unwedge(&["amd", "run", "--gpu", "gfx600", &file, "--size", "1024", "--lds", "32768"], b"");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}

@@ -1,6 +1,7 @@
 //! How `unwedge amd run` starts a kernel of HSA: registers by its descriptor, arguments by its metadata, memory as a
 //! runtime lays it out.
 
+use super::amd_run::usage;
 use crate::args::AmdRun;
 use crate::failure::{Failure, complain};
 use crate::input::Input;
@@ -17,10 +18,6 @@ const ARGUMENTS: u64 = 0x7e00_0000_0000;
 const PACKET: u64 = 0x7e10_0000_0000;
 /// Bytes of arguments a kernel may have.
 const MOST: usize = 1 << 20;
-
-fn usage(what: String) -> Failure {
-    Failure::Usage(what)
-}
 
 fn overlap(e: MapError) -> Failure {
     usage(e.to_string())
@@ -65,9 +62,9 @@ pub fn prepare(
         memory.map(ARGUMENTS, arguments).map_err(overlap)?;
     }
     if args.lds.is_none() {
-        made.lds = entry.lds.min(1 << 20);
+        made.lds = entry.lds;
     }
-    made.scratch = made.scratch.max(entry.scratch).min(1 << 20);
+    made.scratch = made.scratch.max(entry.scratch);
     if args.mode.is_none() {
         made.mode = entry.mode;
     }

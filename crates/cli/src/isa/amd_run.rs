@@ -24,8 +24,10 @@ use unwedge_sim::amdgcn::{
 const CODE: u64 = 0x7f00_0000_0000;
 /// The MODE register of graphics: denormals of 16 and 64 bits, clamping of NaN.
 const MODE: u32 = 0x1c0;
-/// Bytes of LDS where nothing says how many: all there are.
-const LDS: u32 = 1 << 16;
+/// The most threads of a workgroup.
+const THREADS: u32 = 1024;
+/// The most bytes of scratch of a lane.
+const SCRATCH: u32 = 1 << 20;
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -106,14 +108,23 @@ fn small(text: &str) -> Result<u32, Failure> {
     u32::try_from(number(text)?).map_err(|_| usage(format!("`{text}` has more than 32 bits")))
 }
 
-/// Up to three numbers; those not said are 1.
-fn axes(text: &str) -> Result<[u32; 3], Failure> {
+/// Up to three numbers that are not 0 and whose product is not above another; those not said are 1.
+fn axes(text: &str, most: u32, what: &str) -> Result<[u32; 3], Failure> {
     let mut all = [1; 3];
     for (at, part) in text.split(',').enumerate() {
-        *all.get_mut(at).ok_or_else(|| usage(format!("`{text}` has more than three axes")))? =
-            small(part)?.max(1);
+        let place = all.get_mut(at).ok_or_else(|| usage(format!("`{text}` has more than three axes")))?;
+        *place = small(part)?;
+        if *place == 0 {
+            return Err(usage(format!("`{text}`: an axis without any {what}")));
+        }
     }
-    Ok(all)
+    let count = all.iter().try_fold(1u32, |count, n| count.checked_mul(*n)).filter(|count| *count <= most);
+    count.map(|_| all).ok_or_else(|| usage(format!("`{text}`: there can be at most {most} {what}")))
+}
+
+/// Bytes of LDS that a workgroup can have.
+fn lds_limit(gpu: &Gpu) -> u32 {
+    if gpu.generation() == Gen::Gfx6 { 1 << 15 } else { 1 << 16 }
 }
 
 /// The number of a scalar register.
@@ -149,15 +160,18 @@ fn vector(text: &str) -> Result<(u8, Initial), Failure> {
 
 fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failure> {
     let mut made = Dispatch {
-        groups: axes(&args.groups)?,
-        size: axes(&args.size)?,
-        lds: args.lds.as_deref().map_or(Ok(LDS), small)?.min(1 << 20),
+        groups: axes(&args.groups, u32::MAX, "workgroups")?,
+        size: axes(&args.size, THREADS, "threads of a workgroup")?,
+        lds: match &args.lds {
+            Some(text) => small(text)?,
+            None => lds_limit(gpu),
+        },
         lds_content: match &args.lds_data {
             Some(file) => Input::open(file, global.max_size)?.bytes.to_vec(),
             None => Vec::new(),
         },
         gds: 4096,
-        scratch: small(&args.scratch)?.min(1 << 20),
+        scratch: small(&args.scratch)?,
         mode: args.mode.as_deref().map_or(Ok(MODE), small)?,
         steps: args.steps,
         timing: args.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
@@ -185,15 +199,36 @@ fn memory(args: &AmdRun, global: &Global) -> Result<Memory, Failure> {
             (Some((address, file)), _) => {
                 (address, Input::open(Path::new(file), global.max_size)?.bytes.to_vec())
             }
-            (None, Some((address, size))) => {
-                let size = number(size)?.min(global.max_size);
-                (address, vec![0; usize::try_from(size).unwrap_or(0)])
-            }
+            (None, Some((address, size))) => (address, zeros(number(size)?, global)?),
             _ => return Err(usage(format!("`{text}` is neither ADDRESS=FILE nor ADDRESS:BYTES"))),
         };
         memory.map(number(address)?, bytes).map_err(|e| usage(e.to_string()))?;
     }
     Ok(memory)
+}
+
+/// Whether a workgroup can have what the command line or the kernel asks for.
+fn fits(asked: &Dispatch, gpu: &Gpu) -> Result<(), Failure> {
+    for (bytes, most, what) in
+        [(asked.lds, lds_limit(gpu), "of LDS"), (asked.scratch, SCRATCH, "of scratch for each lane")]
+    {
+        if bytes > most {
+            return Err(usage(format!("{bytes} bytes {what} are asked for; there can be at most {most}")));
+        }
+    }
+    Ok(())
+}
+
+/// Memory of zeros, of which none is taken from the machine before it is written.
+fn zeros(size: u64, global: &Global) -> Result<Vec<u8>, Failure> {
+    let fits = usize::try_from(size).ok().filter(|_| size <= global.max_size);
+    let fits = fits.filter(|size| Vec::<u8>::new().try_reserve_exact(*size).is_ok());
+    match fits {
+        Some(size) => Ok(vec![0; size]),
+        None => {
+            Err(usage(format!("a buffer of {size} bytes is more than there is, or than --max-size allows")))
+        }
+    }
 }
 
 /// What is run: words, where they lie, and in which state waves begin.
@@ -373,6 +408,7 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let mut memory = memory(args, global)?;
     let (words, base, gpu, dispatch) = start(input, args, global, &mut memory)?;
+    fits(&dispatch, &gpu)?;
     let program = Program::new(&words, base, gpu);
     let mut out = Output::open(global, !args.step);
     // A failed write is remembered, and reported by `finish`.
