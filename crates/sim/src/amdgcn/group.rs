@@ -295,6 +295,7 @@ impl<'m> Group<'m> {
             What::Dual(halves) => self.dual(wave, halves),
             What::Scalar(scalar) => self.scalar(wave, scalar),
             What::Cross(cross) => self.cross(wave, cross),
+            What::Matrix(matrix) => self.matrix(wave, matrix),
             What::Flow(flow) => self.flow(wave, step, *flow),
             What::Smem(smem) => self.smem(wave, step, smem),
             What::Buffer(buffer) => self.buffer(wave, step, buffer),

@@ -18,6 +18,7 @@ mod hazard;
 mod hwreg;
 mod image;
 mod interp;
+mod matrix;
 mod memory;
 mod operand;
 mod pending;
