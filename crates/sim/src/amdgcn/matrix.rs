@@ -6,7 +6,7 @@
 use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::{From, inline, splat};
-use super::wave::Wave;
+use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::matrix::{self, Layout, Number};
@@ -146,7 +146,7 @@ impl Group<'_> {
                 why = sources
                     .iter()
                     .flat_map(|(n, size)| (0..*size).map(move |at| Reg::vgpr(n.wrapping_add(at as u8))))
-                    .find(|reg| state.v[usize::from(reg.index())].iter().any(|lane| *lane != 0))
+                    .find(|reg| bits(all).any(|lane| state.v[usize::from(reg.index())][lane] != 0))
                     .map_or(wave.why(Reg::vgpr(matrix.dst)), |reg| wave.why(reg));
             }
             if self.gpu.generation() < Gen::Gfx12 && !copied(&a, all) | !copied(&b, all) {
@@ -225,7 +225,6 @@ impl Group<'_> {
 fn copied(block: &Block<'_>, lanes: u64) -> bool {
     block.values.iter().enumerate().all(|(n, values)| {
         let known = |lane: usize| block.unknown.get(n).is_none_or(|unknown| unknown[lane] == 0);
-        super::wave::bits(lanes)
-            .all(|lane| values[lane] == values[lane & 15] || !known(lane) || !known(lane & 15))
+        bits(lanes).all(|lane| values[lane] == values[lane & 15] || !known(lane) || !known(lane & 15))
     })
 }
