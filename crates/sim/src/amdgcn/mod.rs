@@ -27,6 +27,7 @@ mod run;
 mod scalar;
 mod shadow;
 mod smem;
+mod sync;
 mod texel;
 mod typed;
 mod vector;
