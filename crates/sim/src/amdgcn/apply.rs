@@ -39,6 +39,8 @@ pub(super) struct Piece {
 pub(super) enum Action {
     Load,
     Store,
+    /// Stores what LDS holds from an address on, four bytes for each lane.
+    FromLds(u32),
     /// The operation, its width, whether the old value is returned, whether a value to compare follows the data.
     Atomic {
         atomic: Atomic,
@@ -65,6 +67,10 @@ pub(super) enum Form {
     },
     /// By a format.
     Texel(Texel),
+    /// Only into registers whose bit is set.
+    Block(u32),
+    /// Halves of registers, exchanged among each eight lanes: those of one lane go to one place of all.
+    Turned,
 }
 
 impl Form {
@@ -74,6 +80,11 @@ impl Form {
             Form::Texel(texel) => Some(texel.registers().into()),
             _ => None,
         }
+    }
+
+    /// Whether one of the registers is left as it was.
+    pub(super) fn leaves(&self, number: usize) -> bool {
+        matches!(self, Form::Block(mask) if mask >> (number & 31) & 1 == 0)
     }
 
     /// Which half of a register is written, if the other is kept.
@@ -214,7 +225,7 @@ fn formed(form: Form, value: u32, old: u32) -> u32 {
         (_, true) => value as u16 as i16 as u32,
     };
     match form {
-        Form::Dwords | Form::Texel(_) => value,
+        Form::Dwords | Form::Texel(_) | Form::Block(_) | Form::Turned => value,
         Form::Extended { bytes, signed } => extended(bytes, signed),
         Form::Half { bytes, signed, high: false } => old & 0xffff_0000 | extended(bytes, signed) & 0xffff,
         Form::Half { bytes, signed, high: true } => old & 0xffff | extended(bytes, signed) << 16,
@@ -286,6 +297,20 @@ fn converted(wave: &Wave, access: &Access, read: &Read, texel: &Texel) -> Read {
         }
     }
     made
+}
+
+/// Eight halves of each lane turned with those of the eight lanes around it.
+fn turned(read: &Read) -> Read {
+    let all = |lanes: &[Lanes]| -> Vec<Lanes> {
+        let half = |lane: usize, at: usize| {
+            lanes.get(at / 2).map_or(0, |register| register[lane] >> (16 * (at & 1)) & 0xffff)
+        };
+        let pair = |lane: usize, n: usize| {
+            half(lane & !7 | 2 * n, lane & 7) | half(lane & !7 | 2 * n + 1, lane & 7) << 16
+        };
+        (0..lanes.len().min(4)).map(|n| std::array::from_fn(|lane| pair(lane, n))).collect()
+    };
+    Read { values: all(&read.values), unknown: all(&read.unknown) }
 }
 
 impl Group<'_> {
@@ -388,6 +413,18 @@ impl Group<'_> {
                     dword += dwords;
                 }
             }
+            Action::FromLds(from) => {
+                for piece in &access.pieces {
+                    for lane in bits(access.lanes & piece.valid) {
+                        let (value, unknown) = self.lds.read(u64::from(from) + 4 * lane as u64, 4);
+                        if unknown != 0 {
+                            self.fault(wave, Kind::Stored(Reg::LDS_DIRECT, Missing::UnwrittenMemory));
+                        }
+                        let at = self.place(access, lane, piece, scratch);
+                        self.write_at(wave, &at, piece.bytes, value, 0);
+                    }
+                }
+            }
             Action::Atomic { atomic, width, returns, compares } => {
                 let bytes = if width == Width::B64 { 8u8 } else { 4 };
                 let dwords = usize::from(bytes / 4);
@@ -439,6 +476,9 @@ impl Group<'_> {
             let (made, form) = (converted(wave, access, read, &texel), Form::Dwords);
             return self.deliver(wave, &Access { form, ..access.clone() }, &made);
         }
+        if access.form == Form::Turned {
+            return self.deliver(wave, &Access { form: Form::Dwords, ..access.clone() }, &turned(read));
+        }
         match access.dst {
             Dst::None => {}
             Dst::Lds(base) => {
@@ -457,21 +497,23 @@ impl Group<'_> {
                 }
             }
             Dst::Vgpr(first) => {
-                for (n, values) in read.values.iter().enumerate() {
+                for (n, values) in read.values.iter().enumerate().filter(|(n, _)| !access.form.leaves(*n)) {
+                    // Behind one that is kept in part stands what says whether memory was there.
+                    let form = if n == 0 { access.form } else { Form::Dwords };
                     let at = usize::from(first) + n;
                     let Some(old) = wave.v.get(at).copied() else {
                         return self.fault(wave, Kind::NoRegister);
                     };
                     let mut new = *values;
                     for (lane, place) in new.iter_mut().enumerate() {
-                        *place = formed(access.form, *place, old[lane]);
+                        *place = formed(form, *place, old[lane]);
                     }
                     wave.set_lanes(at as u8, access.lanes, &new);
                     if let Some(state) = &wave.unknown {
                         let before = state.v[at];
                         let mut unknown = read.unknown.get(n).copied().unwrap_or(splat(0));
                         for (lane, place) in unknown.iter_mut().enumerate() {
-                            *place = formed(access.form, *place, before[lane]);
+                            *place = formed(form, *place, before[lane]);
                         }
                         wave.set_unknown_lanes(at as u8, access.lanes, &unknown, Missing::UnwrittenMemory);
                     }
@@ -494,7 +536,7 @@ impl Group<'_> {
 
     /// Reports unknown values that are stored, but to LDS, which remembers them.
     pub(super) fn check_stored(&mut self, wave: &Wave, access: &Access, first: Reg) {
-        if access.space == Space::Lds || matches!(access.action, Action::Load) {
+        if access.space == Space::Lds || matches!(access.action, Action::Load | Action::FromLds(_)) {
             return;
         }
         let mut dword = 0;

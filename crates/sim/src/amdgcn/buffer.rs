@@ -30,6 +30,8 @@ pub(super) struct Access {
     offen: bool,
     addr64: bool,
     lds: bool,
+    /// A register follows that says whether the memory was there: zero.
+    status: bool,
 }
 
 /// A descriptor.
@@ -127,8 +129,11 @@ impl Access {
             "u16" => "load_ushort",
             other => other,
         });
-        let shape = apply::shape(lds_load.unwrap_or(rest));
+        let from_lds = rest == "store_lds_dword";
+        let shape = apply::shape(if from_lds { "store_dword" } else { lds_load.unwrap_or(rest) });
         let action = match shape {
+            // Where in LDS is known when it is executed.
+            _ if from_lds => Action::FromLds(0),
             _ if typed.is_some_and(|typed| typed.load) => Action::Load,
             _ if typed.is_some() => Action::Store,
             Some(shape) if shape.load => Action::Load,
@@ -156,9 +161,10 @@ impl Access {
             idxen: inst.mods.has(Mod::Idxen),
             offen: inst.mods.has(Mod::Offen),
             addr64: inst.mods.has(Mod::Addr64),
-            lds: inst.mods.has(Mod::Lds) || lds_load.is_some(),
+            lds: inst.mods.has(Mod::Lds) && !from_lds || lds_load.is_some(),
+            status: inst.mods.has(Mod::Tfe) && typed.is_none(),
         };
-        if inst.mods.has(Mod::Tfe) && typed.is_none() {
+        if access.status && (access.lds || !matches!(action, Action::Load)) {
             return None;
         }
         for (slot, operand) in inst.written() {
@@ -247,10 +253,18 @@ impl Group<'_> {
             .enumerate()
             .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
             .collect();
-        let pieces = texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
+        let mut pieces =
+            texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
+        if buffer.status {
+            pieces.push(Piece { second: false, offset: 0, bytes: 4, valid: 0 });
+        }
+        let mut action = buffer.action;
+        let mut in_lds = || (self.address_scalar(wave, Reg::M0) & 0xffff).wrapping_add(buffer.offset as u32);
+        if let Action::FromLds(from) = &mut action {
+            *from = in_lds();
+        }
         let dst = if buffer.lds {
-            let m0 = self.address_scalar(wave, Reg::M0);
-            Dst::Lds((m0 & 0xffff).wrapping_add(buffer.offset as u32))
+            Dst::Lds(in_lds())
         } else {
             buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
         };
@@ -259,7 +273,7 @@ impl Group<'_> {
             step,
             Memory {
                 space: Space::Global,
-                action: buffer.action,
+                action,
                 form: texel.map_or(buffer.form, Form::Texel),
                 shape: buffer.shape,
                 dst,
@@ -323,11 +337,11 @@ impl Group<'_> {
         let (mut data, mut unknown) = (Vec::new(), Vec::new());
         let returns = match memory.action {
             Action::Load => true,
-            Action::Store => false,
+            Action::Store | Action::FromLds(_) => false,
             Action::Atomic { returns, .. } => returns,
         };
         let mut locks = None;
-        if !matches!(memory.action, Action::Load) {
+        if !matches!(memory.action, Action::Load | Action::FromLds(_)) {
             let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
             let dwords = match (memory.action, memory.form) {
                 (Action::Atomic { compares: true, .. }, _) => dwords * 2,

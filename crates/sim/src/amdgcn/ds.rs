@@ -7,9 +7,10 @@ use super::group::Group;
 use super::operand::splat;
 use super::pending::Locks;
 use super::program::Step;
+use super::sync::Sync;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::Mod;
-use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
+use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode, atomic};
 use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
 
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +49,11 @@ enum What {
         load: bool,
     },
     Nothing,
+    Sync(Sync),
+    /// `ds_condxchg32_rtn_b64`.
+    ExchangeIf,
+    /// `ds_bvh_stack_rtn_b32`.
+    Stack,
 }
 
 /// An access with its operands.
@@ -55,9 +61,9 @@ enum What {
 pub(super) struct Access {
     what: What,
     dst: Option<Reg>,
-    address: Option<Reg>,
-    data: [Option<Reg>; 2],
-    offset: u32,
+    pub(super) address: Option<Reg>,
+    pub(super) data: [Option<Reg>; 2],
+    pub(super) offset: u32,
     offsets: [u32; 2],
     gds: bool,
 }
@@ -100,11 +106,9 @@ impl Access {
             "read_addtid_b32" => What::AddTid { load: true },
             "write_addtid_b32" => What::AddTid { load: false },
             "nop" => What::Nothing,
-            "ordered_count" | "bvh_stack_rtn_b32" | "condxchg32_rtn_b64" | "add_gs_reg_rtn"
-            | "sub_gs_reg_rtn" => {
-                return None;
-            }
-            _ if rest.starts_with("gws_") => return None,
+            "condxchg32_rtn_b64" => What::ExchangeIf,
+            "bvh_stack_rtn_b32" => What::Stack,
+            _ if let Some(sync) = Sync::of(rest) => What::Sync(sync),
             _ if rest.contains("_src2_") => {
                 let (atomic, width) = atomic::find(name)?;
                 What::FromMemory { atomic, width }
@@ -162,6 +166,15 @@ impl Access {
     }
 }
 
+/// Each half is exchanged if its highest bit is set, which itself is not stored.
+fn exchange_if(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
+    let half = |shift: u64| {
+        let (old, data) = (old >> shift & 0xffff_ffff, data >> shift & 0xffff_ffff);
+        (if data >> 31 != 0 { data & 0x7fff_ffff } else { old }) << shift
+    };
+    half(0) | half(32)
+}
+
 /// The lane a lane reads by the pattern of `ds_swizzle_b32`.
 fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
     let at = lane & 31;
@@ -186,10 +199,13 @@ fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
 
 impl Group<'_> {
     pub(super) fn ds(&mut self, wave: &mut Wave, step: &Step, ds: &Access) {
+        if let What::Sync(sync) = ds.what {
+            return self.sync(wave, step, ds, sync);
+        }
         let generation = self.gpu.generation();
         let lanes = wave.exec(&self.gpu);
         let address = ds.address.map(|reg| match ds.what {
-            What::Swizzle | What::Nothing => splat(0),
+            What::Swizzle | What::Nothing | What::Sync(_) => splat(0),
             _ => self.address_lanes(wave, reg, lanes),
         });
         let base = address.unwrap_or(splat(0));
@@ -267,7 +283,16 @@ impl Group<'_> {
             all
         };
         match ds.what {
-            What::Nothing => {}
+            What::Nothing | What::Sync(_) => {}
+            What::Stack => self.bvh_stack(wave, ds, lanes, &base),
+            What::ExchangeIf => {
+                let Some(data) = self.ds_data(wave, ds, 2, false) else { return };
+                let piece = Piece { second: false, offset: 0, bytes: 8, valid: u64::MAX };
+                let at = single(ds.offset).map(|at| at & 0xfff8);
+                let (atomic, width) = (exchange_if as atomic::Atomic, atomic::Kind::B64);
+                let action = Action::Atomic { atomic, width, returns: true, compares: false };
+                plain(self, wave, action, Form::Dwords, dst, vec![piece], at, None, data);
+            }
             What::Load { form, bytes, two } => {
                 let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
                 let pieces = pieces(bytes, two.is_some());
@@ -326,7 +351,7 @@ impl Group<'_> {
                 let after =
                     if add { before.wrapping_add(count as u32) } else { before.wrapping_sub(count as u32) };
                 bytes.copy_from_slice(&after.to_le_bytes());
-                self.put_ds(wave, ds, lanes, &splat(before), &splat(0));
+                self.put_ds(wave, ds, lanes, &[splat(before)], &[splat(0)]);
             }
             What::AddTid { load } => {
                 let m0 = self.address_scalar(wave, Reg::M0) & 0xffff;
@@ -365,7 +390,7 @@ impl Group<'_> {
                         (value[lane], bits_unknown[lane]) = (source[from], unknown[from]);
                     }
                 }
-                self.put_ds(wave, ds, lanes, &value, &bits_unknown);
+                self.put_ds(wave, ds, lanes, &[value], &[bits_unknown]);
             }
             What::Permute | What::Bpermute => {
                 let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(reg.index())).copied())
@@ -388,20 +413,73 @@ impl Group<'_> {
                         _ => {}
                     }
                 }
-                self.put_ds(wave, ds, lanes, &value, &bits_unknown);
+                self.put_ds(wave, ds, lanes, &[value], &[bits_unknown]);
             }
         }
     }
 
+    /// Pushes the nodes a ray has yet to visit, and gives the next one: of four the last, or what is popped. AMD's own
+    /// model of it in its ray tracing library says more than the manual: entries of 32 lanes stand together, nothing
+    /// is pushed if the last node visited is none of the four, and an empty stack gives the node that ends the search.
+    fn bvh_stack(&mut self, wave: &mut Wave, ds: &Access, lanes: u64, base: &Lanes) {
+        const INVALID: u32 = u32::MAX;
+        const TERMINAL: u32 = u32::MAX - 1;
+        let (Some(address), Some(last), Some(first)) = (ds.address, ds.data[0], ds.data[1]) else { return };
+        let nodes: Vec<Option<Lanes>> =
+            (0..4).map(|n| self.given(wave, Some(Reg(first.0 + n)), lanes)).collect();
+        let [Some(a), Some(b), Some(c), Some(d)] = nodes[..] else { return };
+        let Some(last) = self.given(wave, Some(last), lanes) else { return };
+        let size = 8u32 << (ds.offset >> 12 & 3);
+        let (mut next, mut unsure, mut moved) = (splat(INVALID), splat(0), *base);
+        for lane in bits(lanes) {
+            let (nodes, last) = ([a[lane], b[lane], c[lane], d[lane]], last[lane]);
+            let start = u64::from(base[lane] >> 18) << 2;
+            let mut index = base[lane] & 0x3_ffff;
+            let place = |index: u32| start + (u64::from(index & (size - 1)) << 7);
+            let mut valid = last == INVALID || nodes.contains(&last);
+            for (at, node) in nodes.into_iter().enumerate() {
+                valid &= last == INVALID || node != last;
+                if !valid || node == INVALID {
+                    continue;
+                }
+                if at == 3 {
+                    next[lane] = node;
+                } else {
+                    self.lds.write(place(index), 4, node.into(), 0);
+                    index = (index + 1).min(0x3_ffff);
+                }
+            }
+            if next[lane] == INVALID && index == 0 {
+                next[lane] = TERMINAL;
+            } else if next[lane] == INVALID {
+                index -= 1;
+                let (value, unknown) = self.lds.read(place(index), 4);
+                (next[lane], unsure[lane]) = (value as u32, unknown as u32);
+                self.lds.write(place(index), 4, INVALID.into(), 0);
+            }
+            moved[lane] = base[lane] & !0x3_ffff | index;
+        }
+        self.put_ds(wave, &Access { dst: Some(address), ..*ds }, lanes, &[moved], &[splat(0)]);
+        self.put_ds(wave, ds, lanes, &[next], &[unsure]);
+    }
+
     /// What a move between lanes gives: it counts as LDS, so that it has to be waited for.
-    fn put_ds(&mut self, wave: &mut Wave, ds: &Access, lanes: u64, value: &Lanes, unknown: &Lanes) {
-        let Some(reg) = ds.dst.filter(|reg| usize::from(reg.index()) < wave.v.len()) else {
+    pub(super) fn put_ds(
+        &mut self,
+        wave: &mut Wave,
+        ds: &Access,
+        lanes: u64,
+        values: &[Lanes],
+        unknown: &[Lanes],
+    ) {
+        let there = |reg: &Reg| usize::from(reg.index()) + values.len() <= wave.v.len();
+        let Some(reg) = ds.dst.filter(there) else {
             return self.fault(wave, Kind::NoRegister);
         };
         let dst = Dst::Vgpr(reg.index() as u8);
-        let access = apply::Access::made(self.offset(), Space::Lds, dst, lanes, 1);
+        let access = apply::Access::made(self.offset(), Space::Lds, dst, lanes, values.len());
         let counter = if self.gpu.generation() >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
-        let read = apply::Read { values: vec![*value], unknown: vec![*unknown] };
+        let read = apply::Read { values: values.to_vec(), unknown: unknown.to_vec() };
         self.ready(wave, access, read, &[(counter, 3)]);
     }
 

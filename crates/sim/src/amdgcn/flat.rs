@@ -8,7 +8,7 @@ use super::operand::{From, from};
 use super::program::Step;
 use super::wave::{SHARED_APERTURE, Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
-use unwedge_isa::amdgcn::semantics::{LANES, atomic};
+use unwedge_isa::amdgcn::semantics::{LANES, Mode, atomic};
 use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
 
 /// An access with its operands.
@@ -26,6 +26,17 @@ pub(super) struct Access {
     /// The lane's number times four is added.
     add_tid: bool,
     lds: bool,
+    /// `m0` says which of 32 registers are moved.
+    block: bool,
+}
+
+/// Adds to the upper half if the lower one is whose turn it is, which it then gives on: 64 bits as two numbers of 32, as Mesa uses it.
+fn ordered_add(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
+    let (turn, sum) = (old as u32, (old >> 32) as u32);
+    if turn != data as u32 {
+        return old;
+    }
+    u64::from(turn.wrapping_add(1)) | u64::from(sum.wrapping_add((data >> 32) as u32)) << 32
 }
 
 impl Access {
@@ -37,15 +48,19 @@ impl Access {
             _ => (Space::Scratch, row.name.strip_prefix("scratch_")?),
         };
         let add_tid = rest.ends_with("_addtid");
-        let shape = apply::shape(rest.strip_suffix("_addtid").unwrap_or(rest));
+        let turned = rest == "load_tr_b128";
+        let name = if turned { "load_dwordx4" } else { rest.strip_suffix("_addtid").unwrap_or(rest) };
+        let shape = apply::shape(name);
         let action = match shape {
+            _ if rest == "load_block" => Action::Load,
+            _ if rest == "store_block" => Action::Store,
             Some(shape) if shape.load => Action::Load,
             Some(_) => Action::Store,
             None => {
-                if rest == "atomic_ordered_add_b64" {
-                    return None;
-                }
-                let (atomic, width) = atomic::find(row.name)?;
+                let (atomic, width) = match rest {
+                    "atomic_ordered_add_b64" => (ordered_add as atomic::Atomic, atomic::Kind::B64),
+                    _ => atomic::find(row.name)?,
+                };
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
                     inst.mods.get(Mod::Th) & 1 != 0
                 } else {
@@ -57,7 +72,7 @@ impl Access {
         let mut access = Access {
             space,
             action,
-            form: shape.map_or(Form::Dwords, |shape| shape.form),
+            form: if turned { Form::Turned } else { shape.map_or(Form::Dwords, |shape| shape.form) },
             shape,
             data: None,
             dst: None,
@@ -66,6 +81,7 @@ impl Access {
             offset: inst.mods.get(Mod::Offset),
             add_tid,
             lds: inst.mods.has(Mod::Lds),
+            block: rest.ends_with("_block"),
         };
         for (slot, operand) in inst.written() {
             match (slot.class, operand) {
@@ -96,6 +112,14 @@ impl Access {
 impl Group<'_> {
     pub(super) fn flat(&mut self, wave: &mut Wave, step: &Step, flat: &Access) {
         let lanes = wave.exec(&self.gpu);
+        if flat.form == Form::Turned {
+            if self.gpu.wave64() {
+                return self.fault(wave, Kind::NotEmulated("a transposed load of a wave of 64 lanes"));
+            }
+            if lanes != 0 && lanes != Wave::all(&self.gpu) {
+                self.fault(wave, Kind::Undefined("a transposed load while not all lanes are enabled"));
+            }
+        }
         let mut base = 0u64;
         if let Some((From::Scalar(reg), dwords)) = flat.base {
             base = self.address_scalar(wave, reg).into();
@@ -118,7 +142,15 @@ impl Group<'_> {
             }
             address[lane] = sum;
         }
+        let mut form = flat.form;
         let pieces = match (flat.action, flat.shape) {
+            _ if flat.block => {
+                let mask = self.address_scalar(wave, Reg::M0);
+                form = Form::Block(mask);
+                let valid = |n: u32| if mask >> n & 1 != 0 { u64::MAX } else { 0 };
+                let piece = |n: u32| Piece { second: false, offset: 4 * n, bytes: 4, valid: valid(n) };
+                (0..32).map(piece).collect()
+            }
             (Action::Atomic { width, .. }, _) => {
                 let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
                 vec![Piece { second: false, offset: 0, bytes, valid: u64::MAX }]
@@ -150,7 +182,7 @@ impl Group<'_> {
             Memory {
                 space: flat.space,
                 action: flat.action,
-                form: flat.form,
+                form,
                 shape: flat.shape,
                 dst,
                 data: flat.data,

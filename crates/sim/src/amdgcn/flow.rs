@@ -78,7 +78,24 @@ pub(super) enum Flow {
     },
     /// `s_get_barrier_state`.
     BarrierState(Reg),
+    /// Lanes of a mask go on elsewhere, the others here: the fewer first, the rest is put on the stack.
+    Fork {
+        mask: From,
+        to: Target,
+    },
+    /// The end of both ways.
+    Join(From),
 }
+
+/// Where a fork goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    By(i32),
+    To(From),
+}
+
+/// The lowest bit of the pointer of the stack of branches in MODE.
+const CSP: u32 = 29;
 
 fn immediate(inst: &Inst) -> i32 {
     let found = inst.written().find_map(|(_, operand)| match operand {
@@ -156,6 +173,18 @@ impl Flow {
             }
             "s_subvector_loop_begin" => Some(Flow::SubvectorBegin(destination(inst)?.0, immediate(inst))),
             "s_subvector_loop_end" => Some(Flow::SubvectorEnd(destination(inst)?.0, immediate(inst))),
+            "s_cbranch_g_fork" => {
+                let mut values = inst.written().map(|(slot, operand)| from(operand, slot.ty));
+                Some(Flow::Fork { mask: values.next()??, to: Target::To(values.next()??) })
+            }
+            "s_cbranch_i_fork" => {
+                let mask = inst.written().find_map(|(_, operand)| match operand {
+                    Operand::Reg { reg, .. } => Some(From::Scalar(reg)),
+                    _ => None,
+                })?;
+                Some(Flow::Fork { mask, to: Target::By(immediate(inst)) })
+            }
+            "s_cbranch_join" => Some(Flow::Join(value(inst)?)),
             "s_trap" | "s_rfe_b64" | "s_rfe_restore_b64" => Some(Flow::Trap),
             "s_movrels_b32" | "s_movrels_b64" => {
                 let (dst, dwords) = destination(inst)?;
@@ -314,10 +343,77 @@ impl Group<'_> {
                 }
                 wave.set_unknown(to, wave.sreg(from), wave.unknown_sreg(from), wave.why(from));
             }
+            Flow::Fork { mask, to } => self.fork(wave, step, mask, to),
+            Flow::Join(saved) => self.join(wave, saved),
             Flow::Message(code) => self.message(wave, code),
             // The counters and names of a machine that is not there.
             Flow::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
         }
+    }
+
+    /// Both ways of a branch: with lanes on both the one with fewer is taken first, and the other is put on the stack
+    /// in scalar registers, four for each entry: the lanes, then where they go on. MODE has the stack's pointer.
+    fn fork(&mut self, wave: &mut Wave, step: &Step, mask: From, to: Target) {
+        let next = self.program.base.wrapping_add(step.next.into());
+        let mut given = |wave: &Wave, from: From| {
+            let (value, unknown) = self.scalar_value(wave, from, Type::B64);
+            if let (From::Scalar(reg), true) = (from, unknown != 0) {
+                self.fault(wave, Kind::Control(reg, wave.why(reg)));
+            }
+            value
+        };
+        let mask = given(wave, mask);
+        let target = match to {
+            Target::To(from) => given(wave, from),
+            Target::By(by) => next.wrapping_add((i64::from(by) * 4) as u64),
+        };
+        let exec = wave.pair(Reg::EXEC);
+        let (pass, fail) = (mask & exec, !mask & exec);
+        if pass == exec {
+            return self.jump(wave, target);
+        }
+        if fail == exec {
+            return;
+        }
+        let (now, rest, later) =
+            if fail.count_ones() < pass.count_ones() { (fail, pass, target) } else { (pass, fail, next) };
+        let pointer = wave.mode >> CSP;
+        let entry = Reg(pointer as u16 * 4);
+        wave.set_value(entry, 2, rest, 0, Missing::Undefined);
+        wave.set_value(Reg(entry.0 + 2), 2, later, 0, Missing::Undefined);
+        if pointer == 7 {
+            return self.fault(wave, Kind::Undefined("a stack of branches with more than seven entries"));
+        }
+        wave.mode += 1 << CSP;
+        wave.set_value(Reg::EXEC, 2, now, 0, Missing::Undefined);
+        if now == pass {
+            self.jump(wave, target);
+        }
+    }
+
+    /// Goes on with what a fork left for later, or behind the join if that has been done.
+    fn join(&mut self, wave: &mut Wave, saved: From) {
+        let from = saved;
+        let (saved, unknown) = self.scalar_value(wave, from, Type::B32);
+        if let (From::Scalar(reg), true) = (from, unknown != 0) {
+            self.fault(wave, Kind::Control(reg, wave.why(reg)));
+        }
+        let pointer = wave.mode >> CSP;
+        if saved == u64::from(pointer) {
+            return;
+        }
+        if pointer == 0 {
+            return self.fault(wave, Kind::Undefined("a join with an empty stack of branches"));
+        }
+        wave.mode -= 1 << CSP;
+        let entry = Reg((pointer as u16 - 1) * 4);
+        for reg in [entry, Reg(entry.0 + 2)] {
+            if wave.unknown_value(reg, 2) != 0 {
+                self.fault(wave, Kind::Control(reg, wave.why(reg)));
+            }
+        }
+        wave.set_value(Reg::EXEC, 2, wave.pair(entry), 0, Missing::Undefined);
+        self.jump(wave, wave.pair(Reg(entry.0 + 2)));
     }
 
     /// With both halves of a wave of 64 lanes enabled, first the lower one is run alone.

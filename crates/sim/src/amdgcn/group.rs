@@ -10,6 +10,7 @@ use super::operand::{SREGS, splat};
 use super::pending::Pending;
 use super::program::{Program, What};
 use super::run::{Dispatch, Initial, Timing, Trace};
+use super::sync::{Common, Waiting};
 use super::watch::{Control, State, Watch};
 use super::wave::{Unknown, Wave};
 use std::collections::HashSet;
@@ -28,6 +29,7 @@ pub(super) struct Group<'m> {
     pub(super) view: View<'m>,
     pub(super) lds: Shared,
     pub(super) gds: Shared,
+    pub(super) common: Common,
     pub(super) faults: Vec<Fault>,
     seen: HashSet<(u32, std::mem::Discriminant<Kind>)>,
     pub(super) told: Vec<Told>,
@@ -63,6 +65,7 @@ impl<'m> Group<'m> {
             view,
             lds,
             gds: Shared { bytes: vec![0; dispatch.gds as usize], known: Vec::new() },
+            common: Common::default(),
             faults: Vec::new(),
             seen: HashSet::new(),
             told: Vec::new(),
@@ -145,6 +148,7 @@ impl<'m> Group<'m> {
             unknown: None,
             pending: Pending::default(),
             gpr_idx: 0,
+            waiting: Waiting::default(),
         };
         if self.adversarial {
             // What nobody wrote is anything.
@@ -195,16 +199,26 @@ impl<'m> Group<'m> {
         wave
     }
 
+    /// Whether a wave does not go on by itself.
+    fn rests(&self, wave: &Wave) -> bool {
+        wave.ended || wave.at_barrier || self.common.blocks(wave)
+    }
+
     /// Runs the workgroup to its end, or until it cannot go on.
     pub(super) fn run(&mut self, dispatch: &Dispatch, id: [u32; 3], watch: &mut Watch<'_>) {
         let mut waves = self.waves(dispatch, id);
         self.hazards = waves.iter().map(|_| Hazards::default()).collect();
         let mut left = dispatch.steps;
         while !self.stopped {
-            let ready: Vec<usize> =
-                (0..waves.len()).filter(|at| !waves[*at].ended && !waves[*at].at_barrier).collect();
+            let ready: Vec<usize> = (0..waves.len()).filter(|at| !self.rests(&waves[*at])).collect();
             if ready.is_empty() {
                 if waves.iter().all(|wave| wave.ended) {
+                    break;
+                }
+                if let Some(wave) = waves.iter().find(|wave| !wave.ended && !wave.at_barrier) {
+                    self.at = wave.pc;
+                    self.fault(wave, Kind::Undefined("waits for what no wave of its workgroup will do"));
+                    self.stopped = true;
                     break;
                 }
                 waves.iter_mut().for_each(|wave| wave.at_barrier = false);
@@ -217,7 +231,7 @@ impl<'m> Group<'m> {
             };
             for _ in 0..quantum {
                 let wave = &mut waves[which];
-                if wave.ended || wave.at_barrier || self.stopped {
+                if self.rests(wave) || self.stopped {
                     break;
                 }
                 if left == 0 {
@@ -242,7 +256,7 @@ impl<'m> Group<'m> {
             let wave = &mut waves[which];
             if wave.ended {
                 self.finish(wave);
-            } else if !self.adversarial && !wave.at_barrier && ready.len() > 1 {
+            } else if !self.adversarial && !self.rests(wave) && ready.len() > 1 {
                 // Another has its turn.
                 waves.rotate_left(1);
             }
@@ -296,6 +310,7 @@ impl<'m> Group<'m> {
             What::Dual(halves) => self.dual(wave, halves),
             What::Scalar(scalar) => self.scalar(wave, scalar),
             What::Cross(cross) => self.cross(wave, cross),
+            What::Matrix(matrix) => self.matrix(wave, matrix),
             What::Flow(flow) => self.flow(wave, step, *flow),
             What::Smem(smem) => self.smem(wave, step, smem),
             What::Buffer(buffer) => self.buffer(wave, step, buffer),

@@ -72,7 +72,7 @@ pub(super) struct Pending {
 impl Entry {
     fn registers(&self) -> Option<(u16, u16)> {
         let dwords = |access: &Access| match access.action {
-            Action::Atomic { returns: false, .. } | Action::Store => 0,
+            Action::Atomic { returns: false, .. } | Action::Store | Action::FromLds(_) => 0,
             _ => access.form.registers().unwrap_or_else(|| {
                 access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum()
             }),
@@ -98,7 +98,10 @@ impl Pending {
             return None;
         }
         let found = self.entries.iter().find(|entry| {
-            entry.registers().is_some_and(|(first, count)| (first..first + count).contains(&reg.0))
+            entry.registers().is_some_and(|(first, count)| {
+                (first..first + count).contains(&reg.0)
+                    && !entry.access.form.leaves(usize::from(reg.0 - first))
+            })
         });
         found.map(|entry| entry.access.at)
     }
@@ -170,11 +173,11 @@ impl Group<'_> {
         let entry = Entry { access, path, read, done: false, counters: counters.to_vec(), spare, locks };
         if let Some((first, count)) = entry.registers() {
             let why = Missing::Load { at: entry.access.at, counter };
-            for n in first..first + count {
+            for n in (first..first + count).filter(|n| !entry.access.form.leaves(usize::from(n - first))) {
                 // What the load will leave as it is stays known.
                 if n >= 256 {
                     let mut unknown = splat(u32::MAX);
-                    if let Some(high) = entry.access.form.half() {
+                    if let Some(high) = entry.access.form.half().filter(|_| n == first) {
                         unknown = splat(if high { 0xffff_0000 } else { 0xffff });
                         if let Some(old) = wave.unknown.as_ref().and_then(|s| s.v.get(usize::from(n - 256))) {
                             unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);

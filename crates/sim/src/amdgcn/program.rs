@@ -5,6 +5,7 @@ use super::cross::Cross;
 use super::export::Export;
 use super::flow::Flow;
 use super::interp::Interp;
+use super::matrix::Matrix;
 use super::scalar::Scalar;
 use super::vector::Vector;
 use super::{buffer, ds, flat, hazard, image, smem};
@@ -19,6 +20,7 @@ pub(super) enum What {
     Dual(Box<[Vector; 2]>),
     Scalar(Scalar),
     Cross(Cross),
+    Matrix(Box<Matrix>),
     Flow(Flow),
     Smem(smem::Access),
     Buffer(Box<buffer::Access>),
@@ -209,6 +211,7 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
         Format::Vop3 if row.name.starts_with("v_interp_") => interp(),
         Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst)
             .map(What::Cross)
+            .or_else(|| Matrix::new(inst, gpu).map(|matrix| What::Matrix(Box::new(matrix))))
             .or_else(|| Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector)))),
     };
     made.unwrap_or(if does_nothing(inst) { What::Nothing } else { What::Unknown })

@@ -3,6 +3,7 @@
 use super::fault::Missing;
 use super::operand::{From, SREGS, Source};
 use super::pending::Pending;
+use super::sync::Waiting;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
@@ -46,6 +47,8 @@ pub(super) struct Wave {
     pub(super) pending: Pending,
     /// Indexed access of vector registers on gfx8 and gfx9: which operands, as `gpr_idx`.
     pub(super) gpr_idx: u32,
+    /// What of other waves it waits for, if not at a barrier.
+    pub(super) waiting: Waiting,
 }
 
 impl Wave {

@@ -14,6 +14,7 @@ mod fp8;
 mod integer;
 pub mod interp;
 mod lane;
+pub mod matrix;
 mod minmax;
 mod packed;
 mod scalar;

@@ -190,6 +190,18 @@ impl Image {
         }))
     }
 
+    /// The image of a descriptor of which only the first half is there: one slice, with all levels that it names.
+    pub(super) fn of_half(mut self, generation: Gen) -> Result<Image, &'static str> {
+        if self.kind.is_array() || self.kind == Kind::D3 {
+            return Err("a descriptor of four dwords of an image with several slices");
+        }
+        if generation < Gen::Gfx10 && matches!(self.tiling, Tiling::Linear | Tiling::Thin { .. }) {
+            return Err("the pitch of an image whose descriptor has four dwords");
+        }
+        self.most_level = self.last_level;
+        Ok(self)
+    }
+
     /// The texels of a level along an axis.
     pub(super) fn extent(&self, axis: usize, level: u32) -> u32 {
         self.size.get(axis).map_or(1, |size| (size >> level.min(31)).max(1))

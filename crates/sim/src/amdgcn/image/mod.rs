@@ -65,6 +65,8 @@ pub(super) struct Access {
     layered: bool,
     unnormalized: bool,
     short: bool,
+    /// The descriptor has four dwords.
+    half_descriptor: bool,
     halves: Halves,
     status: bool,
 }
@@ -115,13 +117,10 @@ impl Access {
             layered: mods.has(Mod::Da),
             unnormalized: mods.has(Mod::Unorm),
             short: mods.has(Mod::A16),
+            half_descriptor: mods.has(Mod::R128) && gpu.generation() <= Gen::Gfx10_3,
             halves,
             status: mods.has(Mod::Tfe) || mods.has(Mod::Lwe),
         };
-        // A descriptor of four dwords: what its other half would say is not known here.
-        if mods.has(Mod::R128) && gpu.generation() <= Gen::Gfx10_3 {
-            return None;
-        }
         for (slot, operand) in inst.written() {
             match (slot.field.name(), operand) {
                 ("vdata", Operand::Reg { reg, .. }) => access.data = Some(reg),
@@ -169,8 +168,19 @@ fn raw_format(bytes: u8, signed: bool) -> Option<Format> {
 impl Group<'_> {
     pub(super) fn image(&mut self, wave: &mut Wave, step: &Step, access: &Access) {
         let lanes = wave.exec(&self.gpu);
-        let words = std::array::from_fn(|n| self.address_scalar(wave, Reg(access.resource.0 + n as u16)));
-        let image = match Image::read(words, &self.gpu) {
+        // What the other half would say is zero.
+        let given = if access.half_descriptor { 4 } else { 8 };
+        let words = std::array::from_fn(|n| {
+            if n < given { self.address_scalar(wave, Reg(access.resource.0 + n as u16)) } else { 0 }
+        });
+        let read = match Image::read(words, &self.gpu) {
+            Found::Image(image) if access.half_descriptor => match image.of_half(self.gpu.generation()) {
+                Ok(image) => Found::Image(Box::new(image)),
+                Err(what) => return self.fault(wave, Kind::NotEmulated(what)),
+            },
+            other => other,
+        };
+        let image = match read {
             Found::Null => None,
             Found::Image(image) => Some(*image),
             Found::Other => {

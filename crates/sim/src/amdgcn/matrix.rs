@@ -1,0 +1,230 @@
+//! Matrix products of a whole wave.
+//!
+//! Where elements stand and how they are multiplied is [`unwedge_isa::amdgcn::semantics::matrix`]'s. An element of the
+//! result is not known if any that it depends on is not: C's, A's row, B's column, or a sparse index of the row.
+
+use super::fault::{Kind, Missing};
+use super::group::Group;
+use super::operand::{From, inline, splat};
+use super::wave::{Wave, bits};
+use unwedge_isa::amdgcn::model::{Mod, Type};
+use unwedge_isa::amdgcn::semantics::Lanes;
+use unwedge_isa::amdgcn::semantics::matrix::{self, Layout, Number};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+
+/// A matrix operation with its operands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Matrix {
+    op: matrix::Matrix,
+    a: u8,
+    b: u8,
+    c: From,
+    /// The sparse indices, and which set of them.
+    index: Option<(u8, u8)>,
+    dst: u8,
+    layouts: [Layout; 3],
+    /// Elements of 16 bits of the result stand alone, in the lower or the upper half of registers.
+    half: Option<bool>,
+    neg_lo: u8,
+    neg_hi: u8,
+    clamp: bool,
+}
+
+/// Registers of an operand, and what is not known of them.
+struct Block<'w> {
+    values: &'w [Lanes],
+    unknown: &'w [Lanes],
+}
+
+impl Block<'_> {
+    /// So many bits of a lane from a bit on, and whether some of them are not known.
+    fn bits(&self, lane: usize, from: usize, bits: u8) -> (u32, bool) {
+        let mask = u32::MAX >> (32 - u32::from(bits));
+        let of = |all: &[Lanes]| all.get(from / 32).map_or(0, |lanes| lanes[lane] >> (from % 32) & mask);
+        (of(self.values), of(self.unknown) != 0)
+    }
+}
+
+impl Matrix {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Matrix> {
+        let op = matrix::find(inst.row().name)?;
+        let (generation, wave64, mods) = (gpu.generation(), gpu.wave64(), &inst.mods);
+        let stored = if op.sparse { op.depth / 2 } else { op.depth };
+        let vgpr = |operand: Operand| match operand {
+            Operand::Reg { reg, .. } if reg.is_vgpr() => Some(reg.index() as u8),
+            _ => None,
+        };
+        let mut operands = inst.written().map(|(_, operand)| operand);
+        let (dst, a, b) = (vgpr(operands.next()?)?, vgpr(operands.next()?)?, vgpr(operands.next()?)?);
+        let third = operands.next()?;
+        let ty = match op.result {
+            Number::F16 => Type::F16,
+            Number::Bf16 => Type::Bf16,
+            Number::F32 => Type::F32,
+            _ => Type::I32,
+        };
+        let (c, index) = match third {
+            _ if op.sparse => (From::Vgpr(dst), Some((vgpr(third)?, mods.get(Mod::IndexKey) as u8 & 3))),
+            Operand::Inline(code) => (From::Const(inline(code, ty)), None),
+            other => (From::Vgpr(vgpr(other)?), None),
+        };
+        let apart = op.result.is_half() && generation < Gen::Gfx12;
+        Some(Matrix {
+            op,
+            a,
+            b,
+            c,
+            index,
+            dst,
+            layouts: [
+                Layout::factor(op.a.bits(), stored, false, generation, wave64)?,
+                Layout::factor(op.b.bits(), op.depth, op.sparse, generation, wave64)?,
+                Layout::result(generation, wave64),
+            ],
+            half: apart.then(|| mods.get(Mod::OpSel) & 4 != 0),
+            neg_lo: mods.get(Mod::NegLo) as u8,
+            neg_hi: mods.get(Mod::NegHi) as u8,
+            clamp: mods.has(Mod::Clamp),
+        })
+    }
+
+    /// An element of A or B, widened.
+    fn factor(&self, number: Number, source: u8, raw: u32, place: usize) -> u32 {
+        let mut raw = raw;
+        if number.is_half() {
+            let negate = if place & 1 == 0 { self.neg_lo } else { self.neg_hi };
+            if negate >> source & 1 != 0 {
+                raw ^= number.sign();
+            }
+        }
+        number.widen(raw, self.neg_lo >> source & 1 != 0)
+    }
+
+    /// The first bit of an element of C or the result in its lane.
+    fn bit(&self, place: usize) -> usize {
+        match self.half {
+            Some(high) => place * 32 + 16 * usize::from(high),
+            None => place * usize::from(self.op.result.bits()),
+        }
+    }
+}
+
+impl Group<'_> {
+    pub(super) fn matrix(&mut self, wave: &mut Wave, matrix: &Matrix) {
+        let all = Wave::all(&self.gpu);
+        if wave.exec(&self.gpu) != all {
+            // The manuals compute all lanes whatever exec is; others found only enabled ones written.
+            self.fault(wave, Kind::Undefined("a matrix operation while not all lanes are enabled"));
+        }
+        let op = &matrix.op;
+        let dwords = |layout: &Layout, bits: usize| (layout.count() * bits).div_ceil(32);
+        let [a_layout, b_layout, d_layout] = &matrix.layouts;
+        let a_size = dwords(a_layout, op.a.bits().into());
+        let b_size = dwords(b_layout, op.b.bits().into());
+        let d_size = dwords(d_layout, if matrix.half.is_some() { 32 } else { op.result.bits().into() });
+        let ranges = [(matrix.a, a_size), (matrix.b, b_size), (matrix.dst, d_size)];
+        let c = if let From::Vgpr(n) = matrix.c { n } else { matrix.dst };
+        let index = matrix.index.map_or(matrix.dst, |(n, _)| n);
+        let there = |n: u8, size: usize| usize::from(n) + size <= wave.v.len();
+        if !ranges.iter().chain(&[(c, d_size), (index, 1)]).all(|(n, size)| there(*n, *size)) {
+            return self.fault(wave, Kind::NoRegister);
+        }
+        let mut complaint = None;
+        let mut result: Vec<Lanes> = wave.v[usize::from(matrix.dst)..][..d_size].to_vec();
+        let mut unsure = vec![splat(0); d_size];
+        let mut why = Missing::Undefined;
+        {
+            let block = |n: u8, size: usize| Block {
+                values: &wave.v[usize::from(n)..][..size],
+                unknown: wave.unknown.as_ref().map_or(&[][..], |state| &state.v[usize::from(n)..][..size]),
+            };
+            let (a, b, c) = (block(matrix.a, a_size), block(matrix.b, b_size), block(c, d_size));
+            let indices = block(index, 1);
+            if let Some(state) = &wave.unknown {
+                unsure.copy_from_slice(&state.v[usize::from(matrix.dst)..][..d_size]);
+                let sources = [(matrix.a, a_size), (matrix.b, b_size), (index, matrix.index.iter().count())];
+                why = sources
+                    .iter()
+                    .flat_map(|(n, size)| (0..*size).map(move |at| Reg::vgpr(n.wrapping_add(at as u8))))
+                    .find(|reg| bits(all).any(|lane| state.v[usize::from(reg.index())][lane] != 0))
+                    .map_or(wave.why(Reg::vgpr(matrix.dst)), |reg| wave.why(reg));
+            }
+            if self.gpu.generation() < Gen::Gfx12 && !copied(&a, all) | !copied(&b, all) {
+                complaint = Some("copies of a matrix in groups of 16 lanes that differ");
+            }
+            let stored = if op.sparse { op.depth / 2 } else { op.depth };
+            for row in 0..16u8 {
+                // The row of A, with the places in K of what is there.
+                let mut factors = [(0u32, 0u8); 64];
+                let mut row_unsure = false;
+                let mut before = None;
+                for (at, factor) in factors.iter_mut().enumerate().take(stored.into()) {
+                    let (lane, place) = a_layout.place(at as u8, row);
+                    let (raw, missing) = a.bits(lane, place * usize::from(op.a.bits()), op.a.bits());
+                    row_unsure |= missing;
+                    let mut k = at as u8;
+                    if let Some((_, key)) = matrix.index {
+                        let sets = (16 / a_layout.count()).max(1);
+                        let from = 2 * (place + a_layout.count() * (usize::from(key) % sets));
+                        let (chosen, missing) = indices.bits(lane, from, 2);
+                        row_unsure |= missing;
+                        k = 4 * (at as u8 / 2) + chosen as u8;
+                        if at % 2 == 1 && before.is_some_and(|before| before >= k) && !missing {
+                            complaint = Some("sparse indices that do not rise");
+                        }
+                        before = Some(k);
+                    }
+                    *factor = (matrix.factor(op.a, 0, raw, place), k);
+                }
+                for column in 0..16u8 {
+                    let (lane, place) = d_layout.place(row, column);
+                    let bit = matrix.bit(place);
+                    let (raw, mut missing) = match matrix.c {
+                        From::Const(value) => (value as u32, false),
+                        _ => c.bits(lane, bit, op.result.bits()),
+                    };
+                    missing |= row_unsure;
+                    let mut addend = raw;
+                    if op.result != Number::I32 && !op.sparse {
+                        if matrix.neg_hi & 4 != 0 {
+                            addend &= !op.result.sign();
+                        }
+                        if matrix.neg_lo & 4 != 0 {
+                            addend ^= op.result.sign();
+                        }
+                    }
+                    let pairs = factors[..usize::from(stored)].iter().map(|(value, k)| {
+                        let (lane, place) = b_layout.place(*k, column);
+                        let (raw, unsure) = b.bits(lane, place * usize::from(op.b.bits()), op.b.bits());
+                        missing |= unsure;
+                        (*value, matrix.factor(op.b, 1, raw, place))
+                    });
+                    let addend = op.result.widen(addend, true);
+                    let sum = matrix::element(op, self.gpu.generation(), addend, pairs, matrix.clamp);
+                    let mask = (u32::MAX >> (32 - u32::from(op.result.bits()))) << (bit % 32);
+                    let put =
+                        |place: &mut u32, value: u32| *place = *place & !mask | value << (bit % 32) & mask;
+                    put(&mut result[bit / 32][lane], op.result.narrow(sum));
+                    put(&mut unsure[bit / 32][lane], if missing { u32::MAX >> (bit % 32) } else { 0 });
+                }
+            }
+        }
+        if let Some(what) = complaint {
+            self.fault(wave, Kind::Undefined(what));
+        }
+        for (n, (values, unsure)) in (matrix.dst..=u8::MAX).zip(result.iter().zip(&unsure)) {
+            wave.set_lanes(n, all, values);
+            if wave.unknown.is_some() {
+                wave.set_unknown_lanes(n, all, unsure, why);
+            }
+        }
+    }
+}
+
+/// Whether every group of 16 lanes holds what the first does, as far as it is known.
+fn copied(block: &Block<'_>, lanes: u64) -> bool {
+    block.values.iter().enumerate().all(|(n, values)| {
+        let known = |lane: usize| block.unknown.get(n).is_none_or(|unknown| unknown[lane] == 0);
+        bits(lanes).all(|lane| values[lane] == values[lane & 15] || !known(lane) || !known(lane & 15))
+    })
+}
