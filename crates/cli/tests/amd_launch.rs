@@ -139,3 +139,82 @@ fn bare_code_has_no_arguments_and_may_be_text() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("no kernel of HSA"), "{}", text(&output.stderr));
 }
+
+/// Calls a function that stands before it, which keeps its argument in scratch; then reads it there by a flat address, whose
+/// upper half the queue has.
+const SCRATCH: &str = "\
+\t.text
+\t.globl keep
+\t.type keep,@function
+keep:
+  buffer_store_dword v5, off, s[0:3], s32 offset:OFFSET
+  s_waitcnt vmcnt(0)
+  buffer_load_dword v6, off, s[0:3], s32 offset:OFFSET
+  s_waitcnt vmcnt(0)
+  s_setpc_b64 s[30:31]
+\t.globl main
+\t.type main,@function
+main:
+  s_add_u32 s0, s0, s8
+  s_addc_u32 s1, s1, 0
+  s_load_dword s12, s[4:5], 0x44
+  s_load_dwordx2 s[14:15], s[6:7], 0x0
+  s_movk_i32 s32, 0x400
+  v_mul_u32_u24_e32 v5, 3, v0
+  s_getpc_b64 s[10:11]
+from:
+  s_sub_u32 s10, s10, from-keep
+  s_subb_u32 s11, s11, 0
+  s_swappc_b64 s[30:31], s[10:11]
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32_e32 v2, FLAT
+  v_mov_b32_e32 v3, s12
+  flat_load_dword v7, v[2:3]
+  v_lshlrev_b32_e32 v0, 3, v0
+  v_mov_b32_e32 v1, s15
+  v_add_co_u32_e32 v8, vcc, s14, v0
+  v_addc_co_u32_e32 v9, vcc, 0, v1, vcc
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  flat_store_dwordx2 v[8:9], v[6:7]
+  s_endpgm
+\t.rodata
+\t.amdhsa_kernel main
+\t\t.amdhsa_user_sgpr_private_segment_buffer 1
+\t\t.amdhsa_user_sgpr_queue_ptr 1
+\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1
+\t\t.amdhsa_system_sgpr_workgroup_id_x 0
+\t\t.amdhsa_system_sgpr_private_segment_wavefront_offset 1
+\t\t.amdhsa_private_segment_fixed_size 32
+\t\t.amdhsa_next_free_vgpr 10
+\t\t.amdhsa_next_free_sgpr 40
+\t.end_amdhsa_kernel
+";
+
+#[test]
+fn scratch_as_buffer_and_as_flat_address() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("amd-launch-scratch-arguments");
+    std::fs::write(&file, 0x1000_u64.to_le_bytes()).unwrap();
+    let run = |gpu: &str, offset: &str, flat: &str, more: &[&str]| {
+        let source = SCRATCH.replace("OFFSET", offset).replace("FLAT", flat);
+        let made = unwedge(&["amd", "asm", "--gpu", gpu, "-"], source.as_bytes());
+        assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+        let run = ["amd", "run", "-", "--size", "4", "--groups", "2", "--buffer", "0x1000:32"];
+        let dump = ["--dump", "0x1000:32", "--kernarg", file.to_str().unwrap()];
+        unwedge(&[&run[..], &dump, more].concat(), &made.stdout)
+    };
+    for gpu in ["gfx900", "gfx906"] {
+        for more in [&[][..], &["--seed", "1"], &["--seed", "2", "--threads", "2"]] {
+            let output = run(gpu, "4", "20", more);
+            let shown = text(&output.stdout);
+            assert_eq!(output.status.code(), Some(0), "{gpu} {more:?}: {shown}{}", text(&output.stderr));
+            let expected = "00000000 00000000 00000003 00000003 00000006 00000006 00000009 00000009";
+            assert!(shown.contains(expected), "{gpu} {more:?}: {shown}");
+        }
+        // What was never written there is not known, and what is behind its end is not there.
+        let output = run(gpu, "4", "24", &["--seed", "1"]);
+        assert_eq!(output.status.code(), Some(4), "{gpu}");
+        assert!(text(&output.stdout).contains("from LDS or scratch that was never written"));
+        let output = run(gpu, "4", "32", &[]);
+        assert!(text(&output.stdout).contains("scratch behind what a lane has of it"));
+    }
+}

@@ -168,7 +168,7 @@ pub struct AmdRun {
     /// Which GPU.
     #[command(flatten)]
     pub target: AmdTarget,
-    /// The function of a code object to run; the first one if not said
+    /// The function of a code object to run; the first kernel, or the first function, if not said
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
     /// Workgroups along each axis: 4, or 4,2,1

@@ -10,12 +10,17 @@ use unwedge_capture::code_object::{CodeObject, SectionKind};
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::source::metadata::{self, Argument};
-use unwedge_sim::amdgcn::{Dispatch, Initial, MapError, Memory};
+use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_sim::amdgcn::{
+    Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE,
+};
 
 /// Where the arguments are.
 const ARGUMENTS: u64 = 0x7e00_0000_0000;
 /// Where the packet is that asks for the dispatch.
 const PACKET: u64 = 0x7e10_0000_0000;
+/// Where the queue is.
+const QUEUE: u64 = 0x7e20_0000_0000;
 /// Bytes of arguments a kernel may have.
 const MOST: usize = 1 << 20;
 
@@ -53,6 +58,7 @@ pub fn prepare(
     object: &CodeObject<'_>,
     kernel: &str,
     entry: &Entry,
+    gpu: &Gpu,
     args: &AmdRun,
     made: &mut Dispatch,
     memory: &mut Memory,
@@ -69,44 +75,59 @@ pub fn prepare(
         made.mode = entry.mode;
     }
     made.group_id_in_ttmp = entry.place_in_ttmp;
-    let mut missing = Vec::new();
     for &(first, count, given) in &entry.scalars {
         let mut set = |value: u64| {
-            for i in 0..u16::from(count) {
-                let word = if i < 2 { (value >> (32 * i)) as u32 } else { 0 };
-                made.scalars.push((first.0 + i, word));
-            }
+            made.scalars
+                .extend((0..u16::from(count).min(2)).map(|i| (first.0 + i, (value >> (32 * i)) as u32)));
         };
         match given {
             Given::KernargSegmentPtr => set(ARGUMENTS),
             Given::DispatchPtr => set(PACKET),
             Given::DispatchId => set(0),
             Given::PrivateSegmentSize => set(entry.scratch.into()),
-            Given::PrivateSegmentBuffer | Given::FlatScratchInit | Given::ScratchOffset
-                if entry.scratch == 0 =>
-            {
-                set(0);
+            // A wave has scratch of its own, wherever that of others lies.
+            Given::FlatScratchInit | Given::ScratchOffset => set(0),
+            Given::PrivateSegmentBuffer => {
+                made.scalars.extend((first.0..).zip(scratch_buffer(made.scratch, gpu)));
             }
+            Given::QueuePtr => set(QUEUE),
             Given::WorkgroupId(axis) => made.group_id[usize::from(axis % 3)] = Some(first.0),
-            Given::PrivateSegmentBuffer => missing.push("the buffer of scratch"),
-            Given::FlatScratchInit | Given::ScratchOffset => missing.push("the place of scratch"),
-            Given::QueuePtr => missing.push("the queue"),
-            Given::WorkgroupInfo => missing.push("the wave's place"),
+            Given::WorkgroupInfo => {
+                complain!("{kernel} asks for the wave's place in its workgroup: s{} holds nothing", first.0);
+            }
         }
     }
-    missing.dedup();
-    if !missing.is_empty() {
-        complain!("{kernel} asks for {}: those registers hold nothing", missing.join(" and "));
-    }
-    if entry.scalars.iter().any(|(.., given)| *given == Given::DispatchPtr) {
-        memory.map(PACKET, packet(entry, made)).map_err(overlap)?;
-    }
+    memory.map(PACKET, packet(entry, made)).map_err(overlap)?;
+    memory.map(QUEUE, queue()).map_err(overlap)?;
     if entry.packed {
         made.vectors.push((0, Initial::PackedLocalIds));
     } else {
         made.vectors.extend((0..entry.axes).map(|axis| (axis, Initial::LocalId(axis))));
     }
     Ok(())
+}
+
+/// The descriptor of scratch: raw, each lane's dwords a wave apart.
+fn scratch_buffer(bytes: u32, gpu: &Gpu) -> [u32; 4] {
+    let (lanes, index_stride) = if gpu.wave64() { (64, 3) } else { (32, 2) };
+    let swizzle = 1 << 31;
+    let add_tid = 1 << 23;
+    let element_of_4 = if gpu.generation() <= Gen::Gfx8 { 1 << 19 } else { 0 };
+    let raw = if gpu.generation() >= Gen::Gfx10 { 3 << 28 } else { 0 };
+    [
+        SCRATCH_BUFFER as u32,
+        (SCRATCH_BUFFER >> 32) as u32 | swizzle,
+        bytes.saturating_mul(lanes),
+        index_stride << 21 | add_tid | element_of_4 | raw,
+    ]
+}
+
+/// What kernels read of a queue: the upper dwords of LDS and scratch as flat addresses.
+fn queue() -> Vec<u8> {
+    let mut queue = vec![0; 128];
+    queue[64..68].copy_from_slice(&((SHARED_APERTURE >> 32) as u32).to_le_bytes());
+    queue[68..72].copy_from_slice(&((PRIVATE_APERTURE >> 32) as u32).to_le_bytes());
+    queue
 }
 
 /// The packet of a dispatch.
@@ -188,6 +209,9 @@ fn implicit(kind: &str, made: &Dispatch) -> u64 {
         "hidden_block_count_x" | "hidden_block_count_y" | "hidden_block_count_z" => made.groups[axis].into(),
         "hidden_group_size_x" | "hidden_group_size_y" | "hidden_group_size_z" => made.size[axis].into(),
         "hidden_grid_dims" => dimensions(made).into(),
+        "hidden_shared_base" => SHARED_APERTURE >> 32,
+        "hidden_private_base" => PRIVATE_APERTURE >> 32,
+        "hidden_queue_ptr" => QUEUE,
         _ => 0,
     }
 }

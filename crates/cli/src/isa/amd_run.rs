@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use unwedge_capture::code_object::{self, NotCodeObject};
+use unwedge_capture::code_object::{self, Function, NotCodeObject};
 use unwedge_isa::amdgcn::entry::{Entry, Set};
 use unwedge_isa::amdgcn::regs;
 use unwedge_isa::amdgcn::{Gen, Gpu};
@@ -231,15 +231,25 @@ fn zeros(size: u64, global: &Global) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What is run: words, where they lie, and in which state waves begin.
+/// What is run.
+pub(super) struct Loaded {
+    pub(super) program: Program,
+    /// Where its first word lies.
+    pub(super) base: u64,
+    /// Functions of a code object in the order of a listing, with their offsets.
+    pub(super) functions: Vec<(String, u32)>,
+}
+
+/// What is run, and in which state waves begin.
 fn start(
     input: Input,
     args: &AmdRun,
     global: &Global,
     memory: &mut Memory,
-) -> Result<(Vec<u32>, u64, Gpu, Dispatch), Failure> {
-    let words =
-        |bytes: &[u8]| bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+) -> Result<(Loaded, Dispatch), Failure> {
+    let words = |bytes: &[u8]| -> Vec<u32> {
+        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    };
     let arguments = !args.arg.is_empty() || args.kernarg.is_some();
     let none =
         |name: &str| usage(format!("{name} is no kernel of HSA: set registers with --sgpr and --vgpr"));
@@ -248,20 +258,32 @@ fn start(
             let gpu = gpu(&args.target, object.processor())?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
-            let found = functions.iter().find(|function| wanted(function.name));
+            let mut wanted = functions.iter().filter(|function| wanted(function.name)).peekable();
+            let first = wanted.peek().copied();
+            // Functions that kernels call may stand before them.
+            let found = wanted.find(|found| amd_launch::descriptor_of(&object, found.name).is_some());
             let found = found
+                .or(first)
                 .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
+            // All of its section, as functions call each other.
+            let section = &object.sections[found.section];
+            let base = CODE.wrapping_add(section.address);
+            let at = |function: &Function<'_>| function.address.wrapping_sub(section.address) as u32;
+            let code = |gpu: Gpu| Loaded {
+                program: Program::new(&words(&section.bytes), base, gpu),
+                base,
+                functions: functions
+                    .iter()
+                    .filter(|function| function.section == found.section)
+                    .map(|function| (function.name.to_owned(), at(function)))
+                    .collect(),
+            };
             let Some(descriptor) = amd_launch::descriptor_of(&object, found.name) else {
                 if arguments {
                     return Err(none(found.name));
                 }
                 amd_launch::map(&object, CODE, memory)?;
-                return Ok((
-                    words(found.code),
-                    CODE.wrapping_add(found.address),
-                    gpu,
-                    dispatch(args, &gpu, global)?,
-                ));
+                return Ok((code(gpu), Dispatch { entry: at(found), ..dispatch(args, &gpu, global)? }));
             };
             let lanes =
                 Set::of(&descriptor, gpu.generation()).wave32.filter(|_| args.target.features.is_none());
@@ -269,15 +291,16 @@ fn start(
             let entry = Entry::of(&descriptor, &gpu);
             // What the command line says comes after what the kernel says.
             let said = dispatch(args, &gpu, global)?;
-            let mut made = Dispatch { scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
+            let mut made =
+                Dispatch { entry: at(found), scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
             amd_launch::map(&object, CODE, memory)?;
-            amd_launch::prepare(&object, found.name, &entry, args, &mut made, memory)?;
+            amd_launch::prepare(&object, found.name, &entry, &gpu, args, &mut made, memory)?;
             made.scalars.extend(said.scalars);
             made.vectors.extend(said.vectors);
             for (place, said) in made.group_id.iter_mut().zip(said.group_id) {
                 *place = said.or(*place);
             }
-            Ok((words(found.code), CODE.wrapping_add(found.address), gpu, made))
+            Ok((code(gpu), made))
         }
         Err(wrong @ NotCodeObject::OtherMachine(_)) => {
             Err(Failure::Unusable(format!("{}: {wrong}", input.name)))
@@ -286,7 +309,12 @@ fn start(
         Err(NotCodeObject::NotElf) => {
             let gpu = gpu(&args.target, None)?;
             let bytes = bare(input.bytes, &input.name, &gpu)?;
-            Ok((words(&bytes), CODE, gpu, dispatch(args, &gpu, global)?))
+            let code = Loaded {
+                program: Program::new(&words(&bytes), CODE, gpu),
+                base: CODE,
+                functions: Vec::new(),
+            };
+            Ok((code, dispatch(args, &gpu, global)?))
         }
     }
 }
@@ -407,35 +435,35 @@ fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<Dumped>, Failure> {
 pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let mut memory = memory(args, global)?;
-    let (words, base, gpu, dispatch) = start(input, args, global, &mut memory)?;
-    fits(&dispatch, &gpu)?;
-    let program = Program::new(&words, base, gpu);
+    let (code, dispatch) = start(input, args, global, &mut memory)?;
+    let program = &code.program;
+    fits(&dispatch, program.gpu())?;
     let mut out = Output::open(global, !args.step);
     // A failed write is remembered, and reported by `finish`.
     let result = if args.step {
-        let mut stepper = super::amd_step::Stepper::new(&program, base, args, &mut out);
+        let mut stepper = super::amd_step::Stepper::new(&code, args, &mut out);
         let mut ask = |state: &mut State<'_, '_>| stepper.ask(state);
-        unwedge_sim::amdgcn::watch(&program, &mut memory, &dispatch, Watch::Step(&mut ask))
+        unwedge_sim::amdgcn::watch(program, &mut memory, &dispatch, Watch::Step(&mut ask))
     } else if args.trace && !args.json {
         let mut text = String::new();
         let mut tell = |trace: &Trace| {
             text.clear();
-            traced(&program, trace, &mut text);
+            traced(program, trace, &mut text);
             let _ = out.write_all(text.as_bytes());
         };
-        unwedge_sim::amdgcn::watch(&program, &mut memory, &dispatch, Watch::Trace(&mut tell))
+        unwedge_sim::amdgcn::watch(program, &mut memory, &dispatch, Watch::Trace(&mut tell))
     } else {
-        unwedge_sim::amdgcn::watch(&program, &mut memory, &dispatch, Watch::Nobody)
+        unwedge_sim::amdgcn::watch(program, &mut memory, &dispatch, Watch::Nobody)
     };
     let report = Report {
         heading: Heading::of_plain_object("unwedge.amd-run", SCHEMA),
-        gpu: gpu.name(),
+        gpu: program.gpu().name(),
         instructions: result.steps,
         lanes: result.lane_steps,
         workgroups: result.groups,
         not_emulated: program.not_emulated(),
-        faults: result.faults.iter().map(|fault| found(&program, fault)).collect(),
-        told: result.told.iter().map(|told| shown(&program, told)).collect(),
+        faults: result.faults.iter().map(|fault| found(program, fault)).collect(),
+        told: result.told.iter().map(|told| shown(program, told)).collect(),
         memory: dumped(args, &memory)?,
     };
     if args.json {

@@ -1,6 +1,6 @@
 //! `unwedge amd run --step`: the emulator's state before each instruction, by commands.
 
-use super::amd_run::{number, scalar};
+use super::amd_run::{Loaded, number, scalar};
 use crate::args::AmdRun;
 use crate::output::Output;
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ enum Plan {
 /// The conversation.
 pub(super) struct Stepper<'p, 'o> {
     program: &'p Program,
-    base: u64,
+    code: &'p Loaded,
     function: Option<&'p str>,
     lines: Box<dyn Iterator<Item = io::Result<String>> + 'p>,
     prompt: bool,
@@ -51,20 +51,15 @@ pub(super) struct Stepper<'p, 'o> {
 }
 
 impl<'p, 'o> Stepper<'p, 'o> {
-    pub(super) fn new(
-        program: &'p Program,
-        base: u64,
-        args: &'p AmdRun,
-        out: &'o mut Output,
-    ) -> Stepper<'p, 'o> {
+    pub(super) fn new(code: &'p Loaded, args: &'p AmdRun, out: &'o mut Output) -> Stepper<'p, 'o> {
         let own = args.commands.is_empty();
         let lines: Box<dyn Iterator<Item = io::Result<String>>> = match own {
             true => Box::new(io::stdin().lock().lines()),
             false => Box::new(args.commands.iter().map(|line| Ok(line.clone()))),
         };
         Stepper {
-            program,
-            base,
+            program: &code.program,
+            code,
             function: args.function.as_deref(),
             lines,
             prompt: own && io::stdin().is_terminal(),
@@ -229,20 +224,36 @@ impl<'p, 'o> Stepper<'p, 'o> {
         Ok(())
     }
 
-    /// The offset that a place is: an offset or address, `L…` of a listing, or the function's name with `+OFFSET`.
+    /// The offset that a place is: an offset or address, `L…` of a listing, or a function's name with `+OFFSET`.
     fn offset(&self, place: &str) -> Result<u32, String> {
         let unknown = || format!("`{place}` is no place in the code");
-        let label = place.strip_prefix('L').and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let (name, more) = place.split_once('+').unwrap_or((place, "0"));
-        let at = match (label, self.function == Some(name)) {
-            (_, true) => number(more).map_err(|_| unknown())?.saturating_add(self.base),
-            // The listing counts dwords.
-            (Some(at), _) => at.saturating_mul(4).saturating_add(self.base),
-            _ => number(place).map_err(|_| unknown())?,
+        let function = self.code.functions.iter().find(|(own, _)| own == name);
+        let offset = match (function, place.strip_prefix('L').and_then(|label| self.label(label))) {
+            (Some((_, start)), _) => number(more).map_err(|_| unknown())?.saturating_add((*start).into()),
+            (_, Some(at)) => at,
+            _ => {
+                let at = number(place).map_err(|_| unknown())?;
+                at.checked_sub(self.code.base).unwrap_or(at)
+            }
         };
-        let offset = at.checked_sub(self.base).unwrap_or(at);
         let offset = u32::try_from(offset).map_err(|_| unknown())?;
         self.program.text(offset).map(|_| offset).ok_or_else(unknown)
+    }
+
+    /// The offset of a listing's label without its `L`: dwords from the begin of its function, whose number in the listing
+    /// is said unless it is the first one, or the only one.
+    fn label(&self, label: &str) -> Option<u64> {
+        let functions = &self.code.functions;
+        let (start, digits) = match label.split_once('_') {
+            Some((number, digits)) => (functions.get(number.parse::<usize>().ok()?)?.1, digits),
+            None => {
+                let only = self.function.and_then(|wanted| functions.iter().find(|(name, _)| name == wanted));
+                (only.or(functions.first()).map_or(0, |(_, start)| *start), label)
+            }
+        };
+        let dwords = u64::from_str_radix(digits, 16).ok()?;
+        Some(dwords.saturating_mul(4).saturating_add(start.into()))
     }
 }
 

@@ -232,7 +232,7 @@ fn formed(form: Form, value: u32, old: u32) -> u32 {
     }
 }
 
-/// Shared memory of a workgroup, and which of its bytes were written.
+/// Memory of a workgroup or of a wave, and which of its bytes were written.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Shared {
     pub(super) bytes: Vec<u8>,
@@ -241,6 +241,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Zeros; if asked for, none of them written.
+    pub(super) fn new(size: usize, unknown: bool) -> Shared {
+        Shared { bytes: vec![0; size], known: vec![0; if unknown { size } else { 0 }] }
+    }
+
     pub(super) fn read(&self, address: u64, bytes: u8) -> (u64, u64) {
         let mut value = 0;
         let mut unknown = 0;
@@ -271,6 +276,7 @@ enum Where {
     Global(u64),
     Lds(u64),
     Gds(u64),
+    /// Behind its end: the greatest number.
     Scratch(usize),
 }
 
@@ -350,8 +356,11 @@ impl Group<'_> {
             Where::Lds(address) => self.lds.read(address, bytes),
             Where::Gds(address) => self.gds.read(address, bytes),
             Where::Scratch(at) => {
-                let found = at.checked_add(bytes.into()).and_then(|end| wave.scratch.get(at..end));
-                (found.unwrap_or_default().iter().rev().fold(0, |v, byte| v << 8 | u64::from(*byte)), 0)
+                if at == usize::MAX {
+                    self.fault(wave, Kind::BeyondScratch);
+                    return (0, 0);
+                }
+                wave.scratch.read(at as u64, bytes)
             }
         }
     }
@@ -366,17 +375,17 @@ impl Group<'_> {
             Where::Lds(address) => self.lds.write(address, bytes, value, unknown),
             Where::Gds(address) => self.gds.write(address, bytes, value, unknown),
             Where::Scratch(at) => {
-                let found = at.checked_add(bytes.into()).and_then(|end| wave.scratch.get_mut(at..end));
-                for (n, place) in found.into_iter().flatten().enumerate() {
-                    *place = (value >> (8 * n)) as u8;
+                if at == usize::MAX {
+                    return self.fault(wave, Kind::BeyondScratch);
                 }
+                wave.scratch.write(at as u64, bytes, value, unknown);
             }
         }
     }
 
     /// Does what an access does to memory.
     pub(super) fn perform(&mut self, wave: &mut Wave, access: &Access) -> Read {
-        let scratch = wave.scratch.len();
+        let scratch = wave.scratch.bytes.len();
         let mut read = Read::default();
         match access.action {
             Action::Load => {
@@ -392,7 +401,7 @@ impl Group<'_> {
                         }
                     }
                     read.values.extend_from_slice(&values[..dwords.min(2)]);
-                    if !self.lds.known.is_empty() {
+                    if wave.unknown.is_some() {
                         read.unknown.extend_from_slice(&unknown[..dwords.min(2)]);
                     }
                 }
@@ -461,7 +470,7 @@ impl Group<'_> {
                 }
                 if returns {
                     read.values = old;
-                    if !self.lds.known.is_empty() {
+                    if wave.unknown.is_some() {
                         read.unknown = old_unknown;
                     }
                 }
@@ -534,19 +543,26 @@ impl Group<'_> {
         Some((values.to_vec(), unknown.unwrap_or_default()))
     }
 
-    /// Reports unknown values that are stored, but to LDS, which remembers them.
+    /// Reports unknown values that are stored, but to LDS and scratch, which remember them.
     pub(super) fn check_stored(&mut self, wave: &Wave, access: &Access, first: Reg) {
-        if access.space == Space::Lds || matches!(access.action, Action::Load | Action::FromLds(_)) {
+        let remembers = matches!(access.space, Space::Lds | Space::Scratch);
+        if remembers || matches!(access.action, Action::Load | Action::FromLds(_)) {
             return;
+        }
+        let mut stored = access.lanes;
+        if access.space == Space::Flat {
+            let own = [SHARED_APERTURE >> 32, PRIVATE_APERTURE >> 32];
+            stored = bits(stored)
+                .filter(|lane| !own.contains(&(access.address[*lane] >> 32)))
+                .fold(0, |all, lane| all | 1 << lane);
         }
         let mut dword = 0;
         for piece in &access.pieces {
             let mask = if piece.bytes < 4 { (1u32 << (8 * u32::from(piece.bytes))) - 1 } else { u32::MAX };
             for _ in 0..piece.bytes.div_ceil(4) {
                 let unknown = access.unknown.get(dword);
-                let found = unknown.is_some_and(|lanes| {
-                    bits(access.lanes & piece.valid).any(|lane| lanes[lane] & mask != 0)
-                });
+                let found = unknown
+                    .is_some_and(|lanes| bits(stored & piece.valid).any(|lane| lanes[lane] & mask != 0));
                 if found {
                     let reg = Reg(first.0 + dword as u16);
                     return self.fault(wave, Kind::Stored(reg, wave.why(reg)));

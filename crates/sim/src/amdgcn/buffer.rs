@@ -9,7 +9,7 @@ use super::pending::Locks;
 use super::program::Step;
 use super::texel::Texel;
 use super::typed::Typed;
-use super::wave::{Wave, bits};
+use super::wave::{SCRATCH_BUFFER, Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
@@ -82,6 +82,18 @@ impl Descriptor {
                 .wrapping_add((offset / element).wrapping_mul(element * count))
                 .wrapping_add(index % count * element + offset % element),
         }
+    }
+
+    /// Whether it is scratch as a runtime sets it up for buffer instructions.
+    fn is_scratch(&self) -> bool {
+        self.add_tid && self.swizzle.is_some() && self.base >> 32 == SCRATCH_BUFFER >> 32
+    }
+
+    /// An address in scratch as bytes of one lane, if it is that lane's.
+    fn own(&self, address: u64, lane: usize) -> Option<u64> {
+        let (element, count) = self.swizzle?;
+        let at = address & u64::from(u32::MAX);
+        (at / element % count == lane as u64).then(|| at / (element * count) * element + at % element)
     }
 
     /// Whether so many bytes are within bounds.
@@ -248,6 +260,16 @@ impl Group<'_> {
                 *valid |= u64::from(inside) << lane;
             }
         }
+        let mut space = Space::Global;
+        if descriptor.is_scratch() {
+            space = Space::Scratch;
+            for lane in bits(lanes) {
+                match descriptor.own(address[lane], lane) {
+                    Some(own) => address[lane] = own,
+                    None => return self.fault(wave, Kind::NotEmulated("scratch of another lane")),
+                }
+            }
+        }
         let untyped: Vec<Piece> = valid
             .iter()
             .enumerate()
@@ -272,7 +294,7 @@ impl Group<'_> {
             wave,
             step,
             Memory {
-                space: Space::Global,
+                space,
                 action,
                 form: texel.map_or(buffer.form, Form::Texel),
                 shape: buffer.shape,

@@ -21,7 +21,7 @@ pub enum Missing {
         /// Offset of the load in bytes.
         at: u32,
     },
-    /// LDS that nobody wrote.
+    /// LDS or scratch that nobody wrote.
     UnwrittenMemory,
     /// The result of an operation that hardware does not define.
     Undefined,
@@ -43,6 +43,8 @@ pub enum Kind {
         /// Whether it was to be written.
         write: bool,
     },
+    /// Scratch behind what a lane has of it.
+    BeyondScratch,
     /// An operand names a register that the wave does not have.
     NoRegister,
     /// The instruction does something in a way that hardware does not define.
@@ -94,7 +96,7 @@ impl fmt::Display for Missing {
             Missing::Uninitialised => f.write_str("never written"),
             Missing::Load { at, counter } => write!(f, "loaded at {at:#x}, no wait for {}", counter.name()),
             Missing::OverwrittenLoad { at } => write!(f, "written while the load at {at:#x} was under way"),
-            Missing::UnwrittenMemory => f.write_str("from LDS that was never written"),
+            Missing::UnwrittenMemory => f.write_str("from LDS or scratch that was never written"),
             Missing::Undefined => f.write_str("not defined"),
         }
     }
@@ -109,6 +111,7 @@ impl fmt::Display for Kind {
             Kind::Unmapped { address, write } => {
                 write!(f, "{} of {address:#x}, which is not mapped", if *write { "write" } else { "read" })
             }
+            Kind::BeyondScratch => f.write_str("scratch behind what a lane has of it"),
             Kind::NoRegister => f.write_str("a register that the wave does not have"),
             Kind::Undefined(what) => f.write_str(what),
             Kind::Address(reg, missing) => write!(f, "{} is an address, and is {missing}", Register(*reg)),

@@ -51,11 +51,7 @@ impl<'m> Group<'m> {
             Timing::Plain => (false, 0),
             Timing::Adversarial { seed } => (true, seed),
         };
-        let shared = |bytes: u32| Shared {
-            bytes: vec![0; bytes as usize],
-            known: if adversarial { vec![0; bytes as usize] } else { Vec::new() },
-        };
-        let mut lds = shared(dispatch.lds);
+        let mut lds = Shared::new(dispatch.lds as usize, adversarial);
         for (at, byte) in dispatch.lds_content.iter().enumerate().take(dispatch.lds as usize) {
             lds.write(at as u64, 1, (*byte).into(), 0);
         }
@@ -64,7 +60,7 @@ impl<'m> Group<'m> {
             gpu: program.gpu,
             view,
             lds,
-            gds: Shared { bytes: vec![0; dispatch.gds as usize], known: Vec::new() },
+            gds: Shared::new(dispatch.gds as usize, false),
             common: Common::default(),
             faults: Vec::new(),
             seen: HashSet::new(),
@@ -144,7 +140,7 @@ impl<'m> Group<'m> {
             ended: false,
             at_barrier: false,
             steps: 0,
-            scratch: vec![0; dispatch.scratch as usize * lanes as usize],
+            scratch: Shared::new(dispatch.scratch as usize * lanes as usize, self.adversarial),
             unknown: None,
             pending: Pending::default(),
             gpr_idx: 0,

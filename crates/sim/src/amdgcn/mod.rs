@@ -41,3 +41,4 @@ pub use memory::{MapError, Memory};
 pub use program::Program;
 pub use run::{Dispatch, Initial, Outcome, Timing, Trace, run, watch};
 pub use watch::{Control, Stand, State, Watch};
+pub use wave::{PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};

@@ -1,5 +1,6 @@
 //! The state of one wave.
 
+use super::apply::Shared;
 use super::fault::Missing;
 use super::operand::{From, SREGS, Source};
 use super::pending::Pending;
@@ -8,9 +9,11 @@ use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
 /// Where LDS lies for flat addresses.
-pub(super) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
+pub const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
 /// Where scratch lies for flat addresses.
-pub(super) const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
+pub const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
+/// Where scratch lies for buffer instructions: 4 GiB from here on are the wave's own, if the descriptor swizzles by lane.
+pub const SCRATCH_BUFFER: u64 = 0x0000_7d00_0000_0000;
 
 /// What is not known of a wave's registers: a set bit is an unknown one.
 #[derive(Debug, Clone)]
@@ -42,7 +45,7 @@ pub(super) struct Wave {
     pub(super) at_barrier: bool,
     /// Instructions executed.
     pub(super) steps: u64,
-    pub(super) scratch: Vec<u8>,
+    pub(super) scratch: Shared,
     pub(super) unknown: Option<Box<Unknown>>,
     pub(super) pending: Pending,
     /// Indexed access of vector registers on gfx8 and gfx9: which operands, as `gpr_idx`.
