@@ -268,3 +268,14 @@ fn stacks_of_rays() {
     // What comes from the last node visited on was seen before.
     assert_eq!(after(&[([50, 51, 52, 53], 52)]), (51, base + 1));
 }
+
+/// The operand of GWS is read late.
+#[test]
+fn operands_of_gws_are_held() {
+    let held = |wait: &str| {
+        let code =
+            format!("s_mov_b32 m0, 0\ns_nop 0\nv_mov_b32 v9, 1\nds_gws_init v9 gds\n{wait}\nv_mov_b32 v9, 0");
+        rig::late("gfx900", &code).has(|kind| matches!(kind, Kind::StillRead(..)))
+    };
+    assert!(held("") && !held("s_waitcnt expcnt(0)"));
+}
