@@ -579,7 +579,7 @@ fn descriptors_of_four_dwords() {
         let image = Image { size: [8, 8, 1], ..LINEAR };
         let mut words = image.words(&gpu);
         words[4..].fill(u32::MAX);
-        let code = format!("image_load v[4:7], {vaddr}, s[8:15] dmask:0xf unorm r128 {dimension}\ns_endpgm");
+        let code = format!("image_load v[4:7], {vaddr}, s[8:15] dmask:0xf {dimension} unorm r128\ns_endpgm");
         let bytes = image.memory(generation, texel);
         let done = go(&code, gpu, bytes, [8, 8, 1], &[(RESOURCE, &words)], &[]);
         if generation <= Gen::Gfx8 {

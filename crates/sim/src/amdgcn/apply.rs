@@ -306,7 +306,7 @@ fn turned(read: &Read) -> Read {
             lanes.get(at / 2).map_or(0, |register| register[lane] >> (16 * (at & 1)) & 0xffff)
         };
         let pair = |lane: usize, n: usize| {
-            half(lane & !7 | 2 * n, lane & 7) | half(lane & !7 | 2 * n + 1, lane & 7) << 16
+            half((lane & !7) + 2 * n, lane & 7) | half((lane & !7) + 2 * n + 1, lane & 7) << 16
         };
         (0..lanes.len().min(4)).map(|n| std::array::from_fn(|lane| pair(lane, n))).collect()
     };
