@@ -39,7 +39,7 @@ fn go(gpu: Gpu, code: &str, wave: &Wave, timing: Timing) -> (Vec<[u32; 64]>, Out
     let mut text = String::from("v_lshlrev_b32 v1, 2, v0\n");
     let mut bytes = Vec::new();
     for n in 16..100 {
-        if n < D || n >= INDEX {
+        if !(D..INDEX).contains(&n) {
             text += &format!("v_add_nc_u32 v2, {}, v1\nglobal_load_b32 v{n}, v2, s[4:5]\n", (n - 16) * 256);
         }
         bytes.extend(wave.v[n].iter().flat_map(|value| value.to_le_bytes()));

@@ -80,6 +80,8 @@ fn sample(inst: &Inst, gpu: &Gpu) -> Option<Vec<u32>> {
         vec![(Field::Src0, 256), (Field::Src1, 128), (Field::Src2, 128)],
         vec![(Field::Imm, 1)],
         vec![(Field::Dmask, 1)],
+        vec![(Field::Dmask, 1), (Field::Dim, 6)],
+        vec![(Field::Dmask, 15), (Field::Unorm, 1), (Field::R128, 1)],
         vec![(Field::BufFormat, 1)],
         vec![(Field::Glc, 1)],
         vec![(Field::Gds, 1)],
