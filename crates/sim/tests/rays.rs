@@ -214,3 +214,38 @@ fn results_are_late() {
         assert_eq!(go("s_waitcnt vmcnt(0)"), None, "{name}");
     }
 }
+
+/// Directions of 16 bits: on gfx10.3 one after the other, on gfx11 an axis's direction and inverse together.
+#[test]
+fn short_directions() {
+    let spans = [(0.0, 6.0, 7.0), (0.0, 1.0, 2.0), (50.0, 1.0, 2.0), (0.0, 3.0, 9.0)];
+    let nodes = boxes(spans, false);
+    // 0.5, 0.25 and 1 with their inverses.
+    let (direction, inverse) = ([0x3800u32, 0x3400, 0x3c00], [0x4000u32, 0x4400, 0x3c00]);
+    for (name, form, registers) in [
+        (
+            "gfx1030",
+            "image_bvh_intersect_ray v[40:43], v[20:27], s[12:15] a16",
+            [
+                direction[0] | direction[1] << 16,
+                direction[2] | inverse[0] << 16,
+                inverse[1] | inverse[2] << 16,
+            ],
+        ),
+        (
+            "gfx1100",
+            "image_bvh_intersect_ray v[40:43], [v20, v21, v[22:24], v[25:27]], s[12:15] a16",
+            std::array::from_fn(|axis| direction[axis] | inverse[axis] << 16),
+        ),
+    ] {
+        let moves: String =
+            registers.iter().zip(25..).map(|(value, n)| format!("v_mov_b32 v{n}, {value:#x}\n")).collect();
+        // From where the first and the fourth box are met.
+        let ray = Ray { extent: 100.0, origin: [-2.5, -1.25, 1.5], direction: [1.0; 3] };
+        let code = format!("{moves}{form}");
+        let (result, outcome) = shoot(name, &code, &nodes, tree(2, true, 0), &ray, 5, Timing::Plain);
+        assert!(outcome.faults.is_empty(), "{name}: {:?}", outcome.faults);
+        // At a distance of 3 to 7 along X it is within the boxes: at 4.5 to 5.5 along Z, and 1.5 to 7.5.
+        assert_eq!(result, [0x400, 0x100, NONE, NONE], "{name}");
+    }
+}

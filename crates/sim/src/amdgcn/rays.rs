@@ -1,6 +1,6 @@
 //! Rays against nodes of a tree of boxes: `image_bvh_intersect_ray` of gfx10.3 and gfx11.
 //!
-//! Facts: AMD's manuals of RDNA 2 and 3 and its driver for the descriptor, Mesa for the nodes and for what hardware does at
+//! Facts: AMD's manuals of RDNA 2 and 3 and its driver for the descriptor, LLVM for short directions, Mesa for the nodes and for what hardware does at
 //! edges of triangles. Numbers are rounded step by step in 32 bits; hardware's steps are not documented, so the last bits
 //! of what a triangle gives may differ, and the scale of numerator and denominator does: only their ratios mean something.
 //! Nodes are read when the instruction is issued, the result arrives late. Not emulated, and reported: the nodes of gfx12,
@@ -183,9 +183,6 @@ impl Group<'_> {
         if generation >= Gen::Gfx12 {
             return self.fault(wave, Kind::NotEmulated("rays of gfx12"));
         }
-        if rays.short && generation >= Gen::Gfx11 {
-            return self.fault(wave, Kind::NotEmulated("rays with short directions of gfx11"));
-        }
         let tree = match Tree::read(words, generation) {
             Ok(tree) => tree,
             Err(what) => return self.fault(wave, Kind::NotEmulated(what)),
@@ -206,16 +203,21 @@ impl Group<'_> {
             }
             let float = |at: usize| f32::from_bits(registers[first + at][lane]);
             let three = |at: usize| [float(at), float(at + 1), float(at + 2)];
-            let half = |at: usize| {
-                let bits = registers[first + 5 + at / 2][lane] >> (16 * (at & 1)) & 0xffff;
+            // Three and three halves after each other; from gfx11 on an axis's two in one register.
+            let half = |inverse: usize, axis: usize| {
+                let (register, high) = match generation >= Gen::Gfx11 {
+                    true => (axis, inverse),
+                    false => ((3 * inverse + axis) / 2, (3 * inverse + axis) & 1),
+                };
+                let bits = registers[first + 5 + register][lane] >> (16 * high) & 0xffff;
                 f32::from_bits(soft::convert(soft::F16, soft::F32, bits.into(), Env::IEEE) as u32)
             };
-            let halves = |at: usize| [half(at), half(at + 1), half(at + 2)];
+            let halves = |inverse: usize| [0, 1, 2].map(|axis| half(inverse, axis));
             let ray = Ray {
                 extent: float(1),
                 origin: three(2),
                 direction: if rays.short { halves(0) } else { three(5) },
-                inverse: if rays.short { halves(3) } else { three(8) },
+                inverse: if rays.short { halves(1) } else { three(8) },
             };
             let Some(result) = self.node(wave, &tree, &ray, node) else { return };
             read.values.iter_mut().zip(result).for_each(|(place, value)| place[lane] = value);
