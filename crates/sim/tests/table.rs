@@ -6,9 +6,7 @@ use unwedge_isa::amdgcn::{Gpu, Inst, codec, tables};
 use unwedge_sim::amdgcn::Program;
 
 /// Rows that have no semantics here: names, or what they start with.
-const MISSING: [&str; 5] = [
-    // Which elements go where in registers was measured for 16 bits only.
-    "global_load_tr_b64",
+const MISSING: [&str; 4] = [
     // Where the row of texels begins is not documented.
     "image_gather4h",
     "image_msaa_load",
