@@ -65,6 +65,31 @@ fn loads_of_blocks_and_turned_ones_are_late() {
     assert_eq!(missing("gfx1200", &format!("{block}{}", end(33))), None);
 }
 
+/// Each lane brings eight bytes; a lane gets one of each of eight.
+#[test]
+fn transposed_loads_of_bytes() {
+    let mut memory = Memory::default();
+    memory.map(rig::BUFFER, (0..=255).collect()).expect("free");
+    let gpu = rig::gpu("gfx1200");
+    let code =
+        "v_lshlrev_b32 v10, 3, v0\nglobal_load_tr_b64 v[32:33], v10, s[4:5]\ns_wait_loadcnt 0\ns_endpgm";
+    let program = Program::new(&rig::words(code, &gpu), 0, gpu);
+    let mut registers = std::collections::HashMap::new();
+    let mut tell = |trace: &unwedge_sim::amdgcn::Trace| registers.extend(trace.writes.iter().cloned());
+    let outcome = run(&program, &mut memory, &rig::dispatch(&gpu, Timing::Plain), Some(&mut tell));
+    assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
+    for lane in 0..32u32 {
+        for at in 0..8u32 {
+            let register = &registers[&Reg::vgpr(32 + at as u8 / 4)];
+            let found = register[lane as usize] >> (8 * (at % 4)) & 0xff;
+            // Offsets as they were measured.
+            let expected =
+                (lane & 7) + (lane >> 3 & 1) * 32 + (lane >> 4) * 128 + (at & 3) * 8 + (at >> 2) * 64;
+            assert_eq!(found, expected, "{lane} {at}");
+        }
+    }
+}
+
 /// Eight lanes bring eight halves each; afterwards each has one of every lane.
 #[test]
 fn transposed_loads() {

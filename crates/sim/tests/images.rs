@@ -568,3 +568,29 @@ fn typed_buffers() {
         );
     }
 }
+
+/// Four dwords of a descriptor: what the other half would say is not read. Before gfx10 that is the pitch of rows.
+#[test]
+fn descriptors_of_four_dwords() {
+    for name in ["gfx600", "gfx803", "gfx1010", "gfx1030"] {
+        let gpu = gpu(name);
+        let generation = gpu.generation();
+        let (vaddr, dimension) = address(generation, 0, 2, "2D", false);
+        let image = Image { size: [8, 8, 1], ..LINEAR };
+        let mut words = image.words(&gpu);
+        words[4..].fill(u32::MAX);
+        let code = format!("image_load v[4:7], {vaddr}, s[8:15] dmask:0xf {dimension} unorm r128\ns_endpgm");
+        let bytes = image.memory(generation, texel);
+        let done = go(&code, gpu, bytes, [8, 8, 1], &[(RESOURCE, &words)], &[]);
+        if generation <= Gen::Gfx8 {
+            let kinds: Vec<&Kind> = done.outcome.faults.iter().map(|fault| &fault.kind).collect();
+            assert!(matches!(kinds[..], [Kind::NotEmulated(_)]), "{name}: {kinds:?}");
+            continue;
+        }
+        assert!(done.outcome.faults.is_empty(), "{name}: {:?}", done.outcome.faults);
+        // The last wave has the last rows.
+        for lane in 0..32u32 {
+            assert_eq!(done.lane(lane as usize, 4, 4), [lane % 8, 4 + lane / 8, 0, 0xa5], "{name} {lane}");
+        }
+    }
+}

@@ -39,7 +39,7 @@ fn go(gpu: Gpu, code: &str, wave: &Wave, timing: Timing) -> (Vec<[u32; 64]>, Out
     let mut text = String::from("v_lshlrev_b32 v1, 2, v0\n");
     let mut bytes = Vec::new();
     for n in 16..100 {
-        if n < D || n >= INDEX {
+        if !(D..INDEX).contains(&n) {
             text += &format!("v_add_nc_u32 v2, {}, v1\nglobal_load_b32 v{n}, v2, s[4:5]\n", (n - 16) * 256);
         }
         bytes.extend(wave.v[n].iter().flat_map(|value| value.to_le_bytes()));
@@ -464,6 +464,29 @@ fn clamped_integers_stay_at_the_end_of_their_range() {
         let wave = product.wave(&gpu, kinds, 16, false, false, 0);
         for (mods, expected) in [("clamp", i32::MAX), ("", (i32::MAX - 3).wrapping_add(255 * 255 * 16))] {
             let code = text(&gpu, "v_wmma_i32_16x16x16_iu8", kinds, 16, false, mods);
+            let (registers, _) = go(gpu, &code, &wave, Timing::Plain);
+            assert_eq!(registers[0][0] as i32, expected, "{name} {mods}");
+        }
+    }
+}
+
+/// A sparse product is clamped when half of it has been added, too.
+#[test]
+fn sparse_integers_are_clamped_twice() {
+    for name in ["gfx1200", "gfx1200+wavefrontsize64"] {
+        let gpu = gpu(name);
+        let kinds = ["iu8", "iu8", "i32"];
+        let mut product = numbers(["iu8", "iu8"], 32, true, [true; 2]);
+        // The first eight of A's elements in a row go beyond the end, the others come back.
+        product.a = vec![(0..16).map(|at| if at < 8 { 100 } else { -50 }).collect(); 16];
+        product.b = vec![vec![100; 16]; 32];
+        product.c = vec![vec![i32::MAX; 16]; 16];
+        let wave = product.wave(&gpu, kinds, 32, true, false, 0);
+        for (mods, expected) in [
+            ("neg_lo:[1,1,0] clamp", i32::MAX - 8 * 50 * 100),
+            ("neg_lo:[1,1,0]", i32::MAX.wrapping_add(8 * 50 * 100)),
+        ] {
+            let code = text(&gpu, "v_swmmac_i32_16x16x32_iu8", kinds, 32, true, mods);
             let (registers, _) = go(gpu, &code, &wave, Timing::Plain);
             assert_eq!(registers[0][0] as i32, expected, "{name} {mods}");
         }

@@ -163,12 +163,10 @@ fn ordered_counts_go_by_the_waves_numbers() {
         assert_eq!(words[..4], [0, 1, 3, 6]);
     }
     // Four counters at once, one for each of the first lanes; then they are swapped.
-    let code = format!(
-        "s_mov_b32 m0, 0\ns_nop 0\nv_add_nc_u32 v11, 1, v0\nds_ordered_count v10, v11 offset:0xc000 gds\n\
+    let code = "s_mov_b32 m0, 0\ns_nop 0\nv_add_nc_u32 v11, 1, v0\nds_ordered_count v10, v11 offset:0xc000 gds\n\
          s_waitcnt lgkmcnt(0)\nds_ordered_count v12, v11 offset:0xd100 gds\ns_waitcnt lgkmcnt(0)\n\
-         s_mov_b64 exec, 15\nv_lshlrev_b32 v20, 2, v0\nglobal_store_dword v20, v12, s[4:5]\ns_mov_b64 exec, -1\n"
-    );
-    for words in clean("gfx1030+wavefrontsize64", &code, 1) {
+         s_mov_b64 exec, 15\nv_lshlrev_b32 v20, 2, v0\nglobal_store_dword v20, v12, s[4:5]\ns_mov_b64 exec, -1\n";
+    for words in clean("gfx1030+wavefrontsize64", code, 1) {
         assert_eq!(words[..5], [1, 2, 3, 4, 0]);
     }
 }
@@ -267,4 +265,15 @@ fn stacks_of_rays() {
     assert_eq!(after(&[none]), (u32::MAX - 1, base));
     // What comes from the last node visited on was seen before.
     assert_eq!(after(&[([50, 51, 52, 53], 52)]), (51, base + 1));
+}
+
+/// The operand of GWS is read late.
+#[test]
+fn operands_of_gws_are_held() {
+    let held = |wait: &str| {
+        let code =
+            format!("s_mov_b32 m0, 0\ns_nop 0\nv_mov_b32 v9, 1\nds_gws_init v9 gds\n{wait}\nv_mov_b32 v9, 0");
+        rig::late("gfx900", &code).has(|kind| matches!(kind, Kind::StillRead(..)))
+    };
+    assert!(held("") && !held("s_waitcnt expcnt(0)"));
 }

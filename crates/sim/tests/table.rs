@@ -6,9 +6,7 @@ use unwedge_isa::amdgcn::{Gpu, Inst, codec, tables};
 use unwedge_sim::amdgcn::Program;
 
 /// Rows that have no semantics here: names, or what they start with.
-const MISSING: [&str; 5] = [
-    // Which elements go where in registers was measured for 16 bits only.
-    "global_load_tr_b64",
+const MISSING: [&str; 4] = [
     // Where the row of texels begins is not documented.
     "image_gather4h",
     "image_msaa_load",
@@ -80,6 +78,8 @@ fn sample(inst: &Inst, gpu: &Gpu) -> Option<Vec<u32>> {
         vec![(Field::Src0, 256), (Field::Src1, 128), (Field::Src2, 128)],
         vec![(Field::Imm, 1)],
         vec![(Field::Dmask, 1)],
+        vec![(Field::Dmask, 1), (Field::Dim, 6)],
+        vec![(Field::Dmask, 15), (Field::Unorm, 1), (Field::R128, 1)],
         vec![(Field::BufFormat, 1)],
         vec![(Field::Glc, 1)],
         vec![(Field::Gds, 1)],

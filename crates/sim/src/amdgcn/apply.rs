@@ -69,8 +69,10 @@ pub(super) enum Form {
     Texel(Texel),
     /// Only into registers whose bit is set.
     Block(u32),
-    /// Halves of registers, exchanged among each eight lanes: those of one lane go to one place of all.
-    Turned,
+    /// Halves of registers, or bytes, exchanged among lanes: those of one lane go to one place of eight.
+    Turned {
+        halves: bool,
+    },
 }
 
 impl Form {
@@ -225,7 +227,7 @@ fn formed(form: Form, value: u32, old: u32) -> u32 {
         (_, true) => value as u16 as i16 as u32,
     };
     match form {
-        Form::Dwords | Form::Texel(_) | Form::Block(_) | Form::Turned => value,
+        Form::Dwords | Form::Texel(_) | Form::Block(_) | Form::Turned { .. } => value,
         Form::Extended { bytes, signed } => extended(bytes, signed),
         Form::Half { bytes, signed, high: false } => old & 0xffff_0000 | extended(bytes, signed) & 0xffff,
         Form::Half { bytes, signed, high: true } => old & 0xffff | extended(bytes, signed) << 16,
@@ -305,16 +307,31 @@ fn converted(wave: &Wave, access: &Access, read: &Read, texel: &Texel) -> Read {
     made
 }
 
-/// Eight halves of each lane turned with those of the eight lanes around it.
-fn turned(read: &Read) -> Read {
+/// The lane whose element a lane gets, and where: elements are halves of registers or bytes. Which element it is says the
+/// lane's number in eight. As measured on a gfx1201: of halves those of the eight lanes around it, of bytes those of
+/// two times four of sixteen.
+fn turned_from(lane: usize, at: usize, halves: bool) -> usize {
+    match halves {
+        true => (lane & !7) + at,
+        false => (lane & !15) + 8 * (at / 4) + 4 * (lane / 8 % 2) + at % 4,
+    }
+}
+
+/// Eight elements of each lane, turned.
+fn turned(read: &Read, halves: bool) -> Read {
+    let (bits, each) = if halves { (16, 2) } else { (8, 4) };
+    let element = |lanes: &[Lanes], lane: usize, at: usize| {
+        let register = lanes.get(at / each).map_or(0, |register| register[lane]);
+        register >> (bits * (at % each)) & ((1 << bits) - 1)
+    };
     let all = |lanes: &[Lanes]| -> Vec<Lanes> {
-        let half = |lane: usize, at: usize| {
-            lanes.get(at / 2).map_or(0, |register| register[lane] >> (16 * (at & 1)) & 0xffff)
+        let word = |lane: usize, n: usize| {
+            (0..each).fold(0, |word, at| {
+                let from = turned_from(lane, n * each + at, halves);
+                word | element(lanes, from, lane & 7) << (bits * at)
+            })
         };
-        let pair = |lane: usize, n: usize| {
-            half(lane & !7 | 2 * n, lane & 7) | half(lane & !7 | 2 * n + 1, lane & 7) << 16
-        };
-        (0..lanes.len().min(4)).map(|n| std::array::from_fn(|lane| pair(lane, n))).collect()
+        (0..lanes.len().min(8 / each)).map(|n| std::array::from_fn(|lane| word(lane, n))).collect()
     };
     Read { values: all(&read.values), unknown: all(&read.unknown) }
 }
@@ -485,8 +502,9 @@ impl Group<'_> {
             let (made, form) = (converted(wave, access, read, &texel), Form::Dwords);
             return self.deliver(wave, &Access { form, ..access.clone() }, &made);
         }
-        if access.form == Form::Turned {
-            return self.deliver(wave, &Access { form: Form::Dwords, ..access.clone() }, &turned(read));
+        if let Form::Turned { halves } = access.form {
+            let made = turned(read, halves);
+            return self.deliver(wave, &Access { form: Form::Dwords, ..access.clone() }, &made);
         }
         match access.dst {
             Dst::None => {}

@@ -48,8 +48,11 @@ impl Access {
             _ => (Space::Scratch, row.name.strip_prefix("scratch_")?),
         };
         let add_tid = rest.ends_with("_addtid");
-        let turned = rest == "load_tr_b128";
-        let name = if turned { "load_dwordx4" } else { rest.strip_suffix("_addtid").unwrap_or(rest) };
+        let (turned, name) = match rest {
+            "load_tr_b128" => (Some(true), "load_dwordx4"),
+            "load_tr_b64" => (Some(false), "load_dwordx2"),
+            _ => (None, rest.strip_suffix("_addtid").unwrap_or(rest)),
+        };
         let shape = apply::shape(name);
         let action = match shape {
             _ if rest == "load_block" => Action::Load,
@@ -72,7 +75,10 @@ impl Access {
         let mut access = Access {
             space,
             action,
-            form: if turned { Form::Turned } else { shape.map_or(Form::Dwords, |shape| shape.form) },
+            form: match turned {
+                Some(halves) => Form::Turned { halves },
+                None => shape.map_or(Form::Dwords, |shape| shape.form),
+            },
             shape,
             data: None,
             dst: None,
@@ -112,7 +118,7 @@ impl Access {
 impl Group<'_> {
     pub(super) fn flat(&mut self, wave: &mut Wave, step: &Step, flat: &Access) {
         let lanes = wave.exec(&self.gpu);
-        if flat.form == Form::Turned {
+        if matches!(flat.form, Form::Turned { .. }) {
             if self.gpu.wave64() {
                 return self.fault(wave, Kind::NotEmulated("a transposed load of a wave of 64 lanes"));
             }

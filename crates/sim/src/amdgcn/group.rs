@@ -315,6 +315,7 @@ impl<'m> Group<'m> {
             What::Interp(interp) => self.interp(wave, step, interp),
             What::Export(export) => self.export(wave, step, export),
             What::Image(image) => self.image(wave, step, image),
+            What::Rays(rays) => self.rays(wave, step, rays),
             What::Nothing => {}
             What::Unknown => self.fault(wave, Kind::NoSemantics),
         }

@@ -23,6 +23,7 @@ mod memory;
 mod operand;
 mod pending;
 mod program;
+mod rays;
 mod run;
 mod scalar;
 mod shadow;

@@ -6,6 +6,7 @@ use super::export::Export;
 use super::flow::Flow;
 use super::interp::Interp;
 use super::matrix::Matrix;
+use super::rays::Rays;
 use super::scalar::Scalar;
 use super::vector::Vector;
 use super::{buffer, ds, flat, hazard, image, smem};
@@ -27,6 +28,7 @@ pub(super) enum What {
     Flat(Box<flat::Access>),
     Ds(Box<ds::Access>),
     Image(Box<image::Access>),
+    Rays(Rays),
     Interp(Box<Interp>),
     Export(Box<Export>),
     /// Neither computes nor accesses anything that is emulated: hints, caches, priorities.
@@ -200,7 +202,8 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
         }
         Format::Ds => ds::Access::new(inst).map(|access| What::Ds(Box::new(access))),
         Format::Mimg | Format::Vimage | Format::Vsample => {
-            image::Access::new(inst, gpu).map(|access| What::Image(Box::new(access)))
+            let access = image::Access::new(inst, gpu).map(|access| What::Image(Box::new(access)));
+            access.or_else(|| Rays::new(inst, gpu).map(What::Rays))
         }
         Format::Vopd => Vector::dual(inst).map(|halves| What::Dual(Box::new(halves))),
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {

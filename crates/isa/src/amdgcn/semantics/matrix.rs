@@ -5,7 +5,7 @@
 //! (matrix elements in VGPRs), AMD's matrix instruction calculator for the sparse indices. The order in which
 //! products are added is not documented: here one after the other by rising K, each fused and rounded to the nearest
 //! even in 32 bits with denormals; a result of 16 bits is rounded once more at the end. Integers are exact, and
-//! clamped at the end.
+//! clamped at the end, of sparse products also half way: so an emulator that was compared with a gfx1201 has it (GoC).
 
 use super::{Mode, float, fp8, soft};
 use crate::amdgcn::model::Gen;
@@ -192,9 +192,14 @@ pub fn element(
     clamp: bool,
 ) -> u32 {
     if matrix.result == Number::I32 {
-        let sum =
-            products.fold(i64::from(c as i32), |sum, (a, b)| sum + i64::from(a as i32) * i64::from(b as i32));
-        return if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32 } else { sum as u32 };
+        // What hardware adds at once, which matters where it clamps: of a sparse A first what stands before every eighth
+        // place, then what stands behind it.
+        let mut stages = [0i64; 2];
+        for (at, (a, b)) in products.enumerate() {
+            stages[usize::from(matrix.sparse) & at >> 3] += i64::from(a as i32) * i64::from(b as i32);
+        }
+        let limit = |sum: i64| if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+        return limit(limit(i64::from(c as i32) + stages[0]) + stages[1]) as u32;
     }
     // Nearest even, denormals everywhere.
     let mode = Mode::from_bits(0xf0, generation);

@@ -191,11 +191,11 @@ impl Image {
     }
 
     /// The image of a descriptor of which only the first half is there: one slice, with all levels that it names.
-    pub(super) fn of_half(mut self, generation: Gen) -> Result<Image, &'static str> {
+    pub(super) fn of_half(mut self) -> Result<Image, &'static str> {
         if self.kind.is_array() || self.kind == Kind::D3 {
             return Err("a descriptor of four dwords of an image with several slices");
         }
-        if generation < Gen::Gfx10 && matches!(self.tiling, Tiling::Linear | Tiling::Thin { .. }) {
+        if self.generation < Gen::Gfx10 {
             return Err("the pitch of an image whose descriptor has four dwords");
         }
         self.most_level = self.last_level;

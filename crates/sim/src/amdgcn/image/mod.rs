@@ -174,7 +174,7 @@ impl Group<'_> {
             if n < given { self.address_scalar(wave, Reg(access.resource.0 + n as u16)) } else { 0 }
         });
         let read = match Image::read(words, &self.gpu) {
-            Found::Image(image) if access.half_descriptor => match image.of_half(self.gpu.generation()) {
+            Found::Image(image) if access.half_descriptor => match image.of_half() {
                 Ok(image) => Found::Image(Box::new(image)),
                 Err(what) => return self.fault(wave, Kind::NotEmulated(what)),
             },
