@@ -1,7 +1,7 @@
 //! The fixed point: what is pending at the start of each block, and what that breaks.
 
 use super::exec::Exec;
-use super::facts::{COUNTS, Rule};
+use super::facts::{COUNTS, Rule, VA_VDST};
 use super::finding::{Finding, Need};
 use super::hazards::{Hazards, Kind};
 use super::op::{Class, Op, Regs, What, flag};
@@ -210,10 +210,14 @@ impl Flow<'_> {
                     findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
                 }
             }
+            let mut spare = op.what == What::Depctr
+                && !(self.partial && VA_VDST.waited(op.imm as u16, self.gpu.generation()));
             if let Some(said) = &said {
-                self.spare(op, said, state, findings);
+                spare = op.what == What::Wait && self.is_spare(said, state);
                 self.waits.wait(&mut state.waits, said);
             }
+            // A wait may cure hazards, too.
+            let open = if spare { state.hazards.weight() } else { 0 };
             let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
             if let Some(p) = self.stored_there(op, regs, state) {
                 let need = Some(Need { counter: self.waits.name(2), value: 0 });
@@ -241,6 +245,9 @@ impl Flow<'_> {
                     findings.push(self.finding(rule, op.at, Some(p), missing));
                 },
             );
+            if spare && open == state.hazards.weight() {
+                findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
+            }
             self.told(op, number, regs, state, findings);
             self.waits.begin(&mut state.waits, number, op, regs);
             for r in regs.iter().filter(|r| self.preset && r.writes) {
@@ -317,25 +324,12 @@ impl Flow<'_> {
         }
     }
 
-    /// Waits for what is not pending.
-    fn spare(&self, op: &Op, said: &super::waits::Said, state: &State, findings: &mut Vec<Finding>) {
-        if op.what != What::Wait {
-            return;
-        }
-        let spare = said.iter().enumerate().all(|(slot, &value)| {
-            value == NO
-                || !state
-                    .waits
-                    .all
-                    .iter()
-                    .any(|p| usize::from(COUNTS[usize::from(p.kind)].slot) == slot && p.age >= value)
-        });
-        // There waits cure hazards too.
-        let cures = self.gpu.generation() == Gen::Gfx10 && !state.hazards.all.is_empty();
+    /// Whether a wait says something, and nothing of it is pending.
+    fn is_spare(&self, said: &super::waits::Said, state: &State) -> bool {
+        let slot = |p: &Pending| usize::from(COUNTS[usize::from(p.kind)].slot);
+        let ended = state.waits.all.iter().any(|p| said[slot(p)] != NO && p.age >= said[slot(p)]);
         let asks = said.iter().enumerate().any(|(slot, &value)| value != NO && self.waits.asks(slot, value));
-        if spare && asks && !cures {
-            findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
-        }
+        asks && !ended
     }
 
     /// What is pending where the code goes on elsewhere.
@@ -391,10 +385,12 @@ impl Flow<'_> {
         if from == to && first < second {
             return vec![byte(from)];
         }
+        // What is found backwards is pending nowhere.
         let pending = |block: usize| {
-            states[block]
-                .iter()
-                .any(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
+            finding.rule == Rule::ValuPartialForwarding
+                || states[block]
+                    .iter()
+                    .any(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
         };
         let mut before: Vec<Option<u32>> = vec![None; self.program.blocks.len()];
         let mut queue = std::collections::VecDeque::from([from]);

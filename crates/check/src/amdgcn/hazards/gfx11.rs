@@ -275,7 +275,10 @@ impl Hazards {
         if self.waited(op, SA_SDST) {
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
-        self.wait_valu(list, op, vdst, Kind::SgprValu);
+        self.wait_valu(list, op, 15, Kind::SgprValu);
+        if op.class == Class::Smem {
+            forget_valu(list, Kind::SgprValu, true, true);
+        }
         if !op.is_valu() && !op.is_salu() {
             return;
         }
@@ -301,8 +304,8 @@ impl Hazards {
             for r in regs.iter().filter(|r| r.reads && numbered(r)) {
                 crate::amdgcn::waits::add_regs(&mut set, pairs(*r));
             }
-            remember(list, Kind::SgprRead, number, set);
             self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprValu);
+            remember(list, Kind::SgprRead, number, set);
         } else {
             if op.class == Class::Salu {
                 list.all
