@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use unwedge_check::amdgcn::facts::COUNTERS;
 use unwedge_check::amdgcn::{Finding, Options, Report, Rule, check};
-use unwedge_isa::amdgcn::{Gpu, codec};
+use unwedge_isa::amdgcn::{Gen, Gpu, codec};
 
 /// Blocks with their lines of code; `None`: something in them is no instruction.
 type Blocks = Vec<Vec<String>>;
@@ -34,6 +34,22 @@ fn blocks(value: &Value) -> Option<Blocks> {
     Some(all)
 }
 
+/// A line as it is assembled. Images of gfx12 whose address is one operand of two registers are written with the first registers
+/// of their operands alone: the data are as many as `dmask` has, and the second register of the address is that of the words, v0.
+fn whole(line: &str, gpu: &Gpu) -> String {
+    let short = || {
+        let (name, rest) = line.split_once(" v")?;
+        let (data, rest) = rest.split_once(", v")?;
+        let (address, rest) = rest.split_once(", ")?;
+        let (data, address) = (data.parse::<u32>().ok()?, address.parse::<u32>().ok()?);
+        let image =
+            matches!(name, "image_load" | "image_store") && rest.contains("dmask:0xf dim:SQ_RSRC_IMG_2D");
+        image.then(|| format!("{name} v[{data}:{}], [v{address}, v0], {rest}", data + 3))
+    };
+    let found = if gpu.generation() == Gen::Gfx12 { short() } else { None };
+    found.unwrap_or_else(|| line.to_owned())
+}
+
 /// A place: block and line; the line behind the last is the block's end.
 type Place = (usize, usize);
 
@@ -43,7 +59,7 @@ fn run(blocks: &Blocks, gpu: &Gpu, options: &Options) -> Result<(Report, Vec<Pla
     for (b, block) in blocks.iter().enumerate() {
         lines.push(format!("B{b}:"));
         for (l, line) in block.iter().enumerate().filter(|(_, line)| !line.starts_with("mark ")) {
-            lines.push(line.clone());
+            lines.push(whole(line, gpu));
             places.push((b, l));
         }
     }
