@@ -263,10 +263,10 @@ impl Hazards {
             if regs.iter().any(|r| r.reads && numbered(r)) {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
-            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskValu);
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
             remember(list, Kind::MaskRead, number, masks);
         } else if op.is_salu() {
-            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskSalu);
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
         }
     }
 
@@ -304,7 +304,7 @@ impl Hazards {
             for r in regs.iter().filter(|r| r.reads && numbered(r)) {
                 crate::amdgcn::waits::add_regs(&mut set, pairs(*r));
             }
-            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprValu);
+            self.written(list, number, regs, Kind::SgprRead, Kind::SgprValu);
             remember(list, Kind::SgprRead, number, set);
         } else {
             if op.class == Class::Salu {
@@ -316,16 +316,16 @@ impl Hazards {
                     p.kind == Kind::SgprSalu as u8 && p.age >= Rule::ValuReadSgpr.info().distance
                 });
             }
-            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprSalu);
+            self.written(list, number, regs, Kind::SgprRead, Kind::SgprSalu);
         }
     }
 
     /// What was read and is now written.
-    fn written(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], read: Kind, then: Kind) {
+    fn written(&self, list: &mut List, number: u32, regs: &[Regs], read: Kind, then: Kind) {
         if !list.all.iter().any(|p| p.kind == read as u8) {
             return;
         }
-        // A second result: there is one in a vector register. Nor does Mesa look at what reads a lane.
+        // A second result: there is one in a vector register.
         let second = regs.iter().any(|r| r.writes && r.is_vgpr());
         let carry = u8::from(then == Kind::SgprValu && second);
         let mut was_read = EMPTY;
