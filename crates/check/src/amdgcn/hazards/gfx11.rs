@@ -49,7 +49,7 @@ impl Hazards {
             self.transcendental(list, number, op, regs, vdst, broken);
         }
         if self.generation == Gen::Gfx12 {
-            self.read_sgprs(list, number, op, regs, vdst, broken);
+            self.read_sgprs(list, number, op, regs, broken);
         } else if self.wave64 {
             self.masks(list, number, op, regs, vdst, broken);
         }
@@ -271,7 +271,7 @@ impl Hazards {
     }
 
     /// Scalar registers the vector ALU has read, then written, then read.
-    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
+    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], broken: Broken<'_>) {
         if self.waited(op, SA_SDST) {
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
