@@ -377,3 +377,24 @@ fn flat_loads_end_in_no_order() {
         }
     }
 }
+
+/// The table of the notes names the tests that there are, each once.
+#[test]
+fn the_table_of_the_notes_names_its_tests() {
+    let table = include_str!("../../../docs/amd-isa-notes.md");
+    let places =
+        [("check::", include_str!("amdgcn_notes.rs")), ("sim::", include_str!("../../sim/tests/notes.rs"))];
+    let mut named = Vec::new();
+    for row in table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| entry")) {
+        let tests: Vec<&str> =
+            row.split('`').filter(|part| places.iter().any(|(file, _)| part.starts_with(file))).collect();
+        assert!(!tests.is_empty(), "{row}");
+        named.extend(tests);
+    }
+    for test in &named {
+        let (file, source) = places.iter().find(|(file, _)| test.starts_with(file)).unwrap();
+        let name = test.trim_start_matches(file);
+        assert!(source.contains(&format!("#[test]\nfn {name}()")), "{test}");
+        assert_eq!(named.iter().filter(|other| *other == test).count(), 1, "{test}");
+    }
+}

@@ -166,6 +166,69 @@ fn kernels_say_what_is_set() {
     assert_eq!(wave("\t\t.amdhsa_wavefront_size32 1\n"), 32);
 }
 
+/// Metadata of PAL tell which registers are set where a compute stage starts, and how many lanes the waves of each stage have.
+#[test]
+fn stages_of_pal_say_what_is_set() {
+    let object = |code: &str, user: &str, registers: &str| {
+        let source = format!(
+            "\t.text\n\t.globl cs\n\t.type cs,@function\ncs:\n{code}\t.amdgpu_metadata\n---\namdpal.pipelines:\n  \
+             - .hardware_stages:\n      .cs:\n        .entry_point: cs\n{user}    .registers:\n{registers}...\n\
+             \t.end_amdgpu_metadata\n"
+        );
+        let args = ["amd", "asm", "--gpu", "gfx1030", "--emit", "elf", "--loader", "pal", "-"];
+        let output = unwedge(&args, source.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        output.stdout
+    };
+    // Six user registers, numbers x and y of the group; numbers x and y of the item.
+    let (user, rsrc2) = ("        .user_sgprs: 6\n", "      11795: 0x980\n");
+    let reads = |sgpr: u32, vgpr: u32| format!("s_mov_b32 s9, s{sgpr}\nv_mov_b32 v7, v{vgpr}\ns_endpgm\n");
+    check(&[], &object(&reads(7, 1), user, rsrc2), 0);
+    assert!(check(&[], &object(&reads(8, 1), user, rsrc2), 4).contains("registers: s8"));
+    assert!(check(&[], &object(&reads(7, 2), user, rsrc2), 4).contains("registers: v2"));
+    // The same number from the register; where nobody tells it, all may be set.
+    assert!(check(&[], &object(&reads(8, 1), "", "      11795: 0x98c\n"), 4).contains("registers: s8"));
+    check(&[], &object(&reads(30, 9), "", rsrc2), 0);
+    let wave = |user: &str, registers: &str| {
+        let object = object("s_endpgm\n", user, registers);
+        let report: Value = serde_json::from_str(&check(&["--json"], &object, 0)).unwrap();
+        report["wave"].as_u64().unwrap()
+    };
+    assert_eq!(wave(user, rsrc2), 64);
+    assert_eq!(wave(user, "      11776: 0x8000\n"), 32);
+    assert_eq!(wave("        .wavefront_size: 32\n", rsrc2), 32);
+}
+
+/// A pipeline of two stages as LLVM 19 writes it: `llc-19 -mtriple=amdgcn--amdpal -mcpu=gfx1030 -filetype=obj`.
+#[test]
+fn an_object_of_llvm_for_pal() {
+    let object = include_bytes!("data/pal.o");
+    let report: Value = serde_json::from_str(&check(&["--json", "--function", "cs"], object, 0)).unwrap();
+    assert_eq!((report["wave"].as_u64(), report["gpu"].as_str()), (Some(32), Some("gfx1030")));
+    // The part goes on in another, which is not there.
+    assert!(check(&["--function", "ps"], object, 4).contains("runs_off"));
+}
+
+/// Mesa's objects say `COMPUTE_PGM_RSRC2` in a section of their own.
+#[test]
+fn objects_of_mesa_say_what_is_set() {
+    let object = |sgpr: u32, vgpr: u32| {
+        // Two user registers, number x of the group; numbers x and y of the item.
+        let source = format!(
+            "\t.text\n\t.globl main\n\t.type main,@function\nmain:\ns_mov_b32 s9, s{sgpr}\nv_mov_b32 v7, v{vgpr}\n\
+             s_endpgm\n\t.section .AMDGPU.config,\"\",@progbits\n\t.long 0xb848\n\t.long 0x2c0000\n\t.long 0xb84c\n\t.long \
+             0x884\n"
+        );
+        let args = ["amd", "asm", "--gpu", "gfx900", "--emit", "elf", "--loader", "mesa", "-"];
+        let output = unwedge(&args, source.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        output.stdout
+    };
+    check(&[], &object(2, 1), 0);
+    assert!(check(&[], &object(3, 1), 4).contains("registers: s3"));
+    assert!(check(&[], &object(2, 2), 4).contains("registers: v2"));
+}
+
 /// A shader of gfx10 that loads what it then uses.
 fn shader(waits: bool) -> ShaderSpec {
     let mut code = vec![

@@ -135,3 +135,43 @@ fn hazards_are_reported_where_the_checker_sees_them() {
     eprintln!("{} rules, {compared} cases; not reached by the emulator: {unseen:?}", rules.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Where sources differ in how much is needed, the least is reported.
+#[test]
+fn the_weaker_form_of_a_rule_holds() {
+    let set = [
+        "s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s0",
+        "s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s0",
+        "s_endpgm",
+    ];
+    let apart = [set[0], "s_nop 0", set[1], "s_endpgm"];
+    for (name, reported_apart) in [("gfx600", false), ("gfx700", false), ("gfx803", true), ("gfx906", true)] {
+        let gpu = Gpu::new(name).expect("known");
+        assert!(reported(&set, &gpu).0.contains("setreg_setreg"), "{name}");
+        assert_eq!(reported(&apart, &gpu).0.contains("setreg_setreg"), reported_apart, "{name}");
+    }
+}
+
+/// A descriptor of zeros is an image of which nothing is there.
+#[test]
+fn a_long_image_before_a_buffer() {
+    let gpu = Gpu::new("gfx1010").expect("known");
+    let image =
+        "image_sample_d v[0:3], [v4, v6, v8, v10, v12, v14], s[16:23], s[8:11] dmask:0xf dim:SQ_RSRC_IMG_2D";
+    let buffer = |offset: u32| format!("buffer_load_dword v9, v10, s[0:3], 0 offen offset:{offset}");
+    let code = |between: &[&str], offset: u32| {
+        let buffer = buffer(offset);
+        let zero = [
+            "s_mov_b64 s[16:17], 0",
+            "s_mov_b64 s[18:19], 0",
+            "s_mov_b64 s[20:21], 0",
+            "s_mov_b64 s[22:23], 0",
+        ];
+        let lines = [&zero[..], &["s_mov_b32 exec_lo, 0", image], between, &[&buffer, "s_endpgm"]].concat();
+        reported(&lines, &gpu)
+    };
+    let (found, ends) = code(&[], 2);
+    assert!(ends && found.contains("nsa_to_vmem"), "{found:?}");
+    assert!(!code(&["s_nop 0"], 2).0.contains("nsa_to_vmem"));
+    assert!(!code(&[], 8).0.contains("nsa_to_vmem"));
+}

@@ -284,3 +284,15 @@ fn lds_branch_vmem_war_hazard() {
         hazard("gfx1010", "lds_branch_vmem_war", &waits, &[]);
     }
 }
+
+#[test]
+fn interpolation_before_reading_a_lane_on_gfx6() {
+    let interpolated = "v_interp_p1_f32 v7, v1, attr0.x\n";
+    for read in ["v_readlane_b32 s10, v7, 0", "v_readfirstlane_b32 s10, v7"] {
+        let good =
+            [format!("{interpolated}s_nop 0\n{read}"), format!("{interpolated}v_writelane_b32 v7, s6, 0")];
+        let good = good.each_ref().map(String::as_str);
+        hazard("gfx600", "vintrp_readlane", &format!("{interpolated}{read}"), &good);
+        assert!(!late("gfx700", &format!("{interpolated}{read}")).hazards().contains("vintrp_readlane"));
+    }
+}

@@ -3,7 +3,7 @@
 
 mod rig;
 
-use rig::{late, with};
+use rig::{Ran, group, late, with};
 use unwedge_isa::amdgcn::Reg;
 use unwedge_sim::amdgcn::{Counter, Kind, Missing, Timing};
 
@@ -179,4 +179,43 @@ fn buffers_end_where_their_descriptor_says() {
     for name in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
         assert_eq!(late(name, code).clean().v(7), 0, "{name}");
     }
+}
+
+/// Each thread writes its number to LDS and reads that of a thread of another wave.
+fn exchanged(name: &str, barrier: &str, seed: u64) -> Ran {
+    let (write, read, store, wait) = if name == "gfx1200" {
+        ("ds_store_b32", "ds_load_b32", "buffer_store_b32 v7, v8, s[0:3], null offen", "s_wait_dscnt 0")
+    } else {
+        ("ds_write_b32", "ds_read_b32", "buffer_store_dword v7, v8, s[0:3], 0 offen", "s_waitcnt lgkmcnt(0)")
+    };
+    let code = format!(
+        "s_mov_b32 m0, -1\nv_lshlrev_b32 v8, 2, v0\n{write} v8, v0\n{wait}\n{barrier}\nv_xor_b32 v9, 0x100, v8\n\
+         {read} v7, v9\n{wait}\n{store}"
+    );
+    group(name, &code, 128, Timing::Adversarial { seed })
+}
+
+#[test]
+fn a_barrier_holds_waves_until_all_have_come() {
+    for (name, barrier) in [
+        ("gfx600", "s_barrier"),
+        ("gfx803", "s_barrier"),
+        ("gfx900", "s_barrier"),
+        ("gfx1010", "s_barrier"),
+        ("gfx1030", "s_barrier"),
+        ("gfx1200", "s_barrier_signal -1\ns_barrier_wait -1"),
+    ] {
+        for seed in 1..8 {
+            let words = exchanged(name, barrier, seed).clean().words;
+            assert!((0..128).all(|thread| words[thread] == thread as u32 ^ 64), "{name} {seed}");
+        }
+        let unknown = |seed| exchanged(name, "s_nop 0", seed).has(|kind| matches!(kind, Kind::Stored(..)));
+        assert!((1..32).any(unknown), "{name}: without it some wave reads what is not written yet");
+    }
+}
+
+#[test]
+fn a_wave_that_has_ended_holds_back_nobody() {
+    let code = "v_readfirstlane_b32 s10, v0\ns_nop 4\ns_cmp_lg_u32 s10, 0\ns_cbranch_scc1 2\ns_barrier\ns_mov_b32 s11, 1";
+    assert_eq!(group("gfx900", code, 128, Timing::Adversarial { seed: 1 }).clean().s(11), 1);
 }

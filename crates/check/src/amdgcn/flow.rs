@@ -1,17 +1,17 @@
 //! The fixed point: what is pending at the start of each block, and what that breaks.
 
 use super::exec::Exec;
-use super::facts::{COUNTS, Rule};
+use super::facts::{COUNTS, Rule, SLOTS, VA_VDST};
 use super::finding::{Finding, Need};
 use super::hazards::{Hazards, Kind};
 use super::op::{Class, Op, Regs, What, flag};
 use super::partial;
 use super::program::{Block, Program};
 use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
-use super::waits::{HALF, NO, SMEM_STORE, Waits, add_regs};
+use super::waits::{HALF, NO, SMEM_STORE, Said, Waits, add_regs};
 use super::{Entry, Options, Preset};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
@@ -87,7 +87,12 @@ struct Flow<'a> {
     waits: Waits,
     hazards: Hazards,
     partial: bool,
+    /// Waits that are taken to stand before operations.
+    cures: BTreeMap<u32, Said>,
 }
+
+/// Times a program is followed again, until each wait that is told missing is missing with the others in place.
+const AGAIN: usize = 8;
 
 /// Follows a program; whether to its end.
 pub(super) fn follow(
@@ -101,12 +106,45 @@ pub(super) fn follow(
     let partial =
         gpu.wave64() && matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) && hazards.has_exec_writes;
     let preset = entries.iter().any(|entry| entry.preset.is_some());
-    let flow = Flow { program, gpu, entries, preset, options, waits: Waits::new(gpu), hazards, partial };
-    flow.run(findings)
+    let cures = BTreeMap::new();
+    let waits = Waits::new(gpu);
+    let mut flow = Flow { program, gpu, entries, preset, options, waits, hazards, partial, cures };
+    let (mut found, complete) = flow.run();
+    // A wait that is missing in a loop, or behind one way, is not known to be when what follows is first looked at, and cures
+    // what is told there.
+    for _ in 0..AGAIN {
+        let cures = flow.needed(&found);
+        if cures == flow.cures || !complete {
+            findings.append(&mut found);
+            return complete;
+        }
+        flow.cures = cures;
+        (found, _) = flow.run();
+    }
+    flow.cures.clear();
+    findings.append(&mut flow.run().0);
+    complete
 }
 
 impl Flow<'_> {
-    fn run(&self, findings: &mut Vec<Finding>) -> bool {
+    /// The waits that findings ask for, by operation.
+    fn needed(&self, findings: &[Finding]) -> BTreeMap<u32, Said> {
+        let mut all: BTreeMap<u32, Said> = BTreeMap::new();
+        for f in findings {
+            let op = self.program.ops.binary_search_by_key(&(f.at / 4), |op| op.at);
+            let (Some(need), Ok(op)) = (f.need, op) else { continue };
+            let slot = (0..SLOTS).find(|slot| self.waits.name(*slot) == need.counter);
+            let said = all.entry(op as u32).or_insert([NO; SLOTS]);
+            if let Some(value) = slot.and_then(|slot| said.get_mut(slot)) {
+                *value = need.value.min(*value);
+            }
+        }
+        all
+    }
+
+    /// What is broken, and whether everything was followed to its end.
+    fn run(&self) -> (Vec<Finding>, bool) {
+        let mut findings = Vec::new();
         let blocks = &self.program.blocks;
         let mut states: Vec<Vec<State>> = vec![Vec::new(); blocks.len()];
         let mut visits = vec![0u32; blocks.len()];
@@ -148,7 +186,6 @@ impl Flow<'_> {
                 }
             }
         }
-        let begin = findings.len();
         for (at, (mut told, states)) in told.into_iter().zip(&states).enumerate() {
             if visits[at] > VISITS {
                 states.iter().for_each(|state| self.pass(&blocks[at], &mut state.clone(), &mut told));
@@ -171,10 +208,10 @@ impl Flow<'_> {
             }
             findings.append(&mut told);
         }
-        for finding in &mut findings[begin..] {
+        for finding in &mut findings {
             finding.path = self.path(finding, &states);
         }
-        complete
+        (findings, complete)
     }
 
     /// What holds where a program starts.
@@ -210,10 +247,14 @@ impl Flow<'_> {
                     findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
                 }
             }
+            let mut spare = op.what == What::Depctr
+                && !(self.partial && VA_VDST.waited(op.imm as u16, self.gpu.generation()));
             if let Some(said) = &said {
-                self.spare(op, said, state, findings);
+                spare = op.what == What::Wait && self.is_spare(said, state);
                 self.waits.wait(&mut state.waits, said);
             }
+            // A wait may cure hazards, too.
+            let open = if spare { state.hazards.weight() } else { 0 };
             let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
             if let Some(p) = self.stored_there(op, regs, state) {
                 let need = Some(Need { counter: self.waits.name(2), value: 0 });
@@ -221,7 +262,7 @@ impl Flow<'_> {
                 state.waits.forget(|p| p.extra & SMEM_STORE != 0);
             }
             if let Some(needs) = self.waits.needs(&state.waits, op, regs, no_lane) {
-                let mut wait = [NO; super::facts::SLOTS];
+                let mut wait = [NO; SLOTS];
                 for (slot, need) in needs.iter().enumerate() {
                     let Some((value, p)) = need else { continue };
                     wait[slot] = *value;
@@ -230,6 +271,9 @@ impl Flow<'_> {
                 }
                 self.waits.wait(&mut state.waits, &wait);
                 // The wait that is put before it takes a wait state, and cures what it cures.
+            }
+            if let Some(said) = self.cures.get(&number) {
+                self.waits.wait(&mut state.waits, said);
             }
             self.hazards.step(
                 &mut state.hazards,
@@ -241,6 +285,9 @@ impl Flow<'_> {
                     findings.push(self.finding(rule, op.at, Some(p), missing));
                 },
             );
+            if spare && open == state.hazards.weight() {
+                findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
+            }
             self.told(op, number, regs, state, findings);
             self.waits.begin(&mut state.waits, number, op, regs);
             for r in regs.iter().filter(|r| self.preset && r.writes) {
@@ -317,25 +364,12 @@ impl Flow<'_> {
         }
     }
 
-    /// Waits for what is not pending.
-    fn spare(&self, op: &Op, said: &super::waits::Said, state: &State, findings: &mut Vec<Finding>) {
-        if op.what != What::Wait {
-            return;
-        }
-        let spare = said.iter().enumerate().all(|(slot, &value)| {
-            value == NO
-                || !state
-                    .waits
-                    .all
-                    .iter()
-                    .any(|p| usize::from(COUNTS[usize::from(p.kind)].slot) == slot && p.age >= value)
-        });
-        // There waits cure hazards too.
-        let cures = self.gpu.generation() == Gen::Gfx10 && !state.hazards.all.is_empty();
+    /// Whether a wait says something, and nothing of it is pending.
+    fn is_spare(&self, said: &Said, state: &State) -> bool {
+        let slot = |p: &Pending| usize::from(COUNTS[usize::from(p.kind)].slot);
+        let ended = state.waits.all.iter().any(|p| said[slot(p)] != NO && p.age >= said[slot(p)]);
         let asks = said.iter().enumerate().any(|(slot, &value)| value != NO && self.waits.asks(slot, value));
-        if spare && asks && !cures {
-            findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
-        }
+        asks && !ended
     }
 
     /// What is pending where the code goes on elsewhere.
@@ -391,10 +425,12 @@ impl Flow<'_> {
         if from == to && first < second {
             return vec![byte(from)];
         }
+        // What is found backwards is pending nowhere.
         let pending = |block: usize| {
-            states[block]
-                .iter()
-                .any(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
+            finding.rule == Rule::ValuPartialForwarding
+                || states[block]
+                    .iter()
+                    .any(|s| s.waits.all.iter().chain(&s.hazards.all).any(|p| p.op as usize == first))
         };
         let mut before: Vec<Option<u32>> = vec![None; self.program.blocks.len()];
         let mut queue = std::collections::VecDeque::from([from]);

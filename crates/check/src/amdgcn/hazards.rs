@@ -139,6 +139,9 @@ impl Kind {
         if number == Kind::ExecRead as u8 && p.extra == 1 {
             return Rule::ExecBranchWar;
         }
+        if number == Kind::SgprValu as u8 && p.extra == 1 {
+            return Rule::ValuCarrySgpr;
+        }
         if VMEM.contains(&number) {
             return Rule::LdsDirectVmem;
         }

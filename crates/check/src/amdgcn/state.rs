@@ -99,6 +99,11 @@ impl List {
         });
     }
 
+    /// How much is pending: it becomes less if anything is forgotten.
+    pub fn weight(&self) -> u32 {
+        self.all.iter().map(|p| 1 + p.regs.iter().map(|word| word.count_ones()).sum::<u32>()).sum()
+    }
+
     pub fn forget(&mut self, mut over: impl FnMut(&Pending) -> bool) {
         if !self.all.is_empty() {
             self.all.retain(|p| !over(p));

@@ -8,10 +8,11 @@ use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::Write;
-use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject};
+use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, SectionKind};
 use unwedge_check::amdgcn::{Entry, Finding, Level, Options, Preset, Report, check};
 use unwedge_isa::amdgcn::entry::Set;
 use unwedge_isa::amdgcn::model::Gen;
+use unwedge_isa::amdgcn::source::metadata::{self, Stage};
 use unwedge_isa::amdgcn::{Gpu, Reg, codec, text};
 
 /// Version of the schema of the JSON object.
@@ -107,17 +108,52 @@ impl Code {
 /// `COMPUTE_PGM_RSRC2` where Mesa's objects say it: `.AMDGPU.config` is pairs of a register and its value.
 const COMPUTE_PGM_RSRC2: u32 = 0xb84c;
 
+/// What an object tells of the start of a function.
+struct Start {
+    preset: Option<Preset>,
+    wave32: Option<bool>,
+}
+
+fn preset(set: Set) -> Preset {
+    Preset { sgprs: set.sgprs, vgprs: set.vgprs }
+}
+
+impl From<Set> for Start {
+    fn from(set: Set) -> Start {
+        Start { preset: Some(preset(set)), wave32: set.wave32 }
+    }
+}
+
+/// The stage of a pipeline of PAL whose code a function is. What the hardware sets for stages of graphics depends on how they are merged,
+/// and is not told.
+fn stage(object: &CodeObject<'_>, function: &str) -> Option<Stage> {
+    let notes = object.sections.iter().filter(|section| section.kind == SectionKind::Note);
+    notes.filter_map(|note| metadata::stages(&note.bytes)).flatten().find(|stage| stage.entry == function)
+}
+
 /// What is set at the start of a function of an object, where the object tells.
-fn start(object: &CodeObject<'_>, function: &Function<'_>, gpu: &Gpu) -> Option<Set> {
+fn start(object: &CodeObject<'_>, function: &Function<'_>, gpu: &Gpu) -> Option<Start> {
     if let Some(bytes) = object.descriptor_of(function.name) {
-        return Some(Set::of(bytes.try_into().ok()?, gpu.generation()));
+        return Some(Set::of(bytes.try_into().ok()?, gpu.generation()).into());
+    }
+    if let Some(stage) = stage(object, function.name) {
+        let generation = gpu.generation();
+        // Whoever does not tell user registers has not told what else is set.
+        let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
+        let told = told.filter(|(_, user)| *user > 0);
+        return Some(Start {
+            preset: told.map(|(rsrc2, user)| {
+                preset(Set::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation))
+            }),
+            wave32: stage.wave32.filter(|_| generation >= Gen::Gfx10),
+        });
     }
     let config = object.sections.iter().find(|section| section.name == ".AMDGPU.config")?;
     let words = config.bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
     let words: Vec<u32> = words.collect();
     let (pairs, _) = words.as_chunks::<2>();
     let [_, rsrc2] = pairs.iter().find(|[register, _]| *register == COMPUTE_PGM_RSRC2)?;
-    Some(Set::of_rsrc2(*rsrc2, gpu.generation()))
+    Some(Set::of_rsrc2(*rsrc2, gpu.generation()).into())
 }
 
 /// The code sections of an object, with the functions that are asked for; those for other lanes by themselves.
@@ -135,7 +171,7 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
         }
         let entry = (start, function.name.to_owned());
         let set = self::start(object, &function, gpu);
-        let preset = set.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
+        let preset = set.as_ref().and_then(|set| set.preset);
         // Options say more than the file.
         let wave32 = set.and_then(|set| set.wave32).filter(|_| args.target.features.is_none());
         let same = |code: &Code| code.wave32.is_none() || wave32.is_none() || code.wave32 == wave32;

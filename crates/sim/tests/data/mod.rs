@@ -6,11 +6,13 @@ mod readings;
 
 use flate2::read::GzDecoder;
 use readings::Equal;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::PathBuf;
 use unwedge_isa::amdgcn::{Gen, Gpu};
-use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{
+    Control, Dispatch, Fault, Initial, Memory, Program, State, Timing, Watch, run, watch,
+};
 
 fn folder() -> PathBuf {
     let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -177,14 +179,32 @@ impl Shader {
     }
 
     /// Offsets of the instructions that are executed with some push constants.
-    pub fn reached(&self, constants: &[u32]) -> std::collections::HashSet<u32> {
+    pub fn reached(&self, constants: &[u32]) -> HashSet<u32> {
         let program = self.program();
-        let mut reached = std::collections::HashSet::new();
+        let mut reached = HashSet::new();
         for constant in constants {
             let dispatch = self.dispatch(*constant, Timing::Plain);
             run(&program, &mut self.memory(), &dispatch, Some(&mut |trace| _ = reached.insert(trace.at)));
         }
         reached
+    }
+
+    /// Offsets of the instructions by which an access that was under way is over, with a push constant.
+    pub fn ends(&self, program: &Program, constant: u32, seed: u64) -> HashSet<u32> {
+        let (mut ended, mut before) = (HashSet::new(), HashMap::new());
+        let dispatch = self.dispatch(constant, Timing::Adversarial { seed });
+        let mut step = |state: &mut State<'_, '_>| {
+            let now = state.now();
+            let wave = (state.workgroup(), now.wave);
+            if let Some((at, pending)) = before.insert(wave, (now.at, now.pending))
+                && now.pending < pending
+            {
+                ended.insert(at);
+            }
+            Control::Go
+        };
+        watch(program, &mut self.memory(), &dispatch, Watch::Step(&mut step));
+        ended
     }
 
     /// The words it gives, and what went wrong.
@@ -249,7 +269,10 @@ fn check(shaders: &Shaders, shader: &Shader) -> Result<Verdict, String> {
 }
 
 /// What a function says of every shader, on all cores.
-fn of_all<'s, T: Send>(shaders: &'s Shaders, each: impl Fn(&'s Shader) -> T + Sync) -> Vec<(&'s Shader, T)> {
+pub fn of_all<'s, T: Send>(
+    shaders: &'s Shaders,
+    each: impl Fn(&'s Shader) -> T + Sync,
+) -> Vec<(&'s Shader, T)> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let part = |part: usize| {
         let own = shaders.all.iter().skip(part).step_by(threads);

@@ -108,8 +108,19 @@ pub fn dispatch(gpu: &Gpu, timing: Timing) -> Dispatch {
     }
 }
 
-/// Runs lines of code in some timing; `s_endpgm` is added.
+/// Runs lines of code in some timing, in one wave; `s_endpgm` is added.
 pub fn with(name: &str, code: &str, timing: Timing) -> Ran {
+    let launch = dispatch(&gpu(name), timing);
+    launched(name, code, &launch)
+}
+
+/// Runs lines of code in a workgroup of so many threads in some timing; `s_endpgm` is added.
+pub fn group(name: &str, code: &str, threads: u32, timing: Timing) -> Ran {
+    let launch = Dispatch { size: [threads, 1, 1], ..dispatch(&gpu(name), timing) };
+    launched(name, code, &launch)
+}
+
+fn launched(name: &str, code: &str, launch: &Dispatch) -> Ran {
     let gpu = gpu(name);
     let program = Program::new(&words(&format!("{code}\ns_endpgm\n"), &gpu), 0, gpu);
     let mut memory = Memory::default();
@@ -117,12 +128,8 @@ pub fn with(name: &str, code: &str, timing: Timing) -> Ran {
         .map(BUFFER, (0..SIZE).map(|at| if at % 4 == 0 { (at / 4) as u8 } else { 0 }).collect())
         .expect("free");
     let mut registers = HashMap::new();
-    let outcome = run(
-        &program,
-        &mut memory,
-        &dispatch(&gpu, timing),
-        Some(&mut |trace| registers.extend(trace.writes.iter().cloned())),
-    );
+    let outcome =
+        run(&program, &mut memory, launch, Some(&mut |trace| registers.extend(trace.writes.iter().cloned())));
     let bytes = memory.get(BUFFER, SIZE).expect("mapped");
     let (dwords, _) = bytes.as_chunks::<4>();
     Ran { registers, faults: outcome.faults, words: dwords.iter().map(|b| u32::from_le_bytes(*b)).collect() }

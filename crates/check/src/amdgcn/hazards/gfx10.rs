@@ -125,7 +125,7 @@ impl Hazards {
         let is = |p: &Pending| p.kind == Kind::ExecRead as u8;
         if op.is_valu() {
             if op.has(flag::WRITES_EXEC)
-                && let Some(p) = list.all.iter().find(|p| is(p)).copied()
+                && let Some(p) = list.all.iter().filter(|p| is(p)).min_by_key(|p| p.extra).copied()
             {
                 broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::ExecBranchWar }, &p, 0);
                 list.forget(is);

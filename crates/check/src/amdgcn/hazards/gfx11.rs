@@ -49,7 +49,7 @@ impl Hazards {
             self.transcendental(list, number, op, regs, vdst, broken);
         }
         if self.generation == Gen::Gfx12 {
-            self.read_sgprs(list, number, op, regs, vdst, broken);
+            self.read_sgprs(list, number, op, regs, broken);
         } else if self.wave64 {
             self.masks(list, number, op, regs, vdst, broken);
         }
@@ -239,7 +239,6 @@ impl Hazards {
         if !op.is_valu() && !op.is_salu() {
             return;
         }
-        reads_others(list, Kind::MaskValu, op, regs);
         for kind in [Kind::MaskSalu, Kind::MaskValu] {
             let hit = list.all.iter().find(|p| {
                 p.kind == kind as u8 && regs.iter().any(|r| r.reads && !r.is_vgpr() && touches(&p.regs, *r))
@@ -256,6 +255,7 @@ impl Hazards {
                 }
             }
         }
+        scalar_ends(list, Kind::MaskValu, op, regs);
         let numbered = |r: &Regs| !r.is_vgpr() && (r.reg < Reg::M0.0);
         if op.is_valu() {
             let masks = set_of(regs, false, |r| r.reads && numbered(r) && is_mask(op, r));
@@ -263,19 +263,22 @@ impl Hazards {
             if regs.iter().any(|r| r.reads && numbered(r)) {
                 list.forget(|p| p.kind == Kind::MaskRead as u8);
             }
-            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskValu);
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskValu);
             remember(list, Kind::MaskRead, number, masks);
         } else if op.is_salu() {
-            self.written(list, number, op, regs, Kind::MaskRead, Kind::MaskSalu);
+            self.written(list, number, regs, Kind::MaskRead, Kind::MaskSalu);
         }
     }
 
     /// Scalar registers the vector ALU has read, then written, then read.
-    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], vdst: u8, broken: Broken<'_>) {
+    fn read_sgprs(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], broken: Broken<'_>) {
         if self.waited(op, SA_SDST) {
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
-        self.wait_valu(list, op, vdst, Kind::SgprValu);
+        self.wait_valu(list, op, 15, Kind::SgprValu);
+        if op.class == Class::Smem {
+            forget_valu(list, Kind::SgprValu, true, true);
+        }
         if !op.is_valu() && !op.is_salu() {
             return;
         }
@@ -286,7 +289,6 @@ impl Hazards {
             broken(Rule::ValuReadSgpr, &p, distance - p.age);
             list.forget(|p| p.kind == Kind::SgprSalu as u8);
         }
-        reads_others(list, Kind::SgprValu, op, regs);
         // What the scalar ALU reads of the vector ALU is waited for by hardware.
         let hit = list.all.iter().find(|p| op.is_valu() && p.kind == Kind::SgprValu as u8 && read(p));
         if let Some(p) = hit.copied() {
@@ -295,25 +297,15 @@ impl Hazards {
             let other = regs.iter().any(|r| r.reads && !is_vcc(r) && !r.is_vgpr() && touches(&p.regs, *r));
             forget_valu(list, Kind::SgprValu, vcc, other);
         }
-        if op.is_salu() {
-            // Hardware waits for what the scalar ALU reads, and writes anew.
-            for r in regs.iter().filter(|r| !r.is_vgpr()) {
-                let mut gone = EMPTY;
-                crate::amdgcn::waits::add_regs(&mut gone, *r);
-                for p in list.all.iter_mut().filter(|p| p.kind == Kind::SgprValu as u8) {
-                    p.regs.iter_mut().zip(gone).for_each(|(word, gone)| *word &= !gone);
-                }
-            }
-            list.forget(|p| p.kind == Kind::SgprValu as u8 && p.regs == EMPTY);
-        }
+        scalar_ends(list, Kind::SgprValu, op, regs);
         let numbered = |r: &Regs| !r.is_vgpr() && r.reg < Reg::M0.0;
         if op.is_valu() {
             let mut set = EMPTY;
             for r in regs.iter().filter(|r| r.reads && numbered(r)) {
                 crate::amdgcn::waits::add_regs(&mut set, pairs(*r));
             }
+            self.written(list, number, regs, Kind::SgprRead, Kind::SgprValu);
             remember(list, Kind::SgprRead, number, set);
-            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprValu);
         } else {
             if op.class == Class::Salu {
                 list.all
@@ -324,17 +316,17 @@ impl Hazards {
                     p.kind == Kind::SgprSalu as u8 && p.age >= Rule::ValuReadSgpr.info().distance
                 });
             }
-            self.written(list, number, op, regs, Kind::SgprRead, Kind::SgprSalu);
+            self.written(list, number, regs, Kind::SgprRead, Kind::SgprSalu);
         }
     }
 
     /// What was read and is now written.
-    fn written(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], read: Kind, then: Kind) {
+    fn written(&self, list: &mut List, number: u32, regs: &[Regs], read: Kind, then: Kind) {
         if !list.all.iter().any(|p| p.kind == read as u8) {
             return;
         }
-        // A second result: there is one in a vector register. Nor does Mesa look at what reads a lane.
-        let second = regs.iter().any(|r| r.writes && r.is_vgpr()) || op.has(flag::READLANE | flag::READFIRST);
+        // A second result: there is one in a vector register.
+        let second = regs.iter().any(|r| r.writes && r.is_vgpr());
         let carry = u8::from(then == Kind::SgprValu && second);
         let mut was_read = EMPTY;
         list.all.iter().filter(|p| p.kind == read as u8).for_each(|p| unite(&mut was_read, &p.regs));
@@ -373,13 +365,12 @@ fn pairs(regs: Regs) -> Regs {
     Regs { reg: first, dwords: (end - first) as u8, ..regs }
 }
 
-/// A scalar register other than vcc that the vector ALU reads and has no result pending in: results in all but vcc are there.
-fn reads_others(list: &mut List, kind: Kind, op: &Op, regs: &[Regs]) {
-    let pending = |r: &Regs| list.all.iter().any(|p| p.kind == kind as u8 && touches(&p.regs, *r));
-    let others =
-        regs.iter().any(|r| r.reads && !r.is_vgpr() && r.reg < Reg::M0.0 && !is_vcc(r) && !pending(r));
-    if op.is_valu() && others {
-        forget_valu(list, kind, false, true);
+/// The scalar ALU is held back until results of the vector ALU are there: those in vcc if it touches vcc, all others if it
+/// touches any other scalar register.
+fn scalar_ends(list: &mut List, kind: Kind, op: &Op, regs: &[Regs]) {
+    if op.class == Class::Salu {
+        let other = |r: &Regs| !is_vcc(r) && r.reg < Reg::M0.0;
+        forget_valu(list, kind, regs.iter().any(is_vcc), regs.iter().any(other));
     }
 }
 

@@ -1,6 +1,6 @@
-//! Metadata of kernels: `.amdgpu_metadata` to `.end_amdgpu_metadata` holds YAML, the code object a note of MessagePack.
+//! Metadata of kernels and pipelines: `.amdgpu_metadata` to `.end_amdgpu_metadata` holds YAML, the code object a note of MessagePack.
 //!
-//! Facts: LLVM's `AMDGPUUsage` (Code Object V3 and Above Metadata). What is read of YAML is what compilers write: blocks,
+//! Facts: LLVM's `AMDGPUUsage` (Code Object V3 and Above Metadata, PAL Metadata). What is read of YAML is what compilers write: blocks,
 //! scalars with and without quotes, empty lists and maps. Keys are ordered in the note, as LLVM orders them.
 
 use std::fmt::Write;
@@ -287,10 +287,7 @@ pub fn arguments(section: &[u8], kernel: &str) -> Option<Vec<Argument>> {
         Some(Value::Text(text)) => Some(text.clone()),
         _ => None,
     };
-    let number = |value: &Value, key: &str| match value.get(key) {
-        Some(Value::Int(number)) => u32::try_from(*number).ok(),
-        _ => None,
-    };
+    let number = |value: &Value, key: &str| value.get(key).and_then(Value::number);
     let of = |value: &Value| {
         Some(Argument {
             name: text(value, ".name").unwrap_or_default(),
@@ -302,7 +299,78 @@ pub fn arguments(section: &[u8], kernel: &str) -> Option<Vec<Argument>> {
     Some(all.iter().filter_map(of).collect())
 }
 
+/// A hardware stage of a pipeline of PAL: where it starts, and what it starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Its name: `cs`, `ps`, `gs`.
+    pub name: String,
+    /// The symbol of its code.
+    pub entry: String,
+    /// Whether its waves have 32 lanes, if told: by their number, or by the registers that are set for it.
+    pub wave32: Option<bool>,
+    /// User registers, if told.
+    pub user_sgprs: Option<u32>,
+    /// `COMPUTE_PGM_RSRC2` of a compute stage, if told.
+    pub rsrc2: Option<u32>,
+}
+
+/// Registers that metadata of PAL set, by their number in dwords.
+const COMPUTE_DISPATCH_INITIATOR: i64 = 0x2e00;
+const COMPUTE_PGM_RSRC2: i64 = 0x2e13;
+const SPI_PS_IN_CONTROL: i64 = 0xa1b6;
+const VGT_SHADER_STAGES_EN: i64 = 0xa2d5;
+
+/// Where each stage has the bit that says that its waves have 32 lanes.
+const WAVE32: [(&str, i64, u32); 5] = [
+    (".cs", COMPUTE_DISPATCH_INITIATOR, 15),
+    (".ps", SPI_PS_IN_CONTROL, 15),
+    (".hs", VGT_SHADER_STAGES_EN, 21),
+    (".gs", VGT_SHADER_STAGES_EN, 22),
+    (".vs", VGT_SHADER_STAGES_EN, 23),
+];
+
+/// The hardware stages of pipelines by the metadata of PAL in a section of notes; `None` if there is none.
+pub fn stages(section: &[u8]) -> Option<Vec<Stage>> {
+    let metadata = parsed(section)?;
+    let Some(Value::List(pipelines)) = metadata.get("amdpal.pipelines") else { return None };
+    let mut all = Vec::new();
+    for pipeline in pipelines {
+        let Some(Value::Map(stages)) = pipeline.get(".hardware_stages") else { continue };
+        let registers = pipeline.get(".registers");
+        let register = |wanted: i64| {
+            let Some(Value::Map(all)) = registers else { return None };
+            all.iter().find(|(key, _)| *key == Value::Int(wanted)).and_then(|(_, value)| value.number())
+        };
+        for (key, stage) in stages {
+            let (Value::Text(key), Some(Value::Text(entry))) = (key, stage.get(".entry_point")) else {
+                continue;
+            };
+            let lanes = stage.get(".wavefront_size").and_then(Value::number).map(|lanes| lanes == 32);
+            let bit = WAVE32.iter().find(|(name, ..)| name == key);
+            // A register that is not told is 0.
+            let set = bit.filter(|_| registers.is_some());
+            let set = set.map(|(_, at, bit)| register(*at).unwrap_or(0) >> bit & 1 == 1);
+            all.push(Stage {
+                name: key.trim_start_matches('.').to_owned(),
+                entry: entry.clone(),
+                wave32: lanes.or(set),
+                user_sgprs: stage.get(".user_sgprs").and_then(Value::number),
+                rsrc2: register(COMPUTE_PGM_RSRC2).filter(|_| key == ".cs"),
+            });
+        }
+    }
+    Some(all)
+}
+
 impl Value {
+    /// A number of 32 bits.
+    fn number(&self) -> Option<u32> {
+        match self {
+            Value::Int(number) => u32::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
     /// What stands under a name.
     fn get(&self, name: &str) -> Option<&Value> {
         let Value::Map(entries) = self else { return None };
@@ -533,6 +601,27 @@ amdhsa.version:
         for end in 0..made.len() {
             assert_eq!(arguments(&made[..end], "main"), None, "{end} bytes");
         }
+    }
+
+    #[test]
+    fn stages_of_a_pipeline() {
+        let text = "amdpal.pipelines:\n  - .hardware_stages:\n      .cs:\n        .entry_point: cs\n        .user_sgprs: 6\n      \
+                    .gs:\n        .entry_point: gs\n        .wavefront_size: 64\n    .registers:\n      11776: 0x8000\n      11795: \
+                    0x8c\n";
+        let made = note(rows(text)).unwrap();
+        let stage = |name: &str, wave32, user_sgprs, rsrc2| Stage {
+            name: name.into(),
+            entry: name.into(),
+            wave32: Some(wave32),
+            user_sgprs,
+            rsrc2,
+        };
+        assert_eq!(
+            stages(&made).unwrap(),
+            [stage("cs", true, Some(6), Some(0x8c)), stage("gs", false, None, None)]
+        );
+        assert_eq!(arguments(&made, "cs"), None);
+        (0..made.len() - 3).for_each(|end| assert_eq!(stages(&made[..end]), None, "{end} bytes"));
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Results {
         }
         self.used(step, unit, effects);
         match generation {
-            Gen::Gfx12 => self.scalars(step, unit, effects, waited, found),
+            Gen::Gfx12 => self.scalars(step, unit, effects, found),
             _ if gpu.wave64() => self.masks(step, unit, effects, found),
             _ => {}
         }
@@ -199,16 +199,17 @@ impl Results {
     }
 
     /// gfx12: scalar registers the vector ALU has read, then written, then read.
-    fn scalars(&mut self, step: &Step, unit: Unit, effects: &Effects, waited: bool, found: &mut Found) {
+    fn scalars(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
         let vcc = pair(Reg::VCC);
         if depctr(inst, 0, 1) {
             self.salu.clear();
         }
-        if waited || depctr(inst, 1, 1) {
+        // Scalar memory waits for all scalar results.
+        if unit == Unit::Smem || depctr(inst, 1, 1) {
             self.valu.regs = self.valu.regs.without(&vcc);
         }
-        if waited || depctr(inst, 9, 3) {
+        if unit == Unit::Smem || depctr(inst, 9, 3) {
             self.valu.regs = self.valu.regs.both(&vcc);
         }
         if !matches!(unit, Unit::Valu | Unit::Salu) {
@@ -222,8 +223,14 @@ impl Results {
             self.salu.clear();
         }
         if unit == Unit::Salu {
-            // Hardware waits for what the scalar ALU reads of the vector ALU.
-            self.valu.regs = self.valu.regs.without(&reads.either(&writes));
+            // The scalar ALU is held back by results in vcc if it touches vcc, by all others if it touches any other register.
+            let touched = reads.either(&writes);
+            if touched.meets(&vcc) {
+                self.valu.regs = self.valu.regs.without(&vcc);
+            }
+            if !touched.without(&vcc).is_empty() {
+                self.valu.regs = self.valu.regs.both(&vcc);
+            }
             self.salu.iter_mut().for_each(|(_, age, _)| *age += 1);
             self.salu.retain(|(_, age, _)| *age < SCALAR);
             let written = writes.both(&self.read.regs);
@@ -232,22 +239,16 @@ impl Results {
             }
             return;
         }
-        let others = reads.without(&vcc).without(&self.valu.regs);
-        if !others.is_empty() {
-            self.valu.regs = self.valu.regs.both(&vcc);
-        }
         if self.valu.regs.meets(&reads) {
             found.push(("valu_read_sgpr", self.valu.at));
             self.valu.close();
         }
-        self.read.add(&pairs(&reads), at);
-        // Second results, and what reads a lane, are asked for by one source only.
+        // Second results are asked for by one source only.
         let written = writes.both(&self.read.regs);
-        let second = !effects.writes.vector().is_empty();
-        let lane = matches!(inst.row().name, "v_readlane_b32" | "v_readfirstlane_b32");
-        if !written.is_empty() && !second && !lane {
+        if !written.is_empty() && effects.writes.vector().is_empty() {
             self.valu.add(&written, at);
         }
+        self.read.add(&pairs(&reads), at);
     }
 
     /// Waves of 64: scalar registers read as lane masks, then written by the scalar ALU, then read.
