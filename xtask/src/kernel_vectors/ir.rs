@@ -23,8 +23,8 @@ pub struct Kind {
     half: bool,
     /// Has saturating sums. LLVM 19 loses their clamp on gfx8 where it makes an instruction shorter.
     saturates: bool,
-    /// Has atomics, of which LLVM makes scans over the wave that give what one lane after the other would: the workgroup is
-    /// one wave.
+    /// Has atomics, of which LLVM makes scans over the wave that give what one lane after the other would, with DPP: the
+    /// workgroup is one wave.
     atomic: bool,
     /// Makes much of bytes and of words of 16 bits.
     small: bool,
@@ -50,7 +50,7 @@ impl Kind {
         let wave = if gpu.wave64() { 64 } else { 32 };
         (!self.half || generation >= Gen::Gfx8)
             && (!self.saturates || generation >= Gen::Gfx9)
-            && (!self.atomic || wave == self.lanes)
+            && (!self.atomic || wave == self.lanes && generation >= Gen::Gfx8)
     }
 }
 
@@ -166,7 +166,8 @@ const OPS: &[(&str, &str, &str)] = &[
     ("float", "double", "fptrunc double $0 to float"),
     ("double", "float", "fpext float $0 to double"),
     ("half", "float", "fptrunc float $0 to half"),
-    ("half float double", "I", "bitcast I $0 to T"),
+    // Never of a sign-extended byte itself: LLVM 19 takes SDWA's `sext` for the `neg` of a floating-point source.
+    ("half float double", "I", "%%a = xor I $0, 1; bitcast I %%a to T"),
     ("i32", "float", "call i32 @llvm.?fptosi|fptoui?.sat.i32.f32(float $0)"),
     ("i32", "double", "call i32 @llvm.?fptosi|fptoui?.sat.i32.f64(double $0)"),
     // Halves together, and with wider values.

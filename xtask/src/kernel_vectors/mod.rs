@@ -1,7 +1,7 @@
-//! `cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST]`: kernels of LLVM, and what they must give.
+//! `cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]`: kernels of LLVM, and what they must give.
 //!
 //! Random programs in LLVM's intermediate language are run on the host by `lli`, lane by lane, and compiled for GPUs by `llc`
-//! and `ld.lld`. OUT gets each program's expected words, and for each GPU the code with the state it starts in. Never here:
+//! and `ld.lld`; FOLDER keeps their texts. OUT gets each program's expected words, and for each GPU the code with the state it starts in. Never here:
 //! the emulator's word on a result; it only tells kernels of gfx12 that LLVM 19 leaves a known hazard in.
 
 mod ir;
@@ -13,7 +13,7 @@ use unwedge_capture::code_object;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
-const USAGE: &str = "usage: cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST]";
+const USAGE: &str = "usage: cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]";
 /// Version of LLVM that is run.
 const LLVM: &str = "19";
 
@@ -35,24 +35,27 @@ const GPUS: [&str; 12] = [
 
 /// Runs the command.
 pub fn run(args: &[String]) -> Result<(), String> {
-    let (mut files, mut seed, mut count, mut only) = (Vec::new(), 1u64, 40u64, None);
+    let (mut files, mut seed, mut count, mut only, mut keep) = (Vec::new(), 1u64, 40u64, None, None);
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(USAGE);
         match arg.as_str() {
             "--seed" => seed = value()?.parse().map_err(|_| USAGE)?,
             "--count" => count = value()?.parse().map_err(|_| USAGE)?,
+            "--keep" => keep = Some(std::path::PathBuf::from(value()?)),
             "--gpu" => only = Some(value()?.clone()),
             file => files.push(file),
         }
     }
     let [out] = files.as_slice() else { return Err(USAGE.into()) };
-    let folder = std::env::temp_dir().join(format!("kernel-vectors-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let made = record(&folder, seed, count, only.as_deref());
-    let removed = std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()));
-    std::fs::write(out, made?).map_err(|e| format!("{out}: {e}"))?;
-    removed
+    let own = std::env::temp_dir().join(format!("kernel-vectors-{}", std::process::id()));
+    let folder = keep.as_ref().unwrap_or(&own);
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let made = record(folder, seed, count, only.as_deref());
+    if keep.is_none() {
+        std::fs::remove_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    std::fs::write(out, made?).map_err(|e| format!("{out}: {e}"))
 }
 
 fn record(folder: &Path, seed: u64, count: u64, only: Option<&str>) -> Result<String, String> {
@@ -70,7 +73,7 @@ fn record(folder: &Path, seed: u64, count: u64, only: Option<&str>) -> Result<St
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let kind = ir::KINDS[(number % ir::KINDS.len() as u64) as usize];
         let program = ir::Program::new(kind, seed);
-        let expected = host(folder, &program.host(&inputs))?;
+        let expected = host(&folder.join(format!("{seed}.host.ll")), &program.host(&inputs))?;
         _ = write!(made, "> {} {seed} {}\n=", kind.name, kind.lanes);
         expected.iter().for_each(|word| _ = write!(made, " {word:x}"));
         made.push('\n');
@@ -81,7 +84,7 @@ fn record(folder: &Path, seed: u64, count: u64, only: Option<&str>) -> Result<St
             if !kind.runs_on(&gpu) {
                 continue;
             }
-            match kernel(folder, &program.device(), chip, features, &gpu) {
+            match kernel(folder, seed, &program.device(), chip, features, &gpu) {
                 Ok(line) => {
                     _ = writeln!(made, "{name} {line}");
                     kernels += 1;
@@ -98,16 +101,22 @@ fn record(folder: &Path, seed: u64, count: u64, only: Option<&str>) -> Result<St
 }
 
 /// What a program prints.
-fn host(folder: &Path, text: &str) -> Result<Vec<u32>, String> {
-    let file = folder.join("host.ll");
-    std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+fn host(file: &Path, text: &str) -> Result<Vec<u32>, String> {
+    std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
     let printed = tool("lli", &[file.as_os_str()])?;
     printed.split_whitespace().map(|word| word.parse().map_err(|e| format!("{word}: {e}"))).collect()
 }
 
 /// The line of a kernel: how it starts, and its code.
-fn kernel(folder: &Path, text: &str, chip: &str, features: &str, gpu: &Gpu) -> Result<String, String> {
-    let [source, object, linked] = ["k.ll", "k.o", "k.so"].map(|name| folder.join(name));
+fn kernel(
+    folder: &Path,
+    seed: u64,
+    text: &str,
+    chip: &str,
+    features: &str,
+    gpu: &Gpu,
+) -> Result<String, String> {
+    let [source, object, linked] = ["ll", "o", "so"].map(|end| folder.join(format!("{seed}.{end}")));
     std::fs::write(&source, text).map_err(|e| format!("{}: {e}", source.display()))?;
     // Scratch by its own instructions where there are some: gfx9 and gfx10 would take buffers otherwise.
     let scratch = if (Gen::Gfx9..Gen::Gfx11).contains(&gpu.generation()) { ",+enable-flat-scratch" } else { "" };
