@@ -289,11 +289,10 @@ fn swizzled(offset: usize, lane: usize, rotates: bool) -> usize {
     let half = lane & !31;
     let within = lane & 31;
     if rotates && offset >= 0xe000 {
-        // A butterfly: numbers of lanes with bits reversed; bits of the mask leave the upper ones.
+        // For Fourier transforms: bits of the number reversed, and those of the mask kept.
         let mask = offset & 31;
         let reversed = (0..5).fold(0, |all, bit| all << 1 | within >> bit & 1);
-        let kept = mask.count_ones();
-        return half + (within & mask | reversed >> kept & !mask & 31);
+        return half + (reversed >> mask.count_ones() | within & mask);
     }
     if rotates && offset >= 0xc000 {
         let (mask, by) = (offset & 31, offset >> 5 & 31);
@@ -318,7 +317,7 @@ fn ds_swizzle() {
                 1 if rotates => 0xc000 | random() as usize & 0x7ff,
                 _ => random() as usize & 0x7fff,
             })
-            .chain([0xe000, 0xe010, 0xe01f].into_iter().filter(|_| rotates))
+            .chain((0xe000..0xe020).filter(|_| rotates))
             .collect();
         for offset in offsets {
             let wave = Wave::new(gpu, execs(&mut random)[offset & 3]);
