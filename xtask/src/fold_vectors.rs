@@ -207,16 +207,22 @@ fn returned(module: &str) -> std::collections::HashMap<&str, u64> {
     found
 }
 
-struct Random(u64);
+/// Numbers that are the same in every run.
+pub struct Random(u64);
 
 impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let x = self.0 ^ self.0 >> 31;
         x.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ x >> 29
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    /// A number below a bound of up to 48 bits.
+    pub fn below(&mut self, n: u64) -> u64 {
         (self.next() >> 16) % n
     }
 

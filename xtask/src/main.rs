@@ -6,6 +6,7 @@ mod import;
 mod import_genxml;
 mod import_isaspec;
 mod ir3_code;
+mod kernel_vectors;
 mod mutate;
 
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-genxml DIR
        cargo xtask bench-dump FILE [--binary PATH]
        cargo xtask fold-vectors OPS OUT [--seed S] [--count N] [--opt PROGRAM]
+       cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST]
        cargo xtask ir3-code GPU COUNT [--like FILE]
        cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu|amdisa]
                      [--like TEXT] [FILE…]";
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Some("import-genxml") => import_genxml::run(rest).map_err(|e| e.to_string()),
         Some("bench-dump") => bench_dump::run(rest),
         Some("fold-vectors") => fold_vectors::run(rest),
+        Some("kernel-vectors") => kernel_vectors::run(rest),
         Some("ir3-code") => ir3_code::run(rest),
         Some("mutate") => mutate::run(rest),
         _ => Err(USAGE.to_owned()),

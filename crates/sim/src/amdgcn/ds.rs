@@ -178,21 +178,21 @@ fn exchange_if(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
 /// The lane a lane reads by the pattern of `ds_swizzle_b32`.
 fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
     let at = lane & 31;
-    let from = if pattern & 0x8000 != 0 {
-        match pattern >> 13 & 3 {
-            // Rotation, and the fast Fourier transform's reversal of bits, from gfx9 on.
-            2 | 3 if generation >= Gen::Gfx9 && pattern & 0x4000 != 0 => {
-                let (down, by, mask) =
-                    (pattern >> 10 & 1, (pattern >> 5 & 31) as usize, (pattern & 31) as usize);
-                let turned = if down == 0 { at + by } else { at + 32 - by } & 31;
-                at & mask | turned & !mask
-            }
-            1 if generation >= Gen::Gfx9 => ((at as u32).reverse_bits() >> 27) as usize,
-            _ => at & !3 | (pattern >> (2 * (at & 3)) & 3) as usize,
+    let mask = (pattern & 31) as usize;
+    let from = match pattern {
+        // For Fourier transforms: bits reversed, except those of the mask.
+        0xe000.. if generation >= Gen::Gfx9 => {
+            let reversed = ((at as u32).reverse_bits() >> 27) as usize;
+            reversed >> mask.count_ones() | at & mask
         }
-    } else {
-        let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
-        ((at as u32 & and | or) ^ xor) as usize
+        // Rotation, of the lanes that the mask leaves.
+        0xc000.. if generation >= Gen::Gfx9 => {
+            let by = (pattern >> 5 & 31) as usize;
+            let turned = if pattern & 0x400 == 0 { at + by } else { at + 32 - by } & 31;
+            at & mask | turned & !mask
+        }
+        0x8000.. => at & !3 | (pattern >> (2 * (at & 3)) & 3) as usize,
+        _ => (at & mask | (pattern >> 5 & 31) as usize) ^ (pattern >> 10 & 31) as usize,
     };
     lane & !31 | from
 }
@@ -399,8 +399,8 @@ impl Group<'_> {
                 };
                 let unknown = self.ds_unknown(wave, ds.data[0]);
                 let (mut value, mut bits_unknown) = (splat(0), splat(0));
-                // Waves of 64 lanes are two halves from gfx10 on.
-                let halves = generation >= Gen::Gfx10 || !self.gpu.wave64();
+                // Waves of 64 lanes are two halves on gfx10 and gfx11.
+                let halves = (Gen::Gfx10..Gen::Gfx12).contains(&generation) || !self.gpu.wave64();
                 let count = if halves { 32 } else { 64 };
                 for lane in bits(lanes) {
                     let half = if halves { lane & 32 } else { 0 };

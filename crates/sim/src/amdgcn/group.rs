@@ -132,6 +132,7 @@ impl<'m> Group<'m> {
         );
         let mut wave = Wave {
             id: number,
+            wave64: lanes == 64,
             pc: dispatch.entry,
             s: [0; SREGS],
             v: vec![splat(0); vgprs],

@@ -98,7 +98,7 @@ impl Program {
     }
 
     fn decode(&mut self, words: &[u32], at: usize) -> Option<usize> {
-        let decoded = codec::decode(words.get(at..)?, &self.gpu)?;
+        let decoded = codec::decode_executed(words.get(at..)?, &self.gpu)?;
         let next = at + usize::from(decoded.dwords);
         let inst = decoded.inst;
         let (at, next) = (u32::try_from(at * 4).ok()?, next as u32 * 4);

@@ -32,6 +32,8 @@ pub(super) struct Unknown {
 pub(super) struct Wave {
     /// Number in its workgroup.
     pub(super) id: u32,
+    /// Has 64 lanes; else the upper halves of `vcc` and `exec` are no lanes.
+    pub(super) wave64: bool,
     /// Offset of the next instruction in bytes.
     pub(super) pc: u32,
     /// Scalar registers, by number.
@@ -79,8 +81,8 @@ impl Wave {
         match reg {
             Reg::NULL => 0,
             Reg::SCC => self.scc.into(),
-            Reg::VCCZ => u32::from(self.pair(Reg::VCC) == 0),
-            Reg::EXECZ => u32::from(self.pair(Reg::EXEC) == 0),
+            Reg::VCCZ => u32::from(self.value(Reg::VCC, 1 + u8::from(self.wave64)) == 0),
+            Reg::EXECZ => u32::from(self.value(Reg::EXEC, 1 + u8::from(self.wave64)) == 0),
             Reg::SHARED_BASE => SHARED_APERTURE as u32,
             Reg::PRIVATE_BASE => PRIVATE_APERTURE as u32,
             Reg::SHARED_LIMIT | Reg::PRIVATE_LIMIT => u32::MAX,
@@ -186,8 +188,8 @@ impl Wave {
         let Some(state) = &self.unknown else { return 0 };
         match reg {
             Reg::SCC => state.scc,
-            Reg::VCCZ => u32::from(state.s[106] | state.s[107] != 0),
-            Reg::EXECZ => u32::from(state.s[126] | state.s[127] != 0),
+            Reg::VCCZ => u32::from(self.unknown_value(Reg::VCC, 1 + u8::from(self.wave64)) != 0),
+            Reg::EXECZ => u32::from(self.unknown_value(Reg::EXEC, 1 + u8::from(self.wave64)) != 0),
             Reg::NULL => 0,
             _ => state.s.get(usize::from(reg.0)).copied().unwrap_or(0),
         }

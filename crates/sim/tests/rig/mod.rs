@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
+pub mod cases;
+
 use std::collections::{BTreeSet, HashMap};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg, source::assemble};
 use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Kind, Memory, Program, Timing, run};

@@ -203,6 +203,22 @@ pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = Decoded> {
     })
 }
 
+/// As [`decode()`], and also what text cannot say though hardware does not mind: a literal of 16 bits with something in its
+/// upper half, as LLVM writes negative ones. The operand has the lower half.
+pub fn decode_executed(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
+    let literal_at = |at: usize| {
+        let mut copy = [0; 3];
+        let copy = copy.get_mut(..=at)?;
+        copy.copy_from_slice(words.get(..=at)?);
+        copy[at] &= 0xffff;
+        let found = decode(copy, gpu)?;
+        let literals = || found.inst.written().filter(|(_, operand)| matches!(operand, Operand::Literal(_)));
+        let short = literals().count() > 0 && literals().all(|(slot, _)| slot.ty.bits() == 16);
+        (usize::from(found.dwords) == at + 1 && short).then_some(found)
+    };
+    decode(words, gpu).or_else(|| literal_at(1)).or_else(|| literal_at(2))
+}
+
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal
 /// has no bits beyond its type.
 fn whole(slot: &Slot, operand: &Operand, gpu: &Gpu) -> bool {
