@@ -72,9 +72,11 @@ struct Kernel {
 fn kernel(line: &str, lanes: u32) -> Kernel {
     let (head, code) = line.split_once(" : ").expect("code");
     let mut parts = head.split(' ');
-    let (name, features) = parts.next().map(|name| name.split_once('+').unwrap_or((name, ""))).expect("a GPU");
+    let (name, features) =
+        parts.next().map(|name| name.split_once('+').unwrap_or((name, ""))).expect("a GPU");
     let gpu = Gpu::new(name).expect("a GPU");
-    let gpu = if features.is_empty() { gpu } else { gpu.with_features(&format!("+{features}")).expect("known") };
+    let gpu =
+        if features.is_empty() { gpu } else { gpu.with_features(&format!("+{features}")).expect("known") };
     let mut made = Dispatch { size: [lanes, 1, 1], ..Dispatch::default() };
     let (mut scratch, mut axes, mut packed) = (0, 1, false);
     for part in parts {
@@ -117,7 +119,8 @@ fn buffer(scratch: u32, lanes: u32) -> [u32; 4] {
 
 #[test]
 fn kernels_give_what_the_host_gives() {
-    let other = std::env::var_os("UNWEDGE_KERNELS").map(|path| std::fs::read_to_string(path).expect("a file"));
+    let other =
+        std::env::var_os("UNWEDGE_KERNELS").map(|path| std::fs::read_to_string(path).expect("a file"));
     let text = other.as_deref().unwrap_or(VECTORS);
     let (mut inputs, mut expected, mut lanes, mut head) = (Vec::new(), Vec::new(), 64, "");
     let mut covered: BTreeMap<&str, usize> = BTreeMap::new();
@@ -154,7 +157,8 @@ fn kernels_give_what_the_host_gives() {
                     let first = (timing == Timing::Plain).then_some(&mut trace as &mut dyn FnMut(&_));
                     let outcome = run(&kernel.program, &mut memory, &dispatch, first);
                     let gpu = kernel.program.gpu();
-                    let faults: Vec<&Fault> = outcome.faults.iter().filter(|f| !is_llvms(f, &kernel.program)).collect();
+                    let faults: Vec<&Fault> =
+                        outcome.faults.iter().filter(|f| !is_llvms(f, &kernel.program)).collect();
                     left += outcome.faults.len() - faults.len();
                     let got = memory.get(OUT, expected.len()).expect("mapped");
                     let differ: Vec<usize> = (0..expected.len() / 4)
@@ -169,12 +173,16 @@ fn kernels_give_what_the_host_gives() {
                             _ => format!("at {:#x}: {:?}: {}", f.at, f.kind, text(f.at)),
                         });
                         let (count, first) = (differ.len(), differ.first());
-                        wrong.push(format!("{name} {head} {timing:?}: {count} words from {first:?}, {fault:?}"));
+                        wrong.push(format!(
+                            "{name} {head} {timing:?}: {count} words from {first:?}, {fault:?}"
+                        ));
                     }
                     for at in seen {
                         let here = kernel.code.get(at as usize / 4..).unwrap_or_default();
                         let Some(decoded) = codec::decode_executed(here, gpu) else { continue };
-                        covers(&decoded.inst, gpu).iter().for_each(|what| *covered.entry(what).or_default() += 1);
+                        covers(&decoded.inst, gpu)
+                            .iter()
+                            .for_each(|what| *covered.entry(what).or_default() += 1);
                     }
                 }
             }

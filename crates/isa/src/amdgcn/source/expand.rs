@@ -129,6 +129,10 @@ impl Pass<'_> {
                 self.instruction(Line::new(""));
                 continue;
             }
+            let plain = plain && !self.last && self.skipped.is_none();
+            if plain && self.known_line(&text) {
+                continue;
+            }
             let mut line = Line::new(&text);
             let live = conditions.last().is_none_or(|condition| condition.live);
             self.bare = plain;
@@ -166,6 +170,9 @@ impl Pass<'_> {
                     Some(found) => self.use_macro(word, &found, rest),
                     None => {
                         self.statement(line);
+                        if plain && self.settled.is_bare(self.line) {
+                            self.recent.keep(&text, self.line);
+                        }
                         Ok(())
                     }
                 },

@@ -9,6 +9,7 @@ mod data;
 mod expand;
 mod kernel;
 pub mod metadata;
+mod recent;
 mod statement;
 
 use super::descriptor::DescriptorError;
@@ -266,6 +267,14 @@ impl Settled {
         words.write(&mut self.bytes);
     }
 
+    /// A line that says what an earlier one does, which was settled as a whole; its bytes.
+    fn again(&mut self, line: usize, earlier: usize) -> Option<&[u8]> {
+        let known = *self.lines.get(earlier.checked_sub(1)?)?;
+        self.lines.resize(line, (0, 0, false));
+        *self.lines.last_mut()? = known;
+        self.of(line)
+    }
+
     /// Whether a line is settled as a whole.
     fn is_bare(&self, line: usize) -> bool {
         line.checked_sub(1)
@@ -298,6 +307,7 @@ struct Pass<'p> {
     kernels: Vec<kernel::Placed>,
     relocations: Vec<Relocation>,
     settled: Settled,
+    recent: recent::Recent,
     /// Nothing but a statement is on the line, and nothing decides whether it counts.
     bare: bool,
     /// Whether a symbol or the address has been asked for since it was last reset.
@@ -385,6 +395,7 @@ impl<'p> Pass<'p> {
             kernels: Vec::new(),
             relocations: Vec::new(),
             settled: Settled::default(),
+            recent: recent::Recent::default(),
             bare: false,
             asked: Cell::new(false),
             errors: Vec::new(),
@@ -530,6 +541,18 @@ impl<'p> Pass<'p> {
                 self.put(&[0; 4]);
             }
         }
+    }
+
+    /// Does what was done with the same line lately, if that is certain to be the same; whether it was.
+    fn known_line(&mut self, text: &str) -> bool {
+        let Some(earlier) = self.recent.find(text) else { return false };
+        if self.sections[self.section].kind != SectionKind::Code {
+            return false;
+        }
+        self.pad_to(4);
+        let Some(bytes) = self.settled.again(self.line, earlier) else { return false };
+        put(bytes, &mut self.total, &mut self.sections[self.section]);
+        true
     }
 
     fn put(&mut self, bytes: &[u8]) {
