@@ -155,7 +155,7 @@ fn a_wait_that_cannot_end_is_a_fault() {
 fn ordered_counts_go_by_the_waves_numbers() {
     let code = format!(
         "s_mov_b32 m0, 0x100000\ns_nop 0\ns_add_u32 s22, s20, 1\nv_mov_b32 v11, s22\n\
-         ds_ordered_count v10, v11 offset:0x104 gds\ns_waitcnt lgkmcnt(0)\n{}\
+         ds_ordered_count v10, v11 offset:0x104 gds\ns_waitcnt lgkmcnt(0) & expcnt(0)\n{}\
          v_mov_b32 v11, 100\nv_mov_b32 v12, 20\ns_waitcnt expcnt(0)\nds_read_b32 v10, v12 gds\ns_waitcnt lgkmcnt(0) & expcnt(0)\n",
         store("gfx900", "s20")
     );
@@ -275,5 +275,24 @@ fn operands_of_gws_are_held() {
             format!("s_mov_b32 m0, 0\ns_nop 0\nv_mov_b32 v9, 1\nds_gws_init v9 gds\n{wait}\nv_mov_b32 v9, 0");
         rig::late("gfx900", &code).has(|kind| matches!(kind, Kind::StillRead(..)))
     };
+    assert!(held("") && !held("s_waitcnt expcnt(0)"));
+}
+
+/// Ordered counts hold their operand and return late, out of order with LDS.
+#[test]
+fn ordered_counts_are_late() {
+    let go = |between: &str, end: &str| {
+        let code = format!(
+            "s_mov_b64 exec, 1\ns_mov_b32 m0, 0\ns_nop 0\nv_mov_b32 v9, 1\nds_ordered_count v10, v9 offset:0x100 gds\n{between}\n{end}"
+        );
+        rig::late("gfx900", &code)
+    };
+    let store = "global_store_dword v[2:3], v10, off";
+    let missing = |ran: &rig::Ran| ran.has(|kind| matches!(kind, Kind::Stored(..)));
+    assert!(missing(&go("", store)));
+    assert!(!missing(&go("s_waitcnt lgkmcnt(0)", store)));
+    let lds = "s_mov_b32 m0, -1\nds_write_b32 v1, v5\ns_waitcnt lgkmcnt(1)";
+    assert!(missing(&go(lds, store)));
+    let held = |wait: &str| go(wait, "v_mov_b32 v9, 0").has(|kind| matches!(kind, Kind::StillRead(..)));
     assert!(held("") && !held("s_waitcnt expcnt(0)"));
 }

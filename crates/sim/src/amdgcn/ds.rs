@@ -13,6 +13,9 @@ use unwedge_isa::amdgcn::model::Mod;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode, atomic};
 use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
 
+/// What GDS counts, until gfx11, and what each is in order among.
+pub(super) const GDS_COUNTERS: [(Counter, u8); 2] = [(Counter::Lgkm, 4), (Counter::Exp, 5)];
+
 #[derive(Debug, Clone, Copy)]
 enum What {
     /// Loads: bytes of each piece, whether there are two, how far offsets are scaled.
@@ -477,10 +480,22 @@ impl Group<'_> {
             return self.fault(wave, Kind::NoRegister);
         };
         let dst = Dst::Vgpr(reg.index() as u8);
-        let access = apply::Access::made(self.offset(), Space::Lds, dst, lanes, values.len());
-        let counter = if self.gpu.generation() >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+        let space = if ds.gds || matches!(ds.what, What::Sync(_)) { Space::Gds } else { Space::Lds };
+        let access = apply::Access::made(self.offset(), space, dst, lanes, values.len());
         let read = apply::Read { values: values.to_vec(), unknown: unknown.to_vec() };
-        self.ready(wave, access, read, &[(counter, 3)]);
+        if space == Space::Lds {
+            let counter = if self.gpu.generation() >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+            return self.ready(wave, access, read, &[(counter, 3)]);
+        }
+        // GDS reads its operands late, and counts that.
+        let mut held = Locks::new(Counter::Exp);
+        for reg in [ds.address, ds.data[0]].into_iter().flatten() {
+            held.add(reg, 1);
+        }
+        match wave.unknown {
+            Some(_) => self.defer_ready(wave, access, read, &GDS_COUNTERS, Some(held)),
+            None => self.deliver(wave, &access, &read),
+        }
     }
 
     fn ds_unknown(&self, wave: &Wave, reg: Option<Reg>) -> Lanes {

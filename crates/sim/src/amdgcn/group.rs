@@ -325,7 +325,7 @@ impl<'m> Group<'m> {
     /// Delivers what was read already: at once, or when it has been waited for.
     pub(super) fn ready(&mut self, wave: &mut Wave, access: Access, read: Read, counters: &[(Counter, u8)]) {
         if wave.unknown.is_some() {
-            return self.defer_ready(wave, access, read, counters);
+            return self.defer_ready(wave, access, read, counters, None);
         }
         self.deliver(wave, &access, &read);
     }

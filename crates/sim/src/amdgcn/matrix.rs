@@ -153,10 +153,21 @@ impl Group<'_> {
                 complaint = Some("copies of a matrix in groups of 16 lanes that differ");
             }
             let stored = if op.sparse { op.depth / 2 } else { op.depth };
+            // Columns of B, widened once, and which of their elements are not known.
+            let mut columns = [[0u32; 64]; 16];
+            let mut columns_unsure = [0u64; 16];
+            for (number, column) in columns.iter_mut().enumerate() {
+                for (k, value) in column.iter_mut().enumerate().take(op.depth.into()) {
+                    let (lane, place) = b_layout.place(k as u8, number as u8);
+                    let (raw, missing) = b.bits(lane, place * usize::from(op.b.bits()), op.b.bits());
+                    *value = matrix.factor(op.b, 1, raw, place);
+                    columns_unsure[number] |= u64::from(missing) << k;
+                }
+            }
             for row in 0..16u8 {
                 // The row of A, with the places in K of what is there.
                 let mut factors = [(0u32, 0u8); 64];
-                let mut row_unsure = false;
+                let (mut row_unsure, mut chosen) = (false, 0u64);
                 let mut before = None;
                 for (at, factor) in factors.iter_mut().enumerate().take(stored.into()) {
                     let (lane, place) = a_layout.place(at as u8, row);
@@ -166,15 +177,16 @@ impl Group<'_> {
                     if let Some((_, key)) = matrix.index {
                         let sets = (16 / a_layout.count()).max(1);
                         let from = 2 * (place + a_layout.count() * (usize::from(key) % sets));
-                        let (chosen, missing) = indices.bits(lane, from, 2);
+                        let (index, missing) = indices.bits(lane, from, 2);
                         row_unsure |= missing;
-                        k = 4 * (at as u8 / 2) + chosen as u8;
+                        k = 4 * (at as u8 / 2) + index as u8;
                         if at % 2 == 1 && before.is_some_and(|before| before >= k) && !missing {
                             complaint = Some("sparse indices that do not rise");
                         }
                         before = Some(k);
                     }
                     *factor = (matrix.factor(op.a, 0, raw, place), k);
+                    chosen |= 1 << k;
                 }
                 for column in 0..16u8 {
                     let (lane, place) = d_layout.place(row, column);
@@ -193,12 +205,11 @@ impl Group<'_> {
                             addend ^= op.result.sign();
                         }
                     }
-                    let pairs = factors[..usize::from(stored)].iter().map(|(value, k)| {
-                        let (lane, place) = b_layout.place(*k, column);
-                        let (raw, unsure) = b.bits(lane, place * usize::from(op.b.bits()), op.b.bits());
-                        missing |= unsure;
-                        (*value, matrix.factor(op.b, 1, raw, place))
-                    });
+                    let values = &columns[usize::from(column)];
+                    let pairs = factors[..usize::from(stored)]
+                        .iter()
+                        .map(|(value, k)| (*value, values[usize::from(*k)]));
+                    missing |= chosen & columns_unsure[usize::from(column)] != 0;
                     let addend = op.result.widen(addend, true);
                     let sum = matrix::element(op, self.gpu.generation(), addend, pairs, matrix.clamp);
                     let mask = (u32::MAX >> (32 - u32::from(op.result.bits()))) << (bit % 32);

@@ -151,8 +151,9 @@ impl Group<'_> {
         access: Access,
         read: Read,
         counters: &[(Counter, u8)],
+        locks: Option<Locks>,
     ) {
-        self.put_off(wave, access, Some(read), counters, None);
+        self.put_off(wave, access, Some(read), counters, locks);
     }
 
     fn put_off(

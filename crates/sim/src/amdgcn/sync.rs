@@ -8,7 +8,7 @@
 
 use super::apply;
 use super::counters::Counter;
-use super::ds::Access;
+use super::ds::{Access, GDS_COUNTERS};
 use super::fault::Kind;
 use super::group::Group;
 use super::operand::splat;
@@ -154,8 +154,7 @@ impl Group<'_> {
         if let Some(reg) = ds.address {
             held.add(reg, 1);
         }
-        let counters = [(Counter::Lgkm, 4), (Counter::Exp, 5)];
-        self.issue(wave, access, &counters, Some(held));
+        self.issue(wave, access, &GDS_COUNTERS, Some(held));
     }
 
     /// Values of a register in some lanes: what is not known of them is reported as stored.
