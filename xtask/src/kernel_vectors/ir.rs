@@ -34,12 +34,13 @@ const PLAIN: Kind =
     Kind { name: "plain", lanes: 64, half: false, saturates: false, atomic: false, small: false };
 
 /// Kinds of programs, in turn.
-pub const KINDS: [Kind; 6] = [
+pub const KINDS: [Kind; 7] = [
     PLAIN,
     Kind { name: "half", half: true, ..PLAIN },
-    Kind { name: "saturating", half: true, saturates: true, ..PLAIN },
     Kind { name: "small", half: true, small: true, ..PLAIN },
     Kind { name: "atomic", atomic: true, ..PLAIN },
+    Kind { name: "saturating", half: true, saturates: true, small: true, ..PLAIN },
+    Kind { name: "small", half: true, small: true, ..PLAIN },
     Kind { name: "atomic32", atomic: true, lanes: 32, ..PLAIN },
 ];
 
