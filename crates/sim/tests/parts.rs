@@ -494,6 +494,20 @@ fn halves_by_name() {
     report("halves by name", names.len() * cases.len(), &wrong);
 }
 
+/// Lanes choose between halves; the upper half of the register stays.
+#[test]
+fn selected_halves() {
+    let names = ["gfx1100", "gfx1200"];
+    let model: Model = Rc::new(|lane, v| {
+        let half = pick(v[usize::from(0x5531_aaf0u32 >> lane & 1 != 0)][lane], false);
+        Some((half | v[3][lane] & 0xffff_0000).into())
+    });
+    let code = "s_mov_b32 vcc_lo, 0x5531aaf0\nv_cndmask_b16 v20, v10, v11, vcc_lo";
+    let cases = [Case { code: code.into(), exec: u64::MAX, model }];
+    let wrong: Vec<String> = names.iter().flat_map(|name| compare(name, KEEP, &cases)).collect();
+    report("selected halves", names.len(), &wrong);
+}
+
 /// Packed operations: each half of the result of a half of each source.
 #[test]
 fn packed() {

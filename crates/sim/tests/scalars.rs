@@ -6,6 +6,7 @@ mod numbers;
 mod rig;
 
 use numbers::{HALF, Numbers};
+use std::cmp::Ordering;
 
 /// What an instruction finds: `s[20:21]`, `s[22:23]`, `s[24:25]`, the condition code, `exec`.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,25 @@ impl In {
         Out { d: self.exec, scc: exec != 0, exec }
     }
 
+    /// As [`In::save`], in 32 bits.
+    fn save_low(self, exec: u64) -> Out {
+        let exec = exec & 0xffff_ffff;
+        Out { scc: exec != 0, exec: self.exec >> 32 << 32 | exec, ..self.low(self.exec) }
+    }
+
+    /// The new `exec` as the result too.
+    fn write_low(self, exec: u64) -> Out {
+        let exec = exec & 0xffff_ffff;
+        Out { scc: exec != 0, exec: self.exec >> 32 << 32 | exec, ..self.low(exec) }
+    }
+
+    /// Whether the order of two floats, of which denormals are zero, or of two halves is so.
+    fn order(self, halves: bool, holds: fn(Option<Ordering>) -> bool) -> Out {
+        let flush = |number: f32| if number.is_subnormal() { 0.0 } else { number };
+        let [_, a, b] = if halves { self.halves() } else { self.floats().map(|x| flush(x).into()) };
+        self.all(self.d).scc(holds(a.partial_cmp(&b)))
+    }
+
     /// Sources of 32 bits.
     fn words(self) -> [u64; 3] {
         [self.d, self.a, self.b].map(|value| value & 0xffff_ffff)
@@ -77,6 +97,7 @@ impl Out {
 type Model = (&'static str, &'static str, &'static str, fn(In) -> Out);
 
 const OLD: &str = "gfx900";
+const WAVE32: &str = "gfx1010";
 const NEW: &str = "gfx1150";
 const NEWEST: &str = "gfx1200";
 
@@ -144,6 +165,15 @@ const MODELS: &[Model] = &[
         let new = i.a & !i.exec;
         Out { d: new, scc: new != 0, exec: new }
     }),
+    (WAVE32, "s_xor_saveexec_b32 s20, s22", "i", |i| i.save_low(i.a ^ i.exec)),
+    (WAVE32, "s_orn2_saveexec_b32 s20, s22", "i", |i| i.save_low(i.a | !i.exec)),
+    (WAVE32, "s_nand_saveexec_b32 s20, s22", "i", |i| i.save_low(!(i.a & i.exec))),
+    (WAVE32, "s_nor_saveexec_b32 s20, s22", "i", |i| i.save_low(!(i.a | i.exec))),
+    (WAVE32, "s_xnor_saveexec_b32 s20, s22", "i", |i| i.save_low(!(i.a ^ i.exec))),
+    (WAVE32, "s_andn1_saveexec_b32 s20, s22", "i", |i| i.save_low(!i.a & i.exec)),
+    (WAVE32, "s_orn1_saveexec_b32 s20, s22", "i", |i| i.save_low(!i.a | i.exec)),
+    (WAVE32, "s_andn1_wrexec_b32 s20, s22", "i", |i| i.write_low(!i.a & i.exec)),
+    (WAVE32, "s_andn2_wrexec_b32 s20, s22", "i", |i| i.write_low(i.a & !i.exec)),
     // Comparisons.
     (OLD, "s_cmp_eq_i32 s22, s24", "i", |i| i.all(i.d).scc(i.a as i32 == i.b as i32)),
     (OLD, "s_cmp_lg_i32 s22, s24", "i", |i| i.all(i.d).scc(i.a as i32 != i.b as i32)),
@@ -171,6 +201,34 @@ const MODELS: &[Model] = &[
     (OLD, "s_cmpk_ge_u32 s22, 0xffff", "i", |i| i.all(i.d).scc(i.a as u32 >= 0xffff)),
     (OLD, "s_cmpk_lt_u32 s22, 0xffff", "i", |i| i.all(i.d).scc((i.a as u32) < 0xffff)),
     (OLD, "s_cmpk_le_u32 s22, 0xffff", "i", |i| i.all(i.d).scc(i.a as u32 <= 0xffff)),
+    (NEW, "s_cmp_lt_f32 s22, s24", "F", |i| i.order(false, |o| o == Some(Ordering::Less))),
+    (NEW, "s_cmp_eq_f32 s22, s24", "F", |i| i.order(false, |o| o == Some(Ordering::Equal))),
+    (NEW, "s_cmp_le_f32 s22, s24", "F", |i| i.order(false, |o| matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_gt_f32 s22, s24", "F", |i| i.order(false, |o| o == Some(Ordering::Greater))),
+    (NEW, "s_cmp_lg_f32 s22, s24", "F", |i| i.order(false, |o| matches!(o, Some(Ordering::Less | Ordering::Greater)))),
+    (NEW, "s_cmp_ge_f32 s22, s24", "F", |i| i.order(false, |o| matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
+    (NEW, "s_cmp_o_f32 s22, s24", "F", |i| i.order(false, |o| o.is_some())),
+    (NEW, "s_cmp_u_f32 s22, s24", "F", |i| i.order(false, |o| o.is_none())),
+    (NEW, "s_cmp_nge_f32 s22, s24", "F", |i| i.order(false, |o| !matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
+    (NEW, "s_cmp_nlg_f32 s22, s24", "F", |i| i.order(false, |o| !matches!(o, Some(Ordering::Less | Ordering::Greater)))),
+    (NEW, "s_cmp_ngt_f32 s22, s24", "F", |i| i.order(false, |o| o != Some(Ordering::Greater))),
+    (NEW, "s_cmp_nle_f32 s22, s24", "F", |i| i.order(false, |o| !matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_neq_f32 s22, s24", "F", |i| i.order(false, |o| o != Some(Ordering::Equal))),
+    (NEW, "s_cmp_nlt_f32 s22, s24", "F", |i| i.order(false, |o| o != Some(Ordering::Less))),
+    (NEW, "s_cmp_lt_f16 s22, s24", "H", |i| i.order(true, |o| o == Some(Ordering::Less))),
+    (NEW, "s_cmp_eq_f16 s22, s24", "H", |i| i.order(true, |o| o == Some(Ordering::Equal))),
+    (NEW, "s_cmp_le_f16 s22, s24", "H", |i| i.order(true, |o| matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_gt_f16 s22, s24", "H", |i| i.order(true, |o| o == Some(Ordering::Greater))),
+    (NEW, "s_cmp_lg_f16 s22, s24", "H", |i| i.order(true, |o| matches!(o, Some(Ordering::Less | Ordering::Greater)))),
+    (NEW, "s_cmp_ge_f16 s22, s24", "H", |i| i.order(true, |o| matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
+    (NEW, "s_cmp_o_f16 s22, s24", "H", |i| i.order(true, |o| o.is_some())),
+    (NEW, "s_cmp_u_f16 s22, s24", "H", |i| i.order(true, |o| o.is_none())),
+    (NEW, "s_cmp_nge_f16 s22, s24", "H", |i| i.order(true, |o| !matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
+    (NEW, "s_cmp_nlg_f16 s22, s24", "H", |i| i.order(true, |o| !matches!(o, Some(Ordering::Less | Ordering::Greater)))),
+    (NEW, "s_cmp_ngt_f16 s22, s24", "H", |i| i.order(true, |o| o != Some(Ordering::Greater))),
+    (NEW, "s_cmp_nle_f16 s22, s24", "H", |i| i.order(true, |o| !matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_neq_f16 s22, s24", "H", |i| i.order(true, |o| o != Some(Ordering::Equal))),
+    (NEW, "s_cmp_nlt_f16 s22, s24", "H", |i| i.order(true, |o| o != Some(Ordering::Less))),
     // Floating point, in numbers whose results are no denormals.
     (NEW, "s_add_f32 s20, s22, s24", "f", |i| i.float(i.floats()[1] + i.floats()[2])),
     (NEW, "s_sub_f32 s20, s22, s24", "f", |i| i.float(i.floats()[1] - i.floats()[2])),
@@ -255,10 +313,13 @@ fn instructions_do_what_their_models_say() {
         for _ in 0..24 {
             let mut value = || match *sources {
                 "f" => numbers.value("f32m") | numbers.next() << 32,
+                "F" => numbers.value("f32"),
+                "H" => numbers.value("f16"),
                 "h" => numbers.value("f16m") | numbers.next() << 32,
                 _ => numbers.value("i64"),
             };
             let (d, a, b, exec) = (value(), value(), value(), value());
+            let b = if numbers.below(5) == 0 { a } else { b };
             let i = In { d, a, b, scc: numbers.below(2) != 0, exec };
             let (got, expected) = (ran(gpu, code, i), model(i));
             let nan = |bits: u64| bits & 0x7fff_ffff > 0x7f80_0000;
