@@ -389,7 +389,8 @@ fn ds_permute() {
                 wave.exec,
                 Rc::new(move |lane, v| {
                     // The last of those that write there.
-                    let from = (0..wave.lanes).rev().find(|from| wave.on(*from) && place(*from, &v[1]) == lane);
+                    let from =
+                        (0..wave.lanes).rev().find(|from| wave.on(*from) && place(*from, &v[1]) == lane);
                     wave.on(lane).then(|| from.map_or(0, |from| v[0][from]))
                 }),
             );

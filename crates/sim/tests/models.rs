@@ -67,7 +67,11 @@ fn middle<T: Ord + Copy>(mut values: [T; 3]) -> T {
 }
 
 fn norm(number: f64, low: f64, most: f64) -> u64 {
-    if number.is_nan() { 0 } else { u64::from((number.clamp(low, 1.0) * most).round_ties_even() as i32 as u16) }
+    if number.is_nan() {
+        0
+    } else {
+        u64::from((number.clamp(low, 1.0) * most).round_ties_even() as i32 as u16)
+    }
 }
 
 /// A product that is zero if a factor is.
@@ -302,8 +306,20 @@ fn dot_products() {
         for (name, left, right, into, expected) in [
             ("v_dot2c_f32_f16", pack(HALF, &a[..2]), pack(HALF, &b[..2]), wide, f(dot(2) as f32)),
             ("v_dot2_f32_bf16", pack(BRAIN, &a[..2]), pack(BRAIN, &b[..2]), wide, f(dot(2) as f32)),
-            ("v_dot2_f16_f16", pack(HALF, &a[..2]), pack(HALF, &b[..2]), pack(HALF, &[c]), pack(HALF, &[dot(2)])),
-            ("v_dot2_bf16_bf16", pack(BRAIN, &a[..2]), pack(BRAIN, &b[..2]), pack(BRAIN, &[c]), pack(BRAIN, &[dot(2)])),
+            (
+                "v_dot2_f16_f16",
+                pack(HALF, &a[..2]),
+                pack(HALF, &b[..2]),
+                pack(HALF, &[c]),
+                pack(HALF, &[dot(2)]),
+            ),
+            (
+                "v_dot2_bf16_bf16",
+                pack(BRAIN, &a[..2]),
+                pack(BRAIN, &b[..2]),
+                pack(BRAIN, &[c]),
+                pack(BRAIN, &[dot(2)]),
+            ),
             ("v_dot4_f32_fp8_fp8", pack(FP8, &a), pack(FP8, &b), wide, f(dot(4) as f32)),
             ("v_dot4_f32_fp8_bf8", pack(FP8, &a), pack(BF8, &b), wide, f(dot(4) as f32)),
             ("v_dot4_f32_bf8_fp8", pack(BF8, &a), pack(FP8, &b), wide, f(dot(4) as f32)),
@@ -311,7 +327,8 @@ fn dot_products() {
         ] {
             let got = eval(name, &mode(), [left, right, into]);
             // A sum of zero has a sign that its order decides.
-            let same = got == expected || dot(4) == 0 && got & 0x7fff_ffff == 0 || dot(2) == 0 && got & 0x7fff == 0;
+            let same =
+                got == expected || dot(4) == 0 && got & 0x7fff_ffff == 0 || dot(2) == 0 && got & 0x7fff == 0;
             assert!(same, "{name} {a:?} {b:?} {c}: {got:x} not {expected:x}");
         }
         let (left, right) = (numbers.value("i32"), numbers.value("i32"));
@@ -324,10 +341,15 @@ fn dot_products() {
                 };
                 let term = |at| part(left, at, signs & 1 != 0) * part(right, at, signs & 2 != 0);
                 let sum: i64 = (0..32 / bits).map(term).sum::<i64>() + c;
-                assert_eq!(eval(name, &m, [left, right, c as u32 as u64]) as u32, sum as u32, "{name} {signs}");
+                assert_eq!(
+                    eval(name, &m, [left, right, c as u32 as u64]) as u32,
+                    sum as u32,
+                    "{name} {signs}"
+                );
             }
         }
-        let sum: i64 = (0..4).map(|at| i64::from((left >> (8 * at)) as i8) * i64::from((right >> (8 * at)) as i8)).sum();
+        let sum: i64 =
+            (0..4).map(|at| i64::from((left >> (8 * at)) as i8) * i64::from((right >> (8 * at)) as i8)).sum();
         assert_eq!(eval("v_dot4c_i32_i8", &mode(), [left, right, c as u32 as u64]) as u32, (sum + c) as u32);
     }
 }
@@ -335,7 +357,9 @@ fn dot_products() {
 /// The sequence that compilers divide by gives the quotient that the host's division gives.
 #[test]
 fn divisions() {
-    let (Op::WideCarry(scale), Op::DivFmas(fmas)) = (op("v_div_scale_f32"), op("v_div_fmas_f32")) else { panic!() };
+    let (Op::WideCarry(scale), Op::DivFmas(fmas)) = (op("v_div_scale_f32"), op("v_div_fmas_f32")) else {
+        panic!()
+    };
     let m = mode();
     let fma = |a: u64, b: u64, c: u64| eval("v_fma_f32", &m, [a, b, c]);
     let neg = |a: u64| a ^ 1 << 31;
@@ -358,7 +382,9 @@ fn divisions() {
 
 #[test]
 fn divisions_in_64_bits() {
-    let (Op::WideCarry(scale), Op::DivFmas(fmas)) = (op("v_div_scale_f64"), op("v_div_fmas_f64")) else { panic!() };
+    let (Op::WideCarry(scale), Op::DivFmas(fmas)) = (op("v_div_scale_f64"), op("v_div_fmas_f64")) else {
+        panic!()
+    };
     let m = mode();
     let fma = |a: u64, b: u64, c: u64| eval("v_fma_f64", &m, [a, b, c]);
     let neg = |a: u64| a ^ 1 << 63;
@@ -421,7 +447,13 @@ const FUNCTIONS: &[Function] = &[
     ("v_log_clamp_f32", 32, |x| if x == 0.0 { f64::from(-f32::MAX) } else { x.log2() }),
     ("v_rcp_clamp_f64", 64, |x| bounded(1.0 / x, f64::MAX)),
     ("v_rsq_clamp_f64", 64, |x| bounded(if x == 0.0 { 1.0 / x } else { 1.0 / x.sqrt() }, f64::MAX)),
-    ("v_rcp_legacy_f32", 32, |x| if (1.0 / x) as f32 == f32::INFINITY || (1.0 / x) as f32 == f32::NEG_INFINITY { 0f64.copysign(x) } else { 1.0 / x }),
+    ("v_rcp_legacy_f32", 32, |x| {
+        if (1.0 / x) as f32 == f32::INFINITY || (1.0 / x) as f32 == f32::NEG_INFINITY {
+            0f64.copysign(x)
+        } else {
+            1.0 / x
+        }
+    }),
     ("v_rsq_legacy_f32", 32, |x| if x == 0.0 { 0f64.copysign(x) } else { 1.0 / x.sqrt() }),
 ];
 
@@ -455,7 +487,6 @@ fn transcendentals() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
-
 
 fn bounded(number: f64, most: f64) -> f64 {
     number.clamp(-most, most)
@@ -499,16 +530,33 @@ fn comparisons() {
             );
             let relations: &[(&str, bool)] = if ty.starts_with('f') {
                 &[
-                    ("f", false), ("lt", less), ("eq", equal), ("le", less || equal), ("gt", more),
-                    ("lg", less || more), ("ge", more || equal), ("o", !none), ("u", none),
-                    ("nge", less || none), ("nlg", equal || none), ("ngt", less || equal || none),
-                    ("nle", more || none), ("neq", less || more || none), ("nlt", more || equal || none),
+                    ("f", false),
+                    ("lt", less),
+                    ("eq", equal),
+                    ("le", less || equal),
+                    ("gt", more),
+                    ("lg", less || more),
+                    ("ge", more || equal),
+                    ("o", !none),
+                    ("u", none),
+                    ("nge", less || none),
+                    ("nlg", equal || none),
+                    ("ngt", less || equal || none),
+                    ("nle", more || none),
+                    ("neq", less || more || none),
+                    ("nlt", more || equal || none),
                     ("tru", true),
                 ]
             } else {
                 &[
-                    ("f", false), ("lt", less), ("eq", equal), ("le", less || equal), ("gt", more),
-                    ("ne", !equal), ("ge", more || equal), ("tru", true),
+                    ("f", false),
+                    ("lt", less),
+                    ("eq", equal),
+                    ("le", less || equal),
+                    ("gt", more),
+                    ("ne", !equal),
+                    ("ge", more || equal),
+                    ("tru", true),
                 ]
             };
             for (relation, holds) in relations {
@@ -535,19 +583,22 @@ const PARTS: &str = "v_fma_mix_f32 v_fma_mixlo_f16 v_fma_mixhi_f16 v_pack_b32_f1
     v_cndmask_b16";
 
 /// Operations of the table that no second source computes, and why; what begins with one of these.
-const REST: &[(&str, &str)] = &[
-    ("v_mullit_f32", "nothing but one manual's remark on special values says what it does"),
-];
+const REST: &[(&str, &str)] =
+    &[("v_mullit_f32", "nothing but one manual's remark on special values says what it does")];
 
 /// The names of an instruction's operation: of a row, and of both halves of a dual one.
 fn covered() -> BTreeSet<String> {
     let mut all: BTreeSet<String> = BTreeSet::new();
-    all.extend(FOLDED.lines().filter(|l| !l.starts_with('#')).filter_map(|l| Some(l.split(' ').next()?.into())));
+    all.extend(
+        FOLDED.lines().filter(|l| !l.starts_with('#')).filter_map(|l| Some(l.split(' ').next()?.into())),
+    );
     all.extend(MODELS.iter().flat_map(|model| model.0.split(' ')).map(str::to_owned));
     all.extend([HERE, PARTS].iter().flat_map(|names| names.split_whitespace()).map(str::to_owned));
     all.extend(FUNCTIONS.iter().flat_map(|function| function.0.split(' ')).map(str::to_owned));
     // Comparisons of vectors are all compared above.
-    all.extend(tables::rows().iter().map(|row| row.name).filter(|n| n.starts_with("v_cmp")).map(str::to_owned));
+    all.extend(
+        tables::rows().iter().map(|row| row.name).filter(|n| n.starts_with("v_cmp")).map(str::to_owned),
+    );
     let scalars = include_str!("scalars.rs").split('"').filter_map(|text| text.split(' ').next());
     all.extend(scalars.filter(|name| name.starts_with("s_")).map(str::to_owned));
     for line in KERNELS.lines().filter(|line| line.starts_with("gfx")) {

@@ -257,7 +257,8 @@ fn sdwa_of_one_source() {
             let unused = (bits >> 24) as usize % 3;
             let sign = Sign::random(bits);
             let sext = bits >> 2 & 1 != 0;
-            let tail = format!("dst_sel:{} dst_unused:{} src0_sel:{}", SELECT[dst], UNUSED[unused], SELECT[a]);
+            let tail =
+                format!("dst_sel:{} dst_unused:{} src0_sel:{}", SELECT[dst], UNUSED[unused], SELECT[a]);
             let source = if sext { "sext(v10)" } else { "v10" };
             add(
                 format!("v_mov_b32_sdwa v20, {source} {tail}"),
@@ -266,10 +267,11 @@ fn sdwa_of_one_source() {
                 }),
             );
             add(
-                format!("v_cvt_f32_i32_sdwa v20, {source} dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:{}", SELECT[a]),
-                Rc::new(move |lane, v| {
-                    Some((selected(v[0][lane], a, sext) as i32 as f32).to_bits().into())
-                }),
+                format!(
+                    "v_cvt_f32_i32_sdwa v20, {source} dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:{}",
+                    SELECT[a]
+                ),
+                Rc::new(move |lane, v| Some((selected(v[0][lane], a, sext) as i32 as f32).to_bits().into())),
             );
             add(
                 format!(
@@ -370,7 +372,11 @@ fn output_modifiers() {
             let number = move |bits: u32| flush(if halves { half(bits & 0xffff) } else { single(bits) });
             let op = if halves { "v_mul_f16" } else { "v_mul_f32" };
             add(
-                format!("{op}_{form} v20, {}, {}{clamps}{omod}{tail}", signs[0].text("v10"), signs[1].text("v11")),
+                format!(
+                    "{op}_{form} v20, {}, {}{clamps}{omod}{tail}",
+                    signs[0].text("v10"),
+                    signs[1].text("v11")
+                ),
                 Rc::new(move |lane, v| {
                     let product = signs[0].of(number(v[0][lane])) * signs[1].of(number(v[1][lane]));
                     // Rounded once, then scaled; what is a denormal before or after is zero.
@@ -406,7 +412,15 @@ fn halves_by_op_sel() {
         ("v_mad_u16", 3, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c), Gen::Gfx9),
         ("v_max3_u16", 3, |[a, b, c]| a.max(b).max(c), Gen::Gfx9),
         ("v_min3_i16", 3, |v| v.into_iter().min_by_key(|n| *n as u16 as i16).unwrap_or(0), Gen::Gfx9),
-        ("v_med3_u16", 3, |mut v| { v.sort_unstable(); v[1] }, Gen::Gfx9),
+        (
+            "v_med3_u16",
+            3,
+            |mut v| {
+                v.sort_unstable();
+                v[1]
+            },
+            Gen::Gfx9,
+        ),
         ("v_add_nc_u16", 2, |[a, b, _]| a.wrapping_add(b), Gen::Gfx10),
         ("v_sub_nc_i16", 2, |[a, b, _]| a.wrapping_sub(b), Gen::Gfx10),
     ];
@@ -431,7 +445,10 @@ fn halves_by_op_sel() {
                     Rc::new(move |lane, v| {
                         let result = f([0, 1, 2].map(|at| pick(v[at][lane], chosen[at]))) & 0xffff;
                         let old = v[3][lane];
-                        Some(if chosen[3] { old & 0xffff | result << 16 } else { old & 0xffff_0000 | result }.into())
+                        Some(
+                            if chosen[3] { old & 0xffff | result << 16 } else { old & 0xffff_0000 | result }
+                                .into(),
+                        )
                     }),
                 );
             }
@@ -442,7 +459,8 @@ fn halves_by_op_sel() {
             let chosen: [bool; 2] = bools(bits);
             let signs = [Sign::random(bits >> 8), Sign::random(bits >> 10)];
             let (a, b) = (signs[0].text("v10"), signs[1].text("v11"));
-            let tail = if chosen.contains(&true) { format!(" op_sel:[{},0]", list(&chosen)) } else { String::new() };
+            let tail =
+                if chosen.contains(&true) { format!(" op_sel:[{},0]", list(&chosen)) } else { String::new() };
             add(
                 format!("v_pack_b32_f16 v20, {a}, {b}{tail}"),
                 Rc::new(move |lane, v| {
@@ -453,7 +471,10 @@ fn halves_by_op_sel() {
                         if number.is_nan() { Bits { told: 0x7c00, ..bits } } else { bits }
                     };
                     let (low, high) = (half(0), half(1));
-                    Some(Bits { value: low.value | high.value << 16, told: low.told & 0xffff | high.told << 16 })
+                    Some(Bits {
+                        value: low.value | high.value << 16,
+                        told: low.told & 0xffff | high.told << 16,
+                    })
                 }),
             );
         }
@@ -464,7 +485,8 @@ fn halves_by_op_sel() {
 #[test]
 fn halves_by_name() {
     type Halves = (&'static str, fn(f64, f64) -> f64);
-    const OPS: [Halves; 3] = [("v_mul_f16", |a, b| a * b), ("v_add_f16", |a, b| a + b), ("v_sub_f16", |a, b| a - b)];
+    const OPS: [Halves; 3] =
+        [("v_mul_f16", |a, b| a * b), ("v_add_f16", |a, b| a + b), ("v_sub_f16", |a, b| a - b)];
     let name = |register: &str, high: bool| format!("{register}.{}", if high { "h" } else { "l" });
     let place = |high: bool, old: u32, half: Bits| {
         let (by, kept) = if high { (16, 0xffff) } else { (0, 0xffff_0000) };
@@ -528,13 +550,16 @@ fn packed() {
         for round in 0..120 {
             let bits = random();
             let (low, high): ([bool; 3], [bool; 3]) = (bools(bits), bools(bits >> 3));
-            let selects = |count: usize| format!(" op_sel:[{}] op_sel_hi:[{}]", list(&low[..count]), list(&high[..count]));
+            let selects = |count: usize| {
+                format!(" op_sel:[{}] op_sel_hi:[{}]", list(&low[..count]), list(&high[..count]))
+            };
             let (op, count, f) = INTEGERS[round % 6];
             let registers = ["v10", "v11", "v12"][..count].join(", ");
             add(
                 format!("{op} v20, {registers}{}", selects(count)),
                 Rc::new(move |lane, v| {
-                    let of = |halves: [bool; 3]| f([0, 1, 2].map(|at| pick(v[at][lane], halves[at]))) & 0xffff;
+                    let of =
+                        |halves: [bool; 3]| f([0, 1, 2].map(|at| pick(v[at][lane], halves[at]))) & 0xffff;
                     Some((of(low) | of(high) << 16).into())
                 }),
             );
@@ -581,7 +606,11 @@ fn mixed() {
             let (is_half, high): ([bool; 3], [bool; 3]) = (bools(bits), bools(bits >> 3));
             let signs = [8, 10, 12].map(|at| Sign::random(bits >> at));
             let clamp = bits >> 14 & 3 == 0;
-            let op = format!("v_{}_mix{}", if fused { "fma" } else { "mad" }, ["_f32", "lo_f16", "hi_f16"][round % 3]);
+            let op = format!(
+                "v_{}_mix{}",
+                if fused { "fma" } else { "mad" },
+                ["_f32", "lo_f16", "hi_f16"][round % 3]
+            );
             let [a, b, c] = [0, 1, 2].map(|at| signs[at].text(["v10", "v11", "v12"][at]));
             add(
                 format!(
@@ -593,7 +622,8 @@ fn mixed() {
                 Rc::new(move |lane, v| {
                     let [x, y, z] = [0, 1, 2].map(|at| {
                         let bits = v[at][lane];
-                        signs[at].of(if is_half[at] { half(pick(bits, high[at])) } else { single(bits) }) as f32
+                        signs[at].of(if is_half[at] { half(pick(bits, high[at])) } else { single(bits) })
+                            as f32
                     });
                     let sum = if fused { x.mul_add(y, z) } else { x * y + z };
                     let tiny = [x, y, z, x * y, sum].iter().any(|n| n.is_subnormal());
@@ -605,7 +635,8 @@ fn mixed() {
                             (value, told, u32::MAX)
                         }
                         part => {
-                            let Bits { value, told } = bits_of(clamped(half(to_half(sum.into())), clamp), true);
+                            let Bits { value, told } =
+                                bits_of(clamped(half(to_half(sum.into())), clamp), true);
                             let by = 16 * (part as u32 - 1);
                             (value << by, told << by, 0xffff << by)
                         }

@@ -203,30 +203,54 @@ const MODELS: &[Model] = &[
     (OLD, "s_cmpk_le_u32 s22, 0xffff", "i", |i| i.all(i.d).scc(i.a as u32 <= 0xffff)),
     (NEW, "s_cmp_lt_f32 s22, s24", "F", |i| i.order(false, |o| o == Some(Ordering::Less))),
     (NEW, "s_cmp_eq_f32 s22, s24", "F", |i| i.order(false, |o| o == Some(Ordering::Equal))),
-    (NEW, "s_cmp_le_f32 s22, s24", "F", |i| i.order(false, |o| matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_le_f32 s22, s24", "F", |i| {
+        i.order(false, |o| matches!(o, Some(Ordering::Less | Ordering::Equal)))
+    }),
     (NEW, "s_cmp_gt_f32 s22, s24", "F", |i| i.order(false, |o| o == Some(Ordering::Greater))),
-    (NEW, "s_cmp_lg_f32 s22, s24", "F", |i| i.order(false, |o| matches!(o, Some(Ordering::Less | Ordering::Greater)))),
-    (NEW, "s_cmp_ge_f32 s22, s24", "F", |i| i.order(false, |o| matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
+    (NEW, "s_cmp_lg_f32 s22, s24", "F", |i| {
+        i.order(false, |o| matches!(o, Some(Ordering::Less | Ordering::Greater)))
+    }),
+    (NEW, "s_cmp_ge_f32 s22, s24", "F", |i| {
+        i.order(false, |o| matches!(o, Some(Ordering::Greater | Ordering::Equal)))
+    }),
     (NEW, "s_cmp_o_f32 s22, s24", "F", |i| i.order(false, |o| o.is_some())),
     (NEW, "s_cmp_u_f32 s22, s24", "F", |i| i.order(false, |o| o.is_none())),
-    (NEW, "s_cmp_nge_f32 s22, s24", "F", |i| i.order(false, |o| !matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
-    (NEW, "s_cmp_nlg_f32 s22, s24", "F", |i| i.order(false, |o| !matches!(o, Some(Ordering::Less | Ordering::Greater)))),
+    (NEW, "s_cmp_nge_f32 s22, s24", "F", |i| {
+        i.order(false, |o| !matches!(o, Some(Ordering::Greater | Ordering::Equal)))
+    }),
+    (NEW, "s_cmp_nlg_f32 s22, s24", "F", |i| {
+        i.order(false, |o| !matches!(o, Some(Ordering::Less | Ordering::Greater)))
+    }),
     (NEW, "s_cmp_ngt_f32 s22, s24", "F", |i| i.order(false, |o| o != Some(Ordering::Greater))),
-    (NEW, "s_cmp_nle_f32 s22, s24", "F", |i| i.order(false, |o| !matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_nle_f32 s22, s24", "F", |i| {
+        i.order(false, |o| !matches!(o, Some(Ordering::Less | Ordering::Equal)))
+    }),
     (NEW, "s_cmp_neq_f32 s22, s24", "F", |i| i.order(false, |o| o != Some(Ordering::Equal))),
     (NEW, "s_cmp_nlt_f32 s22, s24", "F", |i| i.order(false, |o| o != Some(Ordering::Less))),
     (NEW, "s_cmp_lt_f16 s22, s24", "H", |i| i.order(true, |o| o == Some(Ordering::Less))),
     (NEW, "s_cmp_eq_f16 s22, s24", "H", |i| i.order(true, |o| o == Some(Ordering::Equal))),
-    (NEW, "s_cmp_le_f16 s22, s24", "H", |i| i.order(true, |o| matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_le_f16 s22, s24", "H", |i| {
+        i.order(true, |o| matches!(o, Some(Ordering::Less | Ordering::Equal)))
+    }),
     (NEW, "s_cmp_gt_f16 s22, s24", "H", |i| i.order(true, |o| o == Some(Ordering::Greater))),
-    (NEW, "s_cmp_lg_f16 s22, s24", "H", |i| i.order(true, |o| matches!(o, Some(Ordering::Less | Ordering::Greater)))),
-    (NEW, "s_cmp_ge_f16 s22, s24", "H", |i| i.order(true, |o| matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
+    (NEW, "s_cmp_lg_f16 s22, s24", "H", |i| {
+        i.order(true, |o| matches!(o, Some(Ordering::Less | Ordering::Greater)))
+    }),
+    (NEW, "s_cmp_ge_f16 s22, s24", "H", |i| {
+        i.order(true, |o| matches!(o, Some(Ordering::Greater | Ordering::Equal)))
+    }),
     (NEW, "s_cmp_o_f16 s22, s24", "H", |i| i.order(true, |o| o.is_some())),
     (NEW, "s_cmp_u_f16 s22, s24", "H", |i| i.order(true, |o| o.is_none())),
-    (NEW, "s_cmp_nge_f16 s22, s24", "H", |i| i.order(true, |o| !matches!(o, Some(Ordering::Greater | Ordering::Equal)))),
-    (NEW, "s_cmp_nlg_f16 s22, s24", "H", |i| i.order(true, |o| !matches!(o, Some(Ordering::Less | Ordering::Greater)))),
+    (NEW, "s_cmp_nge_f16 s22, s24", "H", |i| {
+        i.order(true, |o| !matches!(o, Some(Ordering::Greater | Ordering::Equal)))
+    }),
+    (NEW, "s_cmp_nlg_f16 s22, s24", "H", |i| {
+        i.order(true, |o| !matches!(o, Some(Ordering::Less | Ordering::Greater)))
+    }),
     (NEW, "s_cmp_ngt_f16 s22, s24", "H", |i| i.order(true, |o| o != Some(Ordering::Greater))),
-    (NEW, "s_cmp_nle_f16 s22, s24", "H", |i| i.order(true, |o| !matches!(o, Some(Ordering::Less | Ordering::Equal)))),
+    (NEW, "s_cmp_nle_f16 s22, s24", "H", |i| {
+        i.order(true, |o| !matches!(o, Some(Ordering::Less | Ordering::Equal)))
+    }),
     (NEW, "s_cmp_neq_f16 s22, s24", "H", |i| i.order(true, |o| o != Some(Ordering::Equal))),
     (NEW, "s_cmp_nlt_f16 s22, s24", "H", |i| i.order(true, |o| o != Some(Ordering::Less))),
     // Floating point, in numbers whose results are no denormals.

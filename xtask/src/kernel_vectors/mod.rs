@@ -13,7 +13,8 @@ use unwedge_capture::code_object;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
-const USAGE: &str = "usage: cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]";
+const USAGE: &str =
+    "usage: cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]";
 /// Version of LLVM that is run.
 const LLVM: &str = "19";
 
@@ -119,7 +120,8 @@ fn kernel(
     let [source, object, linked] = ["ll", "o", "so"].map(|end| folder.join(format!("{seed}.{end}")));
     std::fs::write(&source, text).map_err(|e| format!("{}: {e}", source.display()))?;
     // Scratch by its own instructions where there are some: gfx9 and gfx10 would take buffers otherwise.
-    let scratch = if (Gen::Gfx9..Gen::Gfx11).contains(&gpu.generation()) { ",+enable-flat-scratch" } else { "" };
+    let scratch =
+        if (Gen::Gfx9..Gen::Gfx11).contains(&gpu.generation()) { ",+enable-flat-scratch" } else { "" };
     let attributes = match features {
         "" => format!("-mattr={}", scratch.trim_start_matches(',')),
         _ => format!("-mattr=+{features}{scratch}"),
@@ -142,7 +144,8 @@ fn kernel(
     tool("ld.lld", &["-shared".as_ref(), object.as_os_str(), "-o".as_ref(), linked.as_os_str()])?;
     let bytes = std::fs::read(&linked).map_err(|e| format!("{}: {e}", linked.display()))?;
     let object = code_object::read(&bytes).map_err(|e| e.to_string())?;
-    let descriptor = object.descriptor_of("k").and_then(|bytes| bytes.try_into().ok()).ok_or("no descriptor")?;
+    let descriptor =
+        object.descriptor_of("k").and_then(|bytes| bytes.try_into().ok()).ok_or("no descriptor")?;
     let entry = Entry::of(descriptor, gpu);
     let functions = object.functions();
     let code = functions.iter().find(|function| function.name == "k").ok_or("no code")?.code;

@@ -77,8 +77,22 @@ fn value(bits: u64) -> u32 {
         0xb801, 0x5640,
     ];
     const FLOATS: [u32; 16] = [
-        0, 1 << 31, 1, 0x807f_ffff, 0x0080_0000, 0x3f80_0000, 0xbf80_0000, 0x4049_0fdb, 0x7f7f_ffff, 0x7f80_0000,
-        0xff80_0000, 0x7fc0_0000, 0x3300_0000, 0x387f_e000, 0xc77f_e000, 0x3eaa_aaab,
+        0,
+        1 << 31,
+        1,
+        0x807f_ffff,
+        0x0080_0000,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x4049_0fdb,
+        0x7f7f_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0x3300_0000,
+        0x387f_e000,
+        0xc77f_e000,
+        0x3eaa_aaab,
     ];
     let (a, b) = ((bits >> 8) as usize & 15, (bits >> 12) as usize & 15);
     match bits & 7 {
@@ -124,10 +138,17 @@ fn chunk(name: &str, seed: &str, mode: u32, cases: &[Case]) -> Vec<String> {
     let mut dispatch = dispatch(&gpu, Timing::Plain);
     dispatch.mode = mode;
     let mut tell = |trace: &unwedge_sim::amdgcn::Trace| {
-        left.extend(trace.writes.iter().filter(|(reg, _)| *reg == Reg::vgpr(21)).map(|(_, lanes)| lanes.clone()));
+        left.extend(
+            trace.writes.iter().filter(|(reg, _)| *reg == Reg::vgpr(21)).map(|(_, lanes)| lanes.clone()),
+        );
     };
     let outcome = run(&program, &mut memory, &dispatch, Some(&mut tell));
-    assert!(outcome.faults.is_empty(), "{name}: {:?} {:?}", outcome.faults, program.text(outcome.faults[0].at));
+    assert!(
+        outcome.faults.is_empty(),
+        "{name}: {:?} {:?}",
+        outcome.faults,
+        program.text(outcome.faults[0].at)
+    );
     assert_eq!(left.len(), cases.len(), "{name}");
     let mut wrong = Vec::new();
     for (case, got) in cases.iter().zip(&left) {
