@@ -168,8 +168,8 @@ fn sdwa_of_integers() {
         }
         let mut random = random(name);
         for (op, f) in INTEGERS {
-            for dst in 0..7 {
-                for a in 0..7 {
+            for (dst, dst_name) in SELECT.iter().enumerate() {
+                for (a, a_name) in SELECT.iter().enumerate() {
                     let bits = random();
                     let b = (bits & 0xff) as usize % 7;
                     let unused = (bits >> 8) as usize % 3;
@@ -182,9 +182,9 @@ fn sdwa_of_integers() {
                             "{op}_sdwa v20, {}, {} dst_sel:{} dst_unused:{} src0_sel:{} src1_sel:{}",
                             source("v10", sext_a),
                             source("v11", sext_b),
-                            SELECT[dst],
+                            dst_name,
                             UNUSED[unused],
-                            SELECT[a],
+                            a_name,
                             SELECT[b]
                         ),
                         Rc::new(move |lane, v| {
@@ -300,7 +300,7 @@ fn sdwa_of_comparisons() {
         ("v_cmp_u_f16", true, |a, b| a.is_nan() || b.is_nan()),
         ("v_cmp_nlt_f32", false, |a, b| a.is_nan() || b.is_nan() || a >= b),
         ("v_cmp_eq_f16", true, |a, b| a == b),
-        ("v_cmp_lg_f32", false, |a, b| a < b || a > b),
+        ("v_cmp_lg_f32", false, |a, b| a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_ne)),
     ];
     all("SDWA of comparisons", KEEP, |name, gpu, add| {
         if !has_sdwa(gpu) {
