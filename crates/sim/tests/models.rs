@@ -492,6 +492,93 @@ fn bounded(number: f64, most: f64) -> f64 {
     number.clamp(-most, most)
 }
 
+/// Of two neighbours around a number the one that a rounding mode takes: nearest even, up, down, towards zero.
+fn directed(mode: u32, negative: bool, near: u64, zero: u64, away: u64) -> u64 {
+    match mode {
+        0 => near,
+        1 if !negative => away,
+        2 if negative => away,
+        _ => zero,
+    }
+}
+
+/// A finite number in 32 bits.
+fn to_single(number: f64, mode: u32) -> u64 {
+    let near = number as f32;
+    let (negative, over) = (number.is_sign_negative(), f64::from(near).abs() > number.abs());
+    if f64::from(near) == number {
+        return f(near);
+    }
+    let magnitude = near.abs();
+    let (zero, away) =
+        if over { (magnitude.next_down(), magnitude) } else { (magnitude, magnitude.next_up()) };
+    let signed = |number: f32| f(if negative { -number } else { number });
+    directed(mode, negative, f(near), signed(zero), signed(away))
+}
+
+/// A finite number in 16 bits.
+fn to_half(number: f64, mode: u32) -> u64 {
+    let negative = number.is_sign_negative();
+    let sign = u64::from(negative) << 15;
+    let (zero, away) = match HALF.below(number) {
+        Some(bits) if HALF.number(bits) == number => return bits.into(),
+        Some(bits) => (u64::from(bits), u64::from(bits) + 1),
+        None => (0x7bff | sign, 0x7c00 | sign),
+    };
+    directed(mode, negative, to_h(number), zero, away)
+}
+
+#[test]
+fn conversions_in_all_rounding_modes() {
+    let mut numbers = Numbers(14);
+    let mut compared = 0;
+    for rounding in 0..4 {
+        let m = Mode::from_bits(0x1f0 | rounding | rounding << 2, Gen::Gfx10);
+        for _ in 0..4000 {
+            let (whole, short) = (numbers.value("i32"), numbers.value("i16"));
+            let single = numbers.value("f32");
+            // Near numbers of 32 bits, and everywhere.
+            let near = f64::from(s(single)) * (1.0 + (numbers.below(9) as f64 - 4.0) * 2f64.powi(-26));
+            let double = if numbers.below(2) == 0 { near.to_bits() } else { numbers.value("f64") };
+            let mut all = vec![
+                ("v_cvt_f32_i32", whole, to_single((whole as i32).into(), rounding)),
+                ("v_cvt_f32_u32", whole, to_single((whole as u32).into(), rounding)),
+                ("v_cvt_f64_i32", whole, f64::from(whole as i32).to_bits()),
+                ("v_cvt_f64_u32", whole, f64::from(whole as u32).to_bits()),
+                ("v_cvt_f16_i16", short, to_half((short as i16).into(), rounding)),
+                ("v_cvt_f16_u16", short, to_half((short as u16).into(), rounding)),
+            ];
+            if s(single).is_finite() {
+                all.push(("v_cvt_f16_f32", single, to_half(s(single).into(), rounding)));
+            }
+            if f64::from_bits(double).is_finite() {
+                all.push(("v_cvt_f32_f64", double, to_single(f64::from_bits(double), rounding)));
+            }
+            for (name, source, expected) in all {
+                let ty = if name.contains("cvt_f64") { "f64" } else { "f32" };
+                let got = comparable(ty, eval(name, &m, [source, 0, 0]));
+                assert_eq!(
+                    got, expected,
+                    "{name} of {source:x} in mode {rounding}: {got:x} not {expected:x}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    // Where denormals are not kept a result that is one is zero.
+    let m = Mode::from_bits(0x100, Gen::Gfx10);
+    for _ in 0..4000 {
+        let small = numbers.value("f32m") - (40 << 23) + (numbers.below(32) << 23);
+        let half = to_half(s(small).into(), 0);
+        let expected = if half & 0x7c00 == 0 { half & 0x8000 } else { half };
+        // What is rounded up to the least normal number is not told.
+        if half & 0x7fff != 0x400 {
+            assert_eq!(eval("v_cvt_f16_f32", &m, [small, 0, 0]), expected, "{small:x}");
+        }
+    }
+    eprintln!("{compared} conversions");
+}
+
 /// Comparisons of every relation and type, as the relation's name says.
 #[test]
 fn comparisons() {

@@ -415,7 +415,8 @@ impl<'r> Body<'r> {
             let (types, _, code) = OPS[at];
             let choices: Vec<usize> = types.split(' ').map(number_of).collect();
             let ty = choices[self.random.below(choices.len() as u64) as usize];
-            let is_small = code.contains("i8") || code.contains("i16") || ty == HALF || ty >= V2H || ty < I32;
+            let is_small =
+                code.contains("i8") || code.contains("i16") || ty == HALF || !(I32..V2H).contains(&ty);
             if self.allows(at) && self.has(ty) && (!small || is_small) {
                 self.make(at, ty);
                 return;
@@ -577,7 +578,7 @@ impl<'r> Body<'r> {
             return self.operation();
         }
         let n = self.fresh();
-        let wide = self.slot % 2 == 0 && self.random.below(4) == 0;
+        let wide = self.slot.is_multiple_of(2) && self.random.below(4) == 0;
         let ty = if wide { "i64" } else { "i32" };
         let value = self.pick(number_of(ty));
         let operation = self.choose("?add|sub|and|or|xor|umin|umax|min|max?");
