@@ -1,5 +1,7 @@
 //! Values of all kinds, and numbers of 8 and 16 bits by their definitions, for models of operations.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
 /// Numbers that are the same in every run.
 pub struct Numbers(pub u64);
 
