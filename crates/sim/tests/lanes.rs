@@ -5,7 +5,7 @@
 
 mod rig;
 
-use rig::cases::{Case, GPUS, KEEP, Model, Sources, compare, gpu, random, report};
+use rig::cases::{Case, GPUS, KEEP, Model, Sources, compare, random, report};
 use std::rc::Rc;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -122,7 +122,7 @@ fn all(what: &str, mut make: impl FnMut(&str, &Gpu, &mut dyn FnMut(String, u64, 
     let (mut compared, mut wrong) = (0, Vec::new());
     for name in GPUS {
         let mut cases = Vec::new();
-        make(name, &gpu(name), &mut |code, exec, value| {
+        make(name, &rig::gpu(name), &mut |code, exec, value| {
             let model: Model = Rc::new(move |lane, v| value(lane, v).map(Into::into));
             cases.push(Case { code, exec, model });
         });

@@ -6,7 +6,7 @@
 
 mod rig;
 
-use rig::cases::{Bits, Case, GPUS, KEEP, Model, compare, gpu, random, report};
+use rig::cases::{Bits, Case, GPUS, KEEP, Model, compare, random, report};
 use std::rc::Rc;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -15,7 +15,7 @@ fn all(what: &str, mode: u32, mut make: impl FnMut(&str, &Gpu, &mut dyn FnMut(St
     let (mut compared, mut wrong) = (0, Vec::new());
     for name in GPUS {
         let mut cases = Vec::new();
-        make(name, &gpu(name), &mut |code, model| cases.push(Case { code, exec: u64::MAX, model }));
+        make(name, &rig::gpu(name), &mut |code, model| cases.push(Case { code, exec: u64::MAX, model }));
         compared += cases.len();
         wrong.extend(compare(name, mode, &cases));
     }

@@ -356,3 +356,13 @@ fn instructions_do_what_their_models_say() {
     eprintln!("{} instructions", MODELS.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// In waves of 32 lanes `vcc_hi` is a register like any other.
+#[test]
+fn vccz_is_of_the_lanes_there_are() {
+    let code =
+        "s_mov_b32 vcc_lo, 0\ns_mov_b32 vcc_hi, 1\ns_mov_b32 s20, 7\ns_cbranch_vccz 1\ns_mov_b32 s20, 8";
+    for (gpu, left) in [("gfx1010", 7), ("gfx1100", 7), ("gfx1010+wavefrontsize64", 8), ("gfx900", 8)] {
+        assert_eq!(rig::plain(gpu, code).s(20), left, "{gpu}");
+    }
+}
