@@ -5,7 +5,7 @@
 
 mod rig;
 
-use rig::cases::{Case, GPUS, KEEP, Model, Sources, compare, gpu, random, report};
+use rig::cases::{Case, GPUS, KEEP, Model, Sources, compare, random, report};
 use std::rc::Rc;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -122,7 +122,7 @@ fn all(what: &str, mut make: impl FnMut(&str, &Gpu, &mut dyn FnMut(String, u64, 
     let (mut compared, mut wrong) = (0, Vec::new());
     for name in GPUS {
         let mut cases = Vec::new();
-        make(name, &gpu(name), &mut |code, exec, value| {
+        make(name, &rig::gpu(name), &mut |code, exec, value| {
             let model: Model = Rc::new(move |lane, v| value(lane, v).map(Into::into));
             cases.push(Case { code, exec, model });
         });
@@ -200,6 +200,7 @@ fn dpp8() {
     });
 }
 
+/// Selectors of rows: 4 bits for each lane in two scalar registers, or what each lane has.
 #[test]
 fn permlane16() {
     all("v_permlane16 and x16", |name, gpu, add| {
@@ -207,59 +208,28 @@ fn permlane16() {
             return;
         }
         let mut random = random(name);
-        for round in 0..200 {
-            let bits = random();
-            let select = random();
-            let cross = round % 2 != 0;
-            let (fetch, bound) = (bits & 1 != 0, bits & 2 != 0);
+        for round in 0..300 {
+            let (bits, select) = (random(), random());
+            let (cross, by_lanes) = (round % 2 != 0, round % 3 == 0 && gpu.generation() >= Gen::Gfx12);
+            let masks = Masks { row: 15, bank: 15, bound: bits & 2 != 0, fetch: bits & 1 != 0 };
             let wave = Wave::new(gpu, execs(&mut random)[bits as usize >> 2 & 3]);
-            let name = if cross { "v_permlanex16_b32" } else { "v_permlane16_b32" };
-            let mut code = format!(
-                "s_mov_b32 s20, {:#x}\ns_mov_b32 s21, {:#x}\n{name} v20, v10, s20, s21",
-                select as u32,
-                select >> 32
-            );
-            if fetch || bound {
-                code += &format!(" op_sel:[{},{}]", u8::from(fetch), u8::from(bound));
+            let name = if cross { "v_permlanex16" } else { "v_permlane16" };
+            let mut code = if by_lanes {
+                format!("{name}_var_b32 v20, v10, v11")
+            } else {
+                let (low, high) = (select as u32, select >> 32);
+                format!("s_mov_b32 s20, {low:#x}\ns_mov_b32 s21, {high:#x}\n{name}_b32 v20, v10, s20, s21")
+            };
+            if masks.fetch || masks.bound {
+                code += &format!(" op_sel:[{},{}]", u8::from(masks.fetch), u8::from(masks.bound));
             }
             add(
                 code,
                 wave.exec,
                 Rc::new(move |lane, v| {
-                    let from = row(lane) ^ if cross { 16 } else { 0 };
-                    let from = from + (select >> (4 * (lane % 16))) as usize % 16;
-                    let masks = Masks { row: 15, bank: 15, bound, fetch };
+                    let place = if by_lanes { v[1][lane].into() } else { select >> (4 * (lane % 16)) };
+                    let from = (row(lane) ^ if cross { 16 } else { 0 }) + place as usize % 16;
                     masks.source(Some(from), lane, wave, &v[0])
-                }),
-            );
-        }
-    });
-}
-
-#[test]
-fn permlane16_by_lanes() {
-    all("v_permlane16_var and x16", |name, gpu, add| {
-        if gpu.generation() < Gen::Gfx12 {
-            return;
-        }
-        let mut random = random(name);
-        for round in 0..100 {
-            let bits = random();
-            let cross = round % 2 != 0;
-            let (fetch, bound) = (bits & 1 != 0, bits & 2 != 0);
-            let wave = Wave::new(gpu, execs(&mut random)[bits as usize >> 2 & 3]);
-            let name = if cross { "v_permlanex16_var_b32" } else { "v_permlane16_var_b32" };
-            let mut code = format!("{name} v20, v10, v11");
-            if fetch || bound {
-                code += &format!(" op_sel:[{},{}]", u8::from(fetch), u8::from(bound));
-            }
-            add(
-                code,
-                wave.exec,
-                Rc::new(move |lane, v| {
-                    let from = row(lane) ^ if cross { 16 } else { 0 };
-                    let masks = Masks { row: 15, bank: 15, bound, fetch };
-                    masks.source(Some(from + v[1][lane] as usize % 16), lane, wave, &v[0])
                 }),
             );
         }

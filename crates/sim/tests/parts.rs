@@ -6,7 +6,7 @@
 
 mod rig;
 
-use rig::cases::{Bits, Case, GPUS, KEEP, Model, compare, gpu, random, report};
+use rig::cases::{Bits, Case, GPUS, KEEP, Model, compare, random, report};
 use std::rc::Rc;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -15,7 +15,7 @@ fn all(what: &str, mode: u32, mut make: impl FnMut(&str, &Gpu, &mut dyn FnMut(St
     let (mut compared, mut wrong) = (0, Vec::new());
     for name in GPUS {
         let mut cases = Vec::new();
-        make(name, &gpu(name), &mut |code, model| cases.push(Case { code, exec: u64::MAX, model }));
+        make(name, &rig::gpu(name), &mut |code, model| cases.push(Case { code, exec: u64::MAX, model }));
         compared += cases.len();
         wrong.extend(compare(name, mode, &cases));
     }
@@ -168,8 +168,8 @@ fn sdwa_of_integers() {
         }
         let mut random = random(name);
         for (op, f) in INTEGERS {
-            for dst in 0..7 {
-                for a in 0..7 {
+            for (dst, dst_name) in SELECT.iter().enumerate() {
+                for (a, a_name) in SELECT.iter().enumerate() {
                     let bits = random();
                     let b = (bits & 0xff) as usize % 7;
                     let unused = (bits >> 8) as usize % 3;
@@ -182,9 +182,9 @@ fn sdwa_of_integers() {
                             "{op}_sdwa v20, {}, {} dst_sel:{} dst_unused:{} src0_sel:{} src1_sel:{}",
                             source("v10", sext_a),
                             source("v11", sext_b),
-                            SELECT[dst],
+                            dst_name,
                             UNUSED[unused],
-                            SELECT[a],
+                            a_name,
                             SELECT[b]
                         ),
                         Rc::new(move |lane, v| {
@@ -300,7 +300,7 @@ fn sdwa_of_comparisons() {
         ("v_cmp_u_f16", true, |a, b| a.is_nan() || b.is_nan()),
         ("v_cmp_nlt_f32", false, |a, b| a.is_nan() || b.is_nan() || a >= b),
         ("v_cmp_eq_f16", true, |a, b| a == b),
-        ("v_cmp_lg_f32", false, |a, b| a < b || a > b),
+        ("v_cmp_lg_f32", false, |a, b| a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_ne)),
     ];
     all("SDWA of comparisons", KEEP, |name, gpu, add| {
         if !has_sdwa(gpu) {
@@ -514,6 +514,20 @@ fn halves_by_name() {
     let names = ["gfx1100+real-true16", "gfx1200+real-true16"];
     let wrong: Vec<String> = names.iter().flat_map(|name| compare(name, KEEP, &cases)).collect();
     report("halves by name", names.len() * cases.len(), &wrong);
+}
+
+/// Lanes choose between halves; the upper half of the register stays.
+#[test]
+fn selected_halves() {
+    let names = ["gfx1100", "gfx1200"];
+    let model: Model = Rc::new(|lane, v| {
+        let half = pick(v[usize::from(0x5531_aaf0u32 >> lane & 1 != 0)][lane], false);
+        Some((half | v[3][lane] & 0xffff_0000).into())
+    });
+    let code = "s_mov_b32 vcc_lo, 0x5531aaf0\nv_cndmask_b16 v20, v10, v11, vcc_lo";
+    let cases = [Case { code: code.into(), exec: u64::MAX, model }];
+    let wrong: Vec<String> = names.iter().flat_map(|name| compare(name, KEEP, &cases)).collect();
+    report("selected halves", names.len(), &wrong);
 }
 
 /// Packed operations: each half of the result of a half of each source.

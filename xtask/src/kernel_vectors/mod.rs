@@ -1,8 +1,8 @@
 //! `cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]`: kernels of LLVM, and what they must give.
 //!
 //! Random programs in LLVM's intermediate language are run on the host by `lli`, lane by lane, and compiled for GPUs by `llc`
-//! and `ld.lld`; FOLDER keeps their texts. OUT gets each program's expected words, and for each GPU the code with the state it starts in. Never here:
-//! the emulator's word on a result; it only tells kernels of gfx12 that LLVM 19 leaves a known hazard in.
+//! and `ld.lld`; FOLDER keeps their texts. OUT gets each program's expected words, and for each GPU the code with the state
+//! it starts in. The emulator has no part in it.
 
 mod ir;
 
@@ -80,8 +80,8 @@ fn record(folder: &Path, seed: u64, count: u64, only: Option<&str>) -> Result<St
         made.push('\n');
         for name in GPUS.iter().filter(|name| only.is_none_or(|list| list.split(',').any(|n| n == **name))) {
             let (chip, features) = name.split_once('+').map_or((*name, ""), |(chip, rest)| (chip, rest));
-            let gpu = Gpu::new(chip).and_then(|gpu| gpu.with_features(&format!("+{features}")));
-            let gpu = if features.is_empty() { Gpu::new(chip) } else { gpu }.map_err(|e| e.to_string())?;
+            let gpu =
+                Gpu::new(chip).and_then(|gpu| gpu.with_features(features)).map_err(|e| e.to_string())?;
             if !kind.runs_on(&gpu) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Runs instructions over lanes with values of all kinds, and compares what each lane has then with a model.
 
-use super::{BUFFER, dispatch, words};
+use super::{BUFFER, dispatch, gpu, words};
 use std::rc::Rc;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 use unwedge_sim::amdgcn::{Memory, Program, Timing, run};
@@ -24,13 +24,6 @@ pub const GPUS: [&str; 16] = [
     "gfx1200",
     "gfx1200+wavefrontsize64",
 ];
-
-/// A GPU of [`GPUS`].
-pub fn gpu(name: &str) -> Gpu {
-    let (chip, feature) = name.split_once('+').unwrap_or((name, ""));
-    let gpu = Gpu::new(chip).expect("a GPU");
-    if feature.is_empty() { gpu } else { gpu.with_features(&format!("+{feature}")).expect("a mode") }
-}
 
 /// What `v10` to `v13` hold in each lane.
 pub type Sources = [Vec<u32>; 4];

@@ -209,11 +209,8 @@ impl Message {
         }
     }
 
-    fn value(&self, gpu: &Gpu) -> i32 {
-        match gpu.generation() >= Gen::Gfx11 {
-            true => self.id,
-            false => self.id | self.operation << 4 | self.stream << 8,
-        }
+    fn value(&self) -> i32 {
+        self.id | self.operation << 4 | self.stream << 8
     }
 
     fn is_geometry(&self, gpu: &Gpu) -> bool {
@@ -278,14 +275,18 @@ pub(super) fn sendmsg(
     if named && (!message.is_valid(gpu) || takes != said) {
         return Err(scan.error(start, Rule::Message));
     }
-    Ok(message.value(gpu))
+    let value = message.value();
+    if slot.class == Class::SendMsgRtn && value > 255 {
+        return Err(scan.error(start, Rule::Range));
+    }
+    Ok(value)
 }
 
 /// Appends a message.
 pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut Line) {
     let message = Message::new(value, gpu);
     // Bits that are no part of a message make it a number.
-    let whole = message.value(gpu) == value;
+    let whole = message.value() == value;
     match name_of(MESSAGES, message.id, gpu).filter(|_| whole && message.is_valid(gpu)) {
         Some(name) => {
             out.push_str("sendmsg(");
