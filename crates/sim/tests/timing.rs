@@ -74,7 +74,7 @@ fn data_of_gds_is_read_late_until_gfx10() {
         format!("s_mov_b32 m0, 0x100\ns_nop 0\nds_write_b32 v1, v5 gds\n{wait}\nv_mov_b32 v5, 0")
     };
     for name in ["gfx600", "gfx803", "gfx900", "gfx1010"] {
-        let late_read = |ran: &rig::Ran| ran.has(|kind| matches!(kind, Kind::StillRead(_, _, Counter::Exp)));
+        let late_read = |ran: &Ran| ran.has(|kind| matches!(kind, Kind::StillRead(_, _, Counter::Exp)));
         assert!(late_read(&late(name, &code(""))), "{name}");
         assert!(!late_read(&late(name, &code("s_waitcnt expcnt(0)"))), "{name}");
     }

@@ -48,14 +48,14 @@ fn is_spare(f: &Finding) -> bool {
 }
 
 /// Takes a state into those of a place; whether that changed anything.
-fn take(have: &mut Vec<State>, new: &State, condense: bool) -> bool {
+fn take(have: &mut Vec<State>, new: State, condense: bool) -> bool {
     let full = have.len() >= APART && have.iter().all(|s| s.exec != new.exec);
     let exec = if full { Exec::Any } else { new.exec };
     let Some(same) = have.iter_mut().find(|s| s.exec == exec) else {
-        have.push(State { exec, ..new.clone() });
+        have.push(State { exec, ..new });
         return true;
     };
-    let changed = same.join(new);
+    let changed = same.join(&new);
     if changed && condense {
         same.waits.condense();
         same.hazards.condense();
@@ -153,7 +153,7 @@ impl Flow<'_> {
         let mut complete = true;
         for entry in self.entries {
             let Some(number) = self.program.entry(entry.at / 4) else { continue };
-            take(&mut states[number as usize], &self.start(entry.preset), false);
+            take(&mut states[number as usize], self.start(entry.preset), false);
             queue.push(Reverse(number));
             queued[number as usize] = true;
         }
@@ -175,14 +175,21 @@ impl Flow<'_> {
                 self.pass(block, &mut state, &mut told[at]);
                 let ways =
                     if block.next[1].is_some() { state.exec.ways(last) } else { [Some(state.exec); 2] };
-                for (next, exec) in block.next.into_iter().zip(ways) {
-                    let (Some(next), Some(exec)) = (next, exec) else { continue };
+                let mut to = block.next.into_iter().zip(ways).filter_map(|(next, exec)| Some((next?, exec?)));
+                let (first, second) = (to.next(), to.next());
+                let mut go = |(next, exec): (u32, Exec), state: State| {
                     let to = next as usize;
-                    state.exec = exec;
-                    if take(&mut states[to], &state, visits[to] > VISITS_CONDENSE) && !queued[to] {
+                    let condense = visits[to] > VISITS_CONDENSE;
+                    if take(&mut states[to], State { exec, ..state }, condense) && !queued[to] {
                         queued[to] = true;
                         queue.push(Reverse(next));
                     }
+                };
+                if let (Some(first), Some(_)) = (first, second) {
+                    go(first, state.clone());
+                }
+                if let Some(last) = second.or(first) {
+                    go(last, state);
                 }
             }
         }

@@ -163,6 +163,10 @@ pub(super) struct Hazards {
     has_nsa: bool,
     has_denorm: bool,
     has_vccz: bool,
+    has_dpp: bool,
+    has_div_fmas: bool,
+    /// Scalar registers that instructions read which count wait states since the vector ALU wrote them.
+    late_sgprs: Set,
     pub has_exec_writes: bool,
 }
 
@@ -179,9 +183,23 @@ impl Hazards {
             has_nsa: open,
             has_denorm: open,
             has_vccz: false,
+            has_dpp: open,
+            has_div_fmas: open,
+            late_sgprs: if open { [u64::MAX; 4] } else { EMPTY },
             has_exec_writes: false,
         };
         for op in &program.ops {
+            has.has_dpp |= op.has(flag::DPP);
+            has.has_div_fmas |= op.has(flag::DIV_FMAS);
+            let late = op.is_vmem()
+                || op.is_flat_like()
+                || op.class == Class::Smem
+                || op.has(flag::READLANE | flag::WRITELANE);
+            if late && has.generation < Gen::Gfx10 {
+                for r in program.regs(op).iter().filter(|r| r.reads && !r.is_vgpr()) {
+                    add_regs(&mut has.late_sgprs, *r);
+                }
+            }
             has.has_ldsdir |= op.class == Class::LdsDir;
             has.has_permlane |= op.has(flag::PERMLANE);
             has.has_wmma |= op.has(flag::WMMA);

@@ -4,7 +4,7 @@ use super::{Broken, Hazards, Kind, pending, pending_of, set_of};
 use crate::amdgcn::facts::{Level, Rule};
 use crate::amdgcn::op::{Class, Op, Regs, What, flag};
 use crate::amdgcn::program::covers;
-use crate::amdgcn::state::{EMPTY, List, Pending};
+use crate::amdgcn::state::{EMPTY, List, Pending, meet};
 use crate::amdgcn::waits::{Said, touches};
 use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::{Gen, Reg};
@@ -27,6 +27,12 @@ impl Hazards {
         said: Option<&Said>,
         broken: Broken<'_>,
     ) {
+        // Nothing is pending but for what begins here.
+        if list.all.is_empty() {
+            self.vccz(list, number, op, regs, said);
+            self.begin_gfx6(list, number, op, regs);
+            return;
+        }
         let mut missing = 0;
         for p in &list.all {
             let rule = self.met(list, p, op, regs).filter(|rule| rule.info().holds(self.generation));
@@ -169,7 +175,7 @@ impl Hazards {
     }
 
     fn begin_gfx6(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
-        let dpp = self.generation >= Gen::Gfx8;
+        let dpp = self.has_dpp && self.generation >= Gen::Gfx8;
         let mut push = |new: Option<Pending>| {
             if let Some(new) = new {
                 list.push(new);
@@ -178,10 +184,11 @@ impl Hazards {
         match op.class {
             Class::Valu => {
                 let written = pending_of(Kind::ValuSgpr, number, false, regs, |r| r.writes);
+                let written = written.filter(|p| meet(&p.regs, &self.late_sgprs));
                 push(written.map(|p| Pending { kind: Kind::ValuKept as u8, regs: [u64::MAX; 4], ..p }));
                 push(written);
                 let vcc = |r: &Regs| r.writes && (covers(*r, Reg::VCC) || covers(*r, Reg::VCC_HI));
-                push(regs.iter().any(vcc).then(|| pending(Kind::ValuVcc, number)));
+                push((self.has_div_fmas && regs.iter().any(vcc)).then(|| pending(Kind::ValuVcc, number)));
                 if dpp {
                     push(pending_of(Kind::ValuVgpr, number, true, regs, |r| r.writes));
                 }
@@ -199,7 +206,8 @@ impl Hazards {
             }
             Class::Salu | Class::Sopp => {
                 if self.generation == Gen::Gfx6 {
-                    push(pending_of(Kind::SaluSgpr, number, false, regs, |r| r.writes));
+                    let written = pending_of(Kind::SaluSgpr, number, false, regs, |r| r.writes);
+                    push(written.filter(|p| meet(&p.regs, &self.late_sgprs)));
                 }
                 if regs.iter().any(|r| r.writes && covers(*r, Reg::M0)) {
                     push(Some(pending(Kind::SaluM0, number)));
