@@ -152,7 +152,8 @@ impl Inst {
     #[inline]
     pub fn written(&self) -> impl Iterator<Item = (&'static Slot, Operand)> {
         let variant = self.variant();
-        variant.slots.iter().take(usize::from(variant.written)).zip(self.operands)
+        let written = variant.slots.get(..usize::from(variant.written)).unwrap_or_default();
+        written.iter().zip(&self.operands).map(|(slot, operand)| (slot, *operand))
     }
 
     /// Registers it reads or writes without saying so.
