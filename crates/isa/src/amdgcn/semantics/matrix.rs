@@ -5,7 +5,7 @@
 //! (matrix elements in VGPRs), AMD's matrix instruction calculator for the sparse indices. The order in which
 //! products are added is not documented: here one after the other by rising K, each fused and rounded to the nearest
 //! even in 32 bits with denormals; a result of 16 bits is rounded once more at the end. Integers are exact, and
-//! clamped at the end, of sparse products also half way: so an emulator that was compared with a gfx1201 has it (GoC).
+//! clamped at the end, of sparse products also half way, as a public emulator (GoC) has it that was compared with a gfx1201.
 
 use super::{Mode, float, fp8, soft};
 use crate::amdgcn::model::Gen;
