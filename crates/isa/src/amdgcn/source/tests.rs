@@ -290,3 +290,59 @@ fn any_text() {
         }
     }
 }
+
+/// Names that instructions had on other generations are taken where LLVM takes them, and mean the same words.
+#[test]
+fn old_names() {
+    let words = |name: &str, line: &str| {
+        let made = assemble(&format!("{line}\n"), &gpu(name));
+        made.errors.is_empty().then(|| made.sections[0].bytes.clone())
+    };
+    for (since, old, new) in [
+        (11, "s_andn2_b64 s[0:1], s[2:3], exec", "s_and_not1_b64 s[0:1], s[2:3], exec"),
+        (11, "s_ff1_i32_b32 s0, s1", "s_ctz_i32_b32 s0, s1"),
+        (11, "v_add_u32_e32 v0, v1, v2", "v_add_nc_u32_e32 v0, v1, v2"),
+        (11, "v_ffbh_u32 v0, v1", "v_clz_i32_u32 v0, v1"),
+        (11, "v_cvt_pkrtz_f16_f32 v0, v1, v2", "v_cvt_pk_rtz_f16_f32 v0, v1, v2"),
+        (12, "s_add_u32 s0, s1, s2", "s_add_co_u32 s0, s1, s2"),
+        (12, "s_addc_u32 s0, s1, s2", "s_add_co_ci_u32 s0, s1, s2"),
+        (12, "v_max_f32 v0, v1, v2", "v_max_num_f32 v0, v1, v2"),
+        (12, "v_med3_f32 v0, v1, v2, v3", "v_med3_num_f32 v0, v1, v2, v3"),
+    ] {
+        for (generation, name) in [(11, "gfx1100"), (11, "gfx1150"), (12, "gfx1200")] {
+            let (old, new) = (words(name, old), words(name, new));
+            assert!(old.is_some(), "{name}: {since}");
+            assert_eq!(new.is_some(), generation >= since, "{name}: {since}");
+            assert!(new.is_none() || old == new, "{name}: {since}");
+        }
+    }
+    let sent = |message: &str| words("gfx1100", &format!("s_sendmsg sendmsg({message})"));
+    assert_eq!(sent("10, 5, 0"), Some(vec![0x5a, 0, 0xb6, 0xbf]));
+    assert_eq!(sent("1, 3, 2"), Some(vec![0x31, 2, 0xb6, 0xbf]));
+    assert_eq!(words("gfx1100", "s_sendmsg_rtn_b32 s0, sendmsg(128, 1, 1)"), None);
+}
+
+/// A line that stood there before means the same again, wherever it stands and whatever its section.
+#[test]
+fn lines_again() {
+    let once = "v_mov_b32 v0, 0x1234\n s_nop 1\nv_mov_b32 v0, 0x1234\n";
+    let made = assemble(&once.repeat(3), &gpu("gfx900"));
+    assert!(made.errors.is_empty(), "{:?}", made.errors);
+    let alone = assemble(once, &gpu("gfx900"));
+    assert_eq!(made.sections[0].bytes, alone.sections[0].bytes.repeat(3));
+    // What depends on its place or on names is read each time.
+    let made = assemble("x = 1\ns_nop x\nl: s_branch l\nx = 2\ns_nop x\ns_branch l\n", &gpu("gfx900"));
+    assert!(made.errors.is_empty(), "{:?}", made.errors);
+    let expected: Vec<u8> = [0xbf80_0001_u32, 0xbf82_ffff, 0xbf80_0002, 0xbf82_fffd]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    assert_eq!(made.sections[0].bytes, expected);
+    // It is padded to where code begins, and is wrong where code may not stand.
+    let made = assemble("s_nop 0\n.byte 1\ns_nop 0\n.data\ns_nop 0\n", &gpu("gfx900"));
+    assert_eq!(made.errors.len(), 1, "{:?}", made.errors);
+    assert_eq!(made.sections[0].bytes.len(), 12);
+    // A macro of the same name takes its place.
+    let made = assemble("s_nop 0\n.macro s_nop n\n.long 7\n.endm\ns_nop 0\n", &gpu("gfx900"));
+    assert_eq!(made.sections[0].bytes, [0, 0, 0x80, 0xbf, 7, 0, 0, 0]);
+}
