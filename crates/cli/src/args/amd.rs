@@ -210,9 +210,9 @@ pub struct AmdRun {
     /// Time everything as badly as hardware may: what the code must not rely on is unknown, and reported if it matters
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// Threads of this machine; the result does not depend on it
-    #[arg(long, value_name = "COUNT", default_value = "1")]
-    pub threads: usize,
+    /// Threads of this machine, as many as it has cores if not said; the result does not depend on it
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
     /// Show every instruction with what it writes
     #[arg(long)]
     pub trace: bool,

@@ -175,7 +175,7 @@ fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failu
         mode: args.mode.as_deref().map_or(Ok(MODE), small)?,
         steps: args.steps,
         timing: args.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
-        threads: args.threads,
+        threads: args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
         group_id_in_ttmp: gpu.generation() >= Gen::Gfx12,
         ..Dispatch::default()
     };
