@@ -34,6 +34,21 @@ fn vector_loads_return_in_order() {
     assert_eq!(missing("gfx900", &code(2)), Some(Missing::Load { at: 0, counter: Counter::Vm }));
 }
 
+/// Two registers, one step of the counter.
+#[test]
+fn a_stack_of_rays_counts_once() {
+    let stack = "v_mov_b32 v10, 0\nds_bvh_stack_rtn_b32 v11, v10, v5, v[2:5]\n";
+    for reg in [10, 11] {
+        let code = |n: u32, more: &str| {
+            let store = format!("global_store_b32 v[2:3], v{reg}, off");
+            missing("gfx1100", &format!("{stack}{more}s_waitcnt lgkmcnt({n})\n{store}"))
+        };
+        assert!(matches!(code(1, ""), Some(Missing::Load { at: 4, .. })), "v{reg}");
+        assert_eq!(code(0, ""), None, "v{reg}");
+        assert_eq!(code(1, "ds_load_b32 v12, v1\n"), None, "v{reg}");
+    }
+}
+
 #[test]
 fn lds_and_scalar_memory_share_a_counter_and_no_order() {
     let both = "s_mov_b32 m0, -1\nds_write_b32 v1, v5\nds_read_b32 v7, v1\ns_load_dword s10, s[4:5], 0x0\n";
