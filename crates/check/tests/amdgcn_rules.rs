@@ -143,3 +143,14 @@ fn branches_to_everywhere() {
         started.elapsed()
     );
 }
+
+/// LLVM writes the sign of a literal of 16 bits into its upper half, which hardware does not read.
+#[test]
+fn literals_of_16_bits_may_have_an_upper_half() {
+    // v_add_nc_u16 v19, v18, 0xff01; s_endpgm
+    let words = [0xd703_0013, 0x0001_ff12, 0xffff_ff01, 0xbf81_0000];
+    let bytes: Vec<u8> = words.iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
+    let report = check(&bytes, &Gpu::new("gfx1030").unwrap(), &Options::default());
+    assert_eq!(report.instructions, 2);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}

@@ -134,6 +134,8 @@ fn hazards_are_reported_where_the_checker_sees_them() {
     }
     eprintln!("{} rules, {compared} cases; not reached by the emulator: {unseen:?}", rules.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
+    // It has a test of its own.
+    assert_eq!(unseen, BTreeSet::from(["nsa_to_vmem on gfx1010".to_owned()]));
 }
 
 /// Where sources differ in how much is needed, the least is reported.
@@ -174,4 +176,43 @@ fn a_long_image_before_a_buffer() {
     assert!(ends && found.contains("nsa_to_vmem"), "{found:?}");
     assert!(!code(&["s_nop 0"], 2).0.contains("nsa_to_vmem"));
     assert!(!code(&[], 8).0.contains("nsa_to_vmem"));
+}
+
+/// Any two of the registers that are read count, whatever is written between and behind them; `exec` may be written again.
+#[test]
+fn partial_forwarding_of_one_of_three_registers() {
+    let gpu = Gpu::new("gfx1100").and_then(|gpu| gpu.with_features("+wavefrontsize64")).expect("known");
+    let first = ["v_mov_b32 v9, v7", "s_mov_b64 exec, -1", "v_mov_b32 v10, v1", "v_mov_b32 v11, v1"];
+    let second = ["v_mov_b32 v17, v2", "v_mov_b32 v8, v3", "v_mov_b32 v12, v1"];
+    let last = ["v_add3_u32 v8, v17, v9, v8", "s_endpgm"];
+    let found = |parts: &[&[&str]]| reported(&parts.concat(), &gpu).0.contains("valu_partial_forwarding");
+    assert!(found(&[&first, &second, &last]));
+    assert!(found(&[&first, &second, &["s_mov_b64 exec, -1"], &last]));
+    // Three between the writes are too many, as are five behind them.
+    assert!(!found(&[&first, &["v_mov_b32 v13, v1"], &second, &last]));
+    assert!(!found(&[&first, &second, &["v_mov_b32 v13, v1"; 3], &last]));
+    assert!(!found(&[&first, &second, &["s_waitcnt_depctr 0xfff"], &last]));
+}
+
+/// A mask is the third source, or vcc; what both sources know is a write and a read by the scalar ALU.
+#[test]
+fn masks_that_are_written() {
+    let gpu = Gpu::new("gfx1100").and_then(|gpu| gpu.with_features("+wavefrontsize64")).expect("known");
+    let found = |lines: &[&str]| {
+        let all: Vec<&str> = [&["s_mov_b64 vcc, 0"], lines, &["s_endpgm"]].concat();
+        reported(&all, &gpu).0.contains("valu_mask_write")
+    };
+    let (select, write, read) =
+        ("v_cndmask_b32 v0, v1, s3, vcc", "s_mov_b64 vcc, -1", "s_mov_b64 s[4:5], vcc");
+    assert!(found(&[select, write, read]));
+    assert!(found(&[select, write, "v_mov_b32 v4, s8", read]));
+    assert!(!found(&[select, "s_mov_b32 s3, 1", "s_mov_b32 s4, s3"]));
+    assert!(!found(&[select, "v_mov_b32 v4, s8", write, read]));
+    assert!(!found(&[select, "v_cmp_gt_u32 vcc, v4, v5", read]));
+    assert!(!found(&[select, write, "v_cndmask_b32 v0, v1, v3, vcc"]));
+    for wait in 0..2 {
+        let mut lines = vec![select, write, read];
+        lines.insert(wait + 1, "s_waitcnt_depctr 0xfffe");
+        assert!(!found(&lines));
+    }
 }

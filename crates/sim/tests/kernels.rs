@@ -202,10 +202,9 @@ fn is_llvms(fault: &Fault, program: &Program) -> bool {
         (Gen::Gfx12, "valu_read_sgpr") => true,
         // Of what a scalar instruction writes it looks at the destination that is written out, and not at exec.
         (Gen::Gfx10, "vmem_to_scalar_write") => text.contains("saveexec"),
-        // A wait behind an earlier write of the mask is taken for enough.
-        (Gen::Gfx11, "valu_mask_write") => true,
-        // The registers of one operand count as one.
-        (Gen::Gfx11, "valu_partial_forwarding") => text.contains("v["),
+        // The registers of one operand count as one; of three that are read it takes the latest write behind exec for the second
+        // one, though an earlier one, nearer to the first, is near enough to the read.
+        (Gen::Gfx11, "valu_partial_forwarding") => text.contains("v[") || text.matches(", v").count() > 2,
         // Of comparisons only those that write exec are looked at.
         (Gen::Gfx10, "vopc_permlane") => true,
         _ => false,

@@ -34,6 +34,35 @@ fn vector_loads_return_in_order() {
     assert_eq!(missing("gfx900", &code(2)), Some(Missing::Load { at: 0, counter: Counter::Vm }));
 }
 
+/// What was there before, which may be what is loaded, is not there while a load is under way; what it leaves is.
+#[test]
+fn loads_under_way_leave_nothing_of_the_old_value() {
+    for (load, left) in [("global_load_dword", 0), ("global_load_short_d16", 0xffff_0000)] {
+        let load = format!("{load} v7, v[2:3], off offset:16\n");
+        let again = format!("{load}v_mov_b32 v8, v7\ns_waitcnt vmcnt(0)\nv_mov_b32 v9, v7");
+        let ran =
+            late("gfx900", &format!("v_mov_b32 v7, 0x12345678\n{load}s_waitcnt vmcnt(0)\n{again}")).clean();
+        let pairs = || ran.lanes(8).iter().zip(ran.lanes(9));
+        assert!(pairs().all(|(before, after)| (before ^ after) & left == 0), "{load}");
+        assert!(pairs().filter(|(before, after)| (*before ^ *after) & !left != 0).count() > 60, "{load}");
+    }
+}
+
+/// Two registers, one step of the counter.
+#[test]
+fn a_stack_of_rays_counts_once() {
+    let stack = "v_mov_b32 v10, 0\nds_bvh_stack_rtn_b32 v11, v10, v5, v[2:5]\n";
+    for reg in [10, 11] {
+        let code = |n: u32, more: &str| {
+            let store = format!("global_store_b32 v[2:3], v{reg}, off");
+            missing("gfx1100", &format!("{stack}{more}s_waitcnt lgkmcnt({n})\n{store}"))
+        };
+        assert!(matches!(code(1, ""), Some(Missing::Load { at: 4, .. })), "v{reg}");
+        assert_eq!(code(0, ""), None, "v{reg}");
+        assert_eq!(code(1, "ds_load_b32 v12, v1\n"), None, "v{reg}");
+    }
+}
+
 #[test]
 fn lds_and_scalar_memory_share_a_counter_and_no_order() {
     let both = "s_mov_b32 m0, -1\nds_write_b32 v1, v5\nds_read_b32 v7, v1\ns_load_dword s10, s[4:5], 0x0\n";

@@ -7,29 +7,60 @@ mod edits;
 
 use data::Shader;
 use edits::{is_padding, protections, weaker, without};
-use std::collections::BTreeMap;
-use unwedge_check::amdgcn::{Level, Options, check};
-use unwedge_isa::amdgcn::{Gen, Gpu};
-use unwedge_sim::amdgcn::{Counter, Kind, Missing, Program, Timing};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use unwedge_check::amdgcn::{Finding, Level, Options, check};
+use unwedge_isa::amdgcn::{Gen, Gpu, codec, listing};
+use unwedge_sim::amdgcn::{Counter, Kind, Missing, Program, Timing, run};
 
-/// What the checker says of a shader: the first rule that is broken at or behind a place, or else before it (a branch whose distance is
-/// another now).
-fn checked(words: &[u32], shader: &Shader, place: u32) -> Option<&'static str> {
+fn errors(words: &[u32], shader: &Shader) -> Vec<Finding> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let report = check(&bytes, &shader.gpu, &Options::default());
-    let errors = || report.findings.iter().filter(|f| f.level == Level::Error);
-    let found = errors().find(|f| f.at >= place).or_else(|| errors().next());
-    found.map(|f| f.rule.info().name)
+    report.findings.into_iter().filter(|f| f.level == Level::Error).collect()
 }
 
-/// Rules that only the checker has, as sources differ: the emulator reports what all ask for.
-fn is_weaker(rule: &str, gpu: &Gpu) -> bool {
-    match rule {
+/// What the checker says of a shader: the first error at or behind a place, or else before it (a branch whose distance is another
+/// now).
+fn checked(words: &[u32], shader: &Shader, place: u32) -> Option<Finding> {
+    let errors = errors(words, shader);
+    errors.iter().find(|f| f.at >= place).or_else(|| errors.first()).cloned()
+}
+
+/// Whether a rule is broken along a way that a wave takes: the checker reads what it executes as one line of code, in which every
+/// branch goes to the next instruction.
+fn broken_on_the_way(words: &[u32], shader: &Shader, rule: &str) -> bool {
+    let program = Program::new(words, 0x0080_0000, shader.gpu);
+    let mut lines: HashSet<Vec<u32>> = HashSet::new();
+    for constant in [2, 13] {
+        let mut ways: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
+        let mut tell = |trace: &unwedge_sim::amdgcn::Trace| {
+            let at = trace.at as usize / 4;
+            let decoded = codec::decode(&words[at..], &shader.gpu).expect("executed");
+            let size = usize::from(decoded.dwords);
+            let mut own = words[at..at + size].to_vec();
+            if listing::target(&decoded.inst, at, size).is_some() {
+                own[0] &= 0xffff_0000;
+            }
+            ways.entry((trace.workgroup, trace.wave)).or_default().extend(own);
+        };
+        run(&program, &mut shader.memory(), &shader.dispatch(constant, Timing::Plain), Some(&mut tell));
+        lines.extend(ways.into_values());
+    }
+    lines.iter().any(|line| errors(line, shader).iter().any(|f| f.rule.info().name == rule))
+}
+
+/// Findings that only the checker has, as sources differ: the emulator reports what all ask for.
+fn is_disputed(finding: &Finding, words: &[u32], shader: &Shader) -> bool {
+    let gpu = &shader.gpu;
+    let is_vector = |at: u32| {
+        let decoded = words.get(at as usize / 4..).and_then(|rest| codec::decode(rest, gpu));
+        decoded.is_some_and(|decoded| decoded.inst.row().name.starts_with("v_"))
+    };
+    match finding.rule.info().name {
         "vmem_read_valu_sgpr" | "m0_gds_msg" | "setreg_setreg" => gpu.generation() <= Gen::Gfx7,
         "vmem_store_data" => gpu.generation() == Gen::Gfx6,
         "setreg_other" | "smem_clause_inv" => true,
-        // Results of the vector ALU in a mask: Mesa alone.
-        "valu_mask_write" => true,
+        // Masks that the vector ALU writes, or reads again: Mesa alone.
+        "valu_mask_write" => is_vector(finding.at) || finding.first.is_some_and(is_vector),
         _ => false,
     }
 }
@@ -97,9 +128,10 @@ fn protections_left_out_are_reported_where_the_input_makes_them_matter() {
             if !reached.contains(&place) {
                 continue;
             }
-            let rule = checked(&words, shader, place);
+            let finding = checked(&words, shader, place);
+            let rule = finding.as_ref().map(|f| f.rule.info().name);
             let (reported, differs) = consequence(shader, &words, &plain);
-            let how = match (rule, reported) {
+            let how = match (&finding, reported) {
                 (Some(_), true) => "both report it",
                 (None, true) => "the emulator alone reports it",
                 (None, false) => "neither reports it",
@@ -107,8 +139,11 @@ fn protections_left_out_are_reported_where_the_input_makes_them_matter() {
                 (Some(_), false) if counts && !ends.contains(&place) => {
                     "nothing is under way there with this input"
                 }
-                (Some(rule), false) if is_weaker(rule, &shader.gpu) => "sources differ",
-                (Some("wait"), false) => "what it is for does not matter to the result",
+                (Some(finding), false) if is_disputed(finding, &words, shader) => "sources differ",
+                (Some(finding), false) if !broken_on_the_way(&words, shader, finding.rule.info().name) => {
+                    "only on ways the input does not take"
+                }
+                (Some(_), false) if rule == Some("wait") => "what it is for does not matter to the result",
                 (Some(_), false) => "a hazard that the emulator does not report",
             };
             told.push((how, format!("{what}: {}", rule.unwrap_or("nothing")), place));

@@ -143,7 +143,7 @@ impl Walk<'_> {
                 leaders.push(at);
                 return;
             }
-            let Some(dwords) = codec::decode_into(rest, self.gpu, &mut self.inst) else {
+            let Some(dwords) = codec::decode_executed_into(rest, self.gpu, &mut self.inst) else {
                 if let Some(last) = from {
                     self.exits_of(last).leaves = true;
                 }

@@ -65,7 +65,7 @@ impl Code {
 impl Disassembler for Code {
     fn instruction(&self, gfx: Gfx, wave64: bool, words: &[u32]) -> Option<(String, usize)> {
         let gpu = self.gpu(gfx, wave64)?;
-        let found = codec::decode(words, &gpu)?;
+        let found = codec::decode_executed(words, &gpu)?;
         let mut out = String::new();
         text::write(&found.inst, &gpu, &mut out);
         Some((out, usize::from(found.dwords)))

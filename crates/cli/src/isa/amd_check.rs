@@ -239,7 +239,7 @@ fn line(code: &Code, at: u32, gpu: &Gpu) -> (String, u32) {
     let rest = code.bytes.get(at as usize..).unwrap_or_default();
     let words: Vec<u32> = rest.as_chunks::<4>().0.iter().take(6).map(|b| u32::from_le_bytes(*b)).collect();
     let mut out = String::new();
-    match codec::decode(&words, gpu) {
+    match codec::decode_executed(&words, gpu) {
         Some(decoded) => {
             text::write(&decoded.inst, gpu, &mut out);
             (out, u32::from(decoded.dwords) * 4)

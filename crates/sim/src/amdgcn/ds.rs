@@ -463,6 +463,7 @@ impl Group<'_> {
             moved[lane] = base[lane] & !0x3_ffff | index;
         }
         self.put_ds(wave, &Access { dst: Some(address), ..*ds }, lanes, &[moved], &[splat(0)]);
+        wave.pending.share();
         self.put_ds(wave, ds, lanes, &[next], &[unsure]);
     }
 

@@ -37,6 +37,8 @@ struct Entry {
     spare: Option<Counter>,
     /// Registers it may still read, until a counter says otherwise.
     locks: Option<Locks>,
+    /// It is counted with the one behind it: an instruction with results in two places.
+    shares: bool,
 }
 
 /// Registers that may still be read, until a counter says otherwise.
@@ -90,6 +92,13 @@ impl Pending {
     /// How many accesses are under way.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Counts the last access with the next one, as parts of one instruction.
+    pub(super) fn share(&mut self) {
+        if let Some(entry) = self.entries.back_mut() {
+            entry.shares = true;
+        }
     }
 
     /// The load under way, if there is one, that will overwrite a register.
@@ -171,24 +180,42 @@ impl Group<'_> {
         };
         let counter = counters.first().map_or(Counter::Vm, |(counter, _)| *counter);
         let spare = spare(&access, counters);
-        let entry = Entry { access, path, read, done: false, counters: counters.to_vec(), spare, locks };
+        let entry = Entry {
+            access,
+            path,
+            read,
+            done: false,
+            counters: counters.to_vec(),
+            spare,
+            locks,
+            shares: false,
+        };
         if let Some((first, count)) = entry.registers() {
             let why = Missing::Load { at: entry.access.at, counter };
             for n in (first..first + count).filter(|n| !entry.access.form.leaves(usize::from(n - first))) {
-                // What the load will leave as it is stays known.
-                if n >= 256 {
-                    let mut unknown = splat(u32::MAX);
-                    if let Some(high) = entry.access.form.half().filter(|_| n == first) {
-                        unknown = splat(if high { 0xffff_0000 } else { 0xffff });
-                        if let Some(old) = wave.unknown.as_ref().and_then(|s| s.v.get(usize::from(n - 256))) {
-                            unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);
-                        }
-                    }
-                    wave.set_unknown_lanes((n - 256) as u8, entry.access.lanes, &unknown, why);
-                } else {
+                if n < 256 {
                     let value = wave.sreg(Reg(n)) ^ self.random() as u32;
                     wave.set_unknown(Reg(n), value, u32::MAX, why);
+                    continue;
                 }
+                // What the load will leave as it is stays known; of the rest nothing may seem to be there already.
+                let at = usize::from(n - 256);
+                let loaded = match entry.access.form.half().filter(|_| n == first) {
+                    Some(true) => 0xffff_0000,
+                    Some(false) => 0xffff,
+                    None => u32::MAX,
+                };
+                for lane in bits(entry.access.lanes) {
+                    let noise = self.random() as u32 & loaded;
+                    if let Some(place) = wave.v.get_mut(at) {
+                        place[lane] ^= noise;
+                    }
+                }
+                let mut unknown = splat(loaded);
+                if let Some(old) = wave.unknown.as_ref().and_then(|state| state.v.get(at)) {
+                    unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);
+                }
+                wave.set_unknown_lanes(at as u8, entry.access.lanes, &unknown, why);
             }
         }
         wave.pending.entries.push_back(entry);
@@ -238,7 +265,10 @@ impl Group<'_> {
             // Those that are certainly not done before it.
             let behind = match kind {
                 UNORDERED => 1,
-                _ => kinds[at..].iter().filter(|other| **other == Some(kind)).count() as u32,
+                _ => {
+                    let later = kinds.iter().zip(&wave.pending.entries).skip(at);
+                    later.filter(|(other, entry)| **other == Some(kind) && !entry.shares).count() as u32
+                }
             };
             if behind > most {
                 let entry = &mut wave.pending.entries[at];

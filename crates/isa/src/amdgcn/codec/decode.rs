@@ -206,17 +206,26 @@ pub fn readings(words: &[u32], gpu: &Gpu) -> impl Iterator<Item = Decoded> {
 /// As [`decode()`], and also what text cannot say though hardware does not mind: a literal of 16 bits with something in its
 /// upper half, as LLVM writes negative ones. The operand has the lower half.
 pub fn decode_executed(words: &[u32], gpu: &Gpu) -> Option<Decoded> {
-    let literal_at = |at: usize| {
+    let mut inst = Inst::new(0)?;
+    decode_executed_into(words, gpu, &mut inst).map(|dwords| Decoded { inst, dwords })
+}
+
+/// As [`decode_executed()`], into an instruction that is there; it is undefined if there is none. Returns how many dwords it
+/// takes.
+pub fn decode_executed_into(words: &[u32], gpu: &Gpu, inst: &mut Inst) -> Option<u8> {
+    if let Some(dwords) = decode_into(words, gpu, inst) {
+        return Some(dwords);
+    }
+    (1..=2).find_map(|at| {
         let mut copy = [0; 3];
         let copy = copy.get_mut(..=at)?;
         copy.copy_from_slice(words.get(..=at)?);
         copy[at] &= 0xffff;
-        let found = decode(copy, gpu)?;
-        let literals = || found.inst.written().filter(|(_, operand)| matches!(operand, Operand::Literal(_)));
+        let dwords = decode_into(copy, gpu, inst)?;
+        let literals = || inst.written().filter(|(_, operand)| matches!(operand, Operand::Literal(_)));
         let short = literals().count() > 0 && literals().all(|(slot, _)| slot.ty.bits() == 16);
-        (usize::from(found.dwords) == at + 1 && short).then_some(found)
-    };
-    decode(words, gpu).or_else(|| literal_at(1)).or_else(|| literal_at(2))
+        (usize::from(dwords) == at + 1 && short).then_some(dwords)
+    })
 }
 
 /// Whether text can say an operand: its scalar registers are all there and begin where a group of that size may; a literal

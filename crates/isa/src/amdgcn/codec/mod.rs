@@ -8,7 +8,7 @@ mod encode;
 mod mem;
 
 pub(super) use decode::source_of;
-pub use decode::{Decoded, decode, decode_executed, decode_into, readings};
+pub use decode::{Decoded, decode, decode_executed, decode_executed_into, decode_into, readings};
 pub use encode::{EncodeError, encode};
 
 /// `s_nop 0`, on every GPU: what code is filled up with.

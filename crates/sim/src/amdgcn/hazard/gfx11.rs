@@ -23,8 +23,8 @@ struct Valu {
     valus: u32,
     transes: u32,
     trans: bool,
-    /// The scalar ALU wrote `exec` since.
-    exec: bool,
+    /// How often the scalar ALU wrote `exec` since.
+    execs: u32,
 }
 
 /// What a wave did lately.
@@ -136,8 +136,7 @@ impl Results {
             open = open.without(&valu.writes);
             if let Some(second) = second
                 && valu.valus - second.valus <= PARTIAL.1 + 1
-                && valu.exec
-                && !second.exec
+                && valu.execs > second.execs
             {
                 found.push(("valu_partial_forwarding", valu.at));
                 return;
@@ -188,11 +187,11 @@ impl Results {
                     self.valus.pop_front();
                 }
                 let writes = effects.writes.vector();
-                self.valus.push_back(Valu { at, used, writes, valus: 0, transes: 0, trans, exec: false });
+                self.valus.push_back(Valu { at, used, writes, valus: 0, transes: 0, trans, execs: 0 });
             }
             Unit::Vmem | Unit::Ds => self.memory.add(&used, at),
             Unit::Salu if effects.writes.meets(&pair(Reg::EXEC)) => {
-                self.valus.iter_mut().for_each(|valu| valu.exec = true);
+                self.valus.iter_mut().for_each(|valu| valu.execs = valu.execs.saturating_add(1));
             }
             _ => {}
         }
@@ -255,7 +254,9 @@ impl Results {
     fn masks(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
         let reads = numbered(&effects.reads);
+        // That it ends what only masks have begun, too, is said by one source only.
         if depctr(inst, 0, 1) {
+            self.read.close();
             self.salu.clear();
         }
         match unit {
@@ -269,21 +270,14 @@ impl Results {
                 }
             }
             Unit::Valu => {
-                let name = inst.row().name;
-                let masked = name.contains("cndmask")
-                    || name.contains("_co_ci")
-                    || name.starts_with("v_addc")
-                    || name.starts_with("v_subb")
-                    || name.starts_with("v_div_fmas");
                 let literal = inst.written().any(|(_, operand)| matches!(operand, Operand::Literal(_)));
-                // Reading another scalar register, or a literal, mitigates. That reading the same one by the vector ALU is a
-                // hazard too is said by one source only.
+                // Reading another scalar register, or a literal, mitigates before the write. That reading by the vector ALU
+                // behind the write is a hazard, too, is said by one source only.
                 if !reads.is_empty() || literal {
                     self.read.close();
-                    self.salu.clear();
                 }
-                if masked {
-                    self.read.add(&reads, at);
+                if let Some(mask) = mask(inst) {
+                    self.read.add(&numbered(&mask), at);
                 }
             }
             _ => {}
@@ -309,6 +303,27 @@ impl Results {
         }
         self.nop = name == "s_nop";
     }
+}
+
+/// The scalar registers an instruction reads as a lane mask: its third source, or vcc that is not named.
+fn mask(inst: &Inst) -> Option<Regs> {
+    let name = inst.row().name;
+    let sums = ["v_addc", "v_subb", "v_div_fmas"];
+    if !name.contains("cndmask")
+        && !name.contains("_co_ci")
+        && !sums.iter().any(|begin| name.starts_with(begin))
+    {
+        return None;
+    }
+    let third = inst.written().find(|(slot, _)| slot.field == Field::Src2);
+    Some(match third {
+        Some((_, Operand::Reg { reg, dwords, .. })) if !name.starts_with("v_div_fmas") => {
+            let mut regs = Regs::default();
+            regs.insert(reg, dwords);
+            regs
+        }
+        _ => pair(Reg::VCC),
+    })
 }
 
 /// The message that gives back vector registers.
