@@ -248,3 +248,13 @@ fn a_wave_that_has_ended_holds_back_nobody() {
     let code = "v_readfirstlane_b32 s10, v0\ns_nop 4\ns_cmp_lg_u32 s10, 0\ns_cbranch_scc1 2\ns_barrier\ns_mov_b32 s11, 1";
     assert_eq!(group("gfx900", code, 128, Timing::Adversarial { seed: 1 }).clean().s(11), 1);
 }
+
+/// Unknown bits behind the one that is looked for do not matter, as above a half with a sentinel.
+#[test]
+fn the_first_bit_of_a_register_of_which_a_half_is_unknown() {
+    for (first, known) in [("v_ffbl_b32", true), ("v_ffbh_u32", false)] {
+        // The upper half of `v20` is what nobody wrote.
+        let code = format!("v_add_nc_u16 v20, 0, 8\n{first} v7, v20\nglobal_store_dword v[2:3], v7, off");
+        assert_eq!(missing("gfx1030", &code).is_none(), known, "{first}");
+    }
+}

@@ -29,6 +29,8 @@ pub enum Spread {
     Bits,
     /// Bits depend on the same and lower ones of the sources.
     Up,
+    /// Every bit, unless the result is the same with all unknown bits clear and all set: what lies between is so, too.
+    Steady,
 }
 
 /// Defines a [`super::Op::Lane`] by an expression over up to three sources.
@@ -53,6 +55,9 @@ macro_rules! u1 {
     };
     (bits |$a:ident| $e:expr) => {
         lanes!(Bits, _m, $a, _b, _c, $e)
+    };
+    (steady |$a:ident| $e:expr) => {
+        lanes!(Steady, _m, $a, _b, _c, $e)
     };
     (mode |$m:ident, $a:ident| $e:expr) => {
         lanes!(All, $m, $a, _b, _c, $e)
