@@ -168,7 +168,7 @@ const OPS: &[(&str, &str, &str)] = &[
     ("float", "double", "fptrunc double $0 to float"),
     ("double", "float", "fpext float $0 to double"),
     // Of a zero without a sign: LLVM 19 makes a product that is rounded to a half one instruction that adds +0.
-    ("half", "float", "%%a = fadd float $0, 0.0; fptrunc float %%a to half"),
+    ("half", "float", "%%a = fadd float $0, 1.0; fptrunc float %%a to half"),
     // Never of a sign-extended byte itself: LLVM 19 takes SDWA's `sext` for the `neg` of a floating-point source.
     ("half float double", "I", "%%a = xor I $0, 1; bitcast I %%a to T"),
     ("i32", "float", "call i32 @llvm.?fptosi|fptoui?.sat.i32.f32(float $0)"),
