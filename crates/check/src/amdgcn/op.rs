@@ -207,6 +207,11 @@ impl Op {
         )
     }
 
+    /// Whether it calls: what is behind runs once what is called has come back.
+    pub fn calls(&self) -> bool {
+        matches!(self.what, What::SwapPc | What::Call)
+    }
+
     /// The wait states it takes.
     pub fn states(&self) -> u8 {
         if self.what == What::Nop { (self.imm & 15) as u8 + 1 } else { 1 }

@@ -23,6 +23,8 @@ pub(super) struct Block {
     pub before: Vec<u32>,
     /// Whether it goes on where it is not known.
     pub leaves: bool,
+    /// The block behind a call: what is called comes back to it.
+    pub comes_back: Option<u32>,
 }
 
 /// Something wrong with the shape: the rule, the dword, and the dword it is about.
@@ -286,6 +288,7 @@ impl Walk<'_> {
                     next: [None; 2],
                     before: Vec::new(),
                     leaves,
+                    comes_back: None,
                 });
                 last_exits.push((*exits, behind));
                 first = number + 1;
@@ -300,9 +303,16 @@ impl Walk<'_> {
         for (number, (exits, behind)) in last_exits.into_iter().enumerate() {
             let falls = if exits.falls { block_at(&program, behind) } else { None };
             let target = exits.target.and_then(|t| block_at(&program, t));
-            let target = target.filter(|t| falls != Some(*t));
-            program.blocks[number].next = [falls, target];
-            for next in [falls, target].into_iter().flatten() {
+            let block = &mut program.blocks[number];
+            let calls = ops.get(block.end - 1).is_some_and(Op::calls);
+            // What is both called and come back to has no other state than that of the call.
+            block.next = match (falls, target) {
+                (Some(falls), Some(target)) if falls == target && calls => [None, Some(target)],
+                (Some(falls), Some(target)) if falls == target => [Some(falls), None],
+                ways => ways.into(),
+            };
+            block.comes_back = block.next[0].filter(|_| calls);
+            for next in program.blocks[number].next.into_iter().flatten() {
                 program.blocks[next as usize].before.push(number as u32);
             }
         }
