@@ -349,7 +349,7 @@ impl Flow<'_> {
 
     /// What an instruction breaks that needs no second one to be pending.
     fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
-        for r in regs.iter().filter(|r| self.preset && r.reads) {
+        for r in regs.iter().filter(|r| self.preset && r.reads && !r.any) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
             let known = both(&read, &state.written[usize::from(r.is_vgpr())]);
