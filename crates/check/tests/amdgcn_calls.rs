@@ -11,7 +11,7 @@ fn told(gpu: &str, lines: &[&str], preset: Option<Preset>) -> Vec<(&'static str,
     let gpu = Gpu::new(gpu).unwrap();
     let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     let (code, starts) = assemble(&lines, &gpu).unwrap();
-    let options = Options { entries: vec![Entry { at: 0, preset }], ..Options::default() };
+    let options = Options { entries: vec![Entry { at: 0, preset, called: false }], ..Options::default() };
     let report = check(&code, &gpu, &options);
     assert!(report.complete);
     let line = |f: &Finding| starts.iter().position(|start| *start == f.at).unwrap();
@@ -78,4 +78,57 @@ fn hazards_do_not_go_past_a_call() {
     assert_eq!(told("gfx900", &lines, None), []);
     lines[4] = "buffer_load_dword v1, v0, s[8:11], 0 offen";
     assert!(told("gfx900", &lines, None).contains(&("vmem_read_valu_sgpr", 4)));
+}
+
+/// The program counter of gfx12 has 48 bits, whose sign LLVM extends.
+#[test]
+fn a_call_of_gfx12() {
+    let mut lines = vec![
+        "global_load_b32 v5, v4, s[16:17]",
+        "s_getpc_b64 s[6:7]",
+        "s_sext_i32_i16 s7, s7",
+        "s_add_co_u32 s6, s6, 0x14",
+        "s_add_co_ci_u32 s7, s7, 0",
+        "s_swappc_b64 s[30:31], s[6:7]",
+        "s_endpgm",
+        "v_mov_b32 v5, 1",
+        "s_setpc_b64 s[30:31]",
+    ];
+    assert_eq!(told("gfx1200", &lines, None), [("wait", 7)]);
+    lines.insert(7, "s_wait_loadcnt_dscnt 0");
+    assert_eq!(told("gfx1200", &lines, None), []);
+}
+
+/// Constants and branches that a linker fills in are not known: control goes on elsewhere.
+#[test]
+fn what_a_linker_fills_in_is_not_known() {
+    let gpu = Gpu::new("gfx900").unwrap();
+    let lines =
+        ["s_getpc_b64 s[6:7]", "s_add_u32 s6, s6, 0x12345", "s_addc_u32 s7, s7, 0", "s_setpc_b64 s[6:7]"];
+    let found = |lines: &[&str], relocated: Vec<u32>| {
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let (code, _) = assemble(&lines, &gpu).unwrap();
+        let options = Options { relocated, ..Options::default() };
+        check(&code, &gpu, &options).findings.iter().map(|f| f.rule.info().name).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&lines, vec![8]), [""; 0]);
+    // To itself, and to what is not known.
+    assert_eq!(found(&["s_branch -1"], vec![]), ["no_end"]);
+    assert_eq!(found(&["s_branch -1"], vec![0]), [""; 0]);
+    let near =
+        ["s_getpc_b64 s[6:7]", "s_add_u32 s6, s6, 0xfffffffc", "s_addc_u32 s7, s7, -1", "s_setpc_b64 s[6:7]"];
+    assert_eq!(found(&near, vec![]), ["no_end"]);
+    assert_eq!(found(&near, vec![8]), [""; 0]);
+}
+
+/// What may be called may have to wait for anything.
+#[test]
+fn waits_of_what_may_be_called_are_not_spare() {
+    let gpu = Gpu::new("gfx900").unwrap();
+    let (code, _) =
+        assemble(&["s_waitcnt vmcnt(0)".to_owned(), "s_setpc_b64 s[30:31]".to_owned()], &gpu).unwrap();
+    for (called, count) in [(false, 1), (true, 0)] {
+        let options = Options { entries: vec![Entry { at: 0, preset: None, called }], ..Options::default() };
+        assert_eq!(check(&code, &gpu, &options).findings.len(), count);
+    }
 }

@@ -30,11 +30,11 @@ struct State {
     no_lane: Option<u32>,
     /// What else is known of `exec`.
     exec: Exec,
-    /// Counters in which what was called may have left something, a bit each, and [`HAZARDS`].
+    /// Counters in which code that is not followed may have left something, a bit each, and [`HAZARDS`].
     foreign: u8,
 }
 
-/// Of [`State::foreign`]: what was called may have left hazards.
+/// Of [`State::foreign`]: code that is not followed may have left hazards.
 const HAZARDS: u8 = 1 << SLOTS;
 
 /// Every register of both files.
@@ -165,7 +165,7 @@ impl Flow<'_> {
         let mut complete = true;
         for entry in self.entries {
             let Some(number) = self.program.entry(entry.at / 4) else { continue };
-            take(&mut states[number as usize], self.start(entry.preset), false);
+            take(&mut states[number as usize], self.start(entry), false);
             queue.push(Reverse(number));
             queued[number as usize] = true;
         }
@@ -238,9 +238,10 @@ impl Flow<'_> {
     }
 
     /// What holds where a program starts.
-    fn start(&self, preset: Option<Preset>) -> State {
-        let mut state = State { written: ALL, ..State::default() };
-        if let Some(Preset { sgprs, vgprs }) = preset {
+    fn start(&self, entry: &Entry) -> State {
+        let foreign = if entry.called { u8::MAX } else { 0 };
+        let mut state = State { written: ALL, foreign, ..State::default() };
+        if let Some(Preset { sgprs, vgprs }) = entry.preset {
             let mut clear = |file: usize, from: u16, to: u16| {
                 for reg in from.min(to)..to {
                     state.written[file][usize::from(reg / 64)] &= !(1 << (reg % 64));
