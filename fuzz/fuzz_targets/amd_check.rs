@@ -12,7 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
     let lanes = if flags & 1 != 0 { "+wavefrontsize64" } else { "-wavefrontsize64" };
     let gpu = gpu.with_features(lanes).unwrap_or(gpu);
     let preset = (flags & 2 != 0).then(|| Preset { sgprs: u16::from(flags >> 4), vgprs: 1 });
-    let entries = [0, 4 * u32::from(entry)].map(|at| Entry { at, preset }).to_vec();
-    let report = check(code, &gpu, &Options { entries, continues: flags & 4 != 0, exports: flags & 8 != 0 });
+    let entries = [0, 4 * u32::from(entry)].map(|at| Entry { at, preset, called: flags & 16 != 0 }).to_vec();
+    let (continues, exports) = (flags & 4 != 0, flags & 8 != 0);
+    let options = Options { entries, continues, exports, relocated: vec![8 * u32::from(entry)] };
+    let report = check(code, &gpu, &options);
     assert!(report.instructions <= code.len() / 4);
 });

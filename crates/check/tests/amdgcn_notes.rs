@@ -19,7 +19,7 @@ fn findings(name: &str, code: &str, preset: Option<Preset>) -> Vec<(usize, Findi
     let lines: Vec<String> =
         code.lines().map(|line| line.trim().to_owned()).filter(|l| !l.is_empty()).collect();
     let (bytes, starts) = assemble(&lines, &gpu).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let options = Options { entries: vec![Entry { at: 0, preset }], ..Options::default() };
+    let options = Options { entries: vec![Entry { at: 0, preset, called: false }], ..Options::default() };
     let labels = lines.iter().enumerate().filter(|(_, line)| !line.ends_with(':')).map(|(n, _)| n);
     let lines: Vec<usize> = labels.collect();
     let line = |at: u32| starts.binary_search(&at).map_or(usize::MAX, |n| lines[n]);

@@ -50,7 +50,7 @@ fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
                 }
             }
         }
-        options.entries.push(Entry { at: 0, preset: (preset.sgprs > 0).then_some(preset) });
+        options.entries.push(Entry { at: 0, preset: (preset.sgprs > 0).then_some(preset), called: false });
         let middle = lines.iter().position(|line| *line == "--").unwrap();
         let ((bad, at), (good, _)) = (part(&lines[1..middle]), part(&lines[middle + 1..]));
         let at = at.unwrap();
@@ -117,7 +117,11 @@ fn any_bytes() {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let options = Options { continues: true, exports: true, ..Options::default() };
         check(&bytes, &gpu, &options);
-        let entries = [4, 8000, u32::MAX].map(|at| Entry { at, preset: Some(Preset { sgprs: 1, vgprs: 1 }) });
+        let entries = [4, 8000, u32::MAX].map(|at| Entry {
+            at,
+            preset: Some(Preset { sgprs: 1, vgprs: 1 }),
+            called: false,
+        });
         check(&bytes[..4001], &gpu, &Options { entries: entries.to_vec(), ..options });
     }
 }

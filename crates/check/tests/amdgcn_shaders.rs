@@ -8,7 +8,7 @@ use edits::{is_padding, protections, weaker, without};
 use unwedge_check::amdgcn::{Entry, Level, Options, Report, check};
 
 fn report(words: &[u32], binary: &Binary) -> Report {
-    let entries = vec![Entry { at: 0, preset: Some(binary.preset) }];
+    let entries = vec![Entry { at: 0, preset: Some(binary.preset), called: false }];
     check(&bytes(words), &binary.gpu, &Options { entries, ..Options::default() })
 }
 

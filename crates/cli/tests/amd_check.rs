@@ -209,6 +209,28 @@ fn an_object_of_llvm_for_pal() {
     assert!(check(&["--function", "ps"], object, 4).contains("runs_off"));
 }
 
+/// Distances within a section are filled in; what is elsewhere is not known. Made by LLVM 19 with `llc -mcpu=gfx900 -O2 -filetype=obj`, of a
+/// kernel that loads, calls `callee` of the same section, and uses both results.
+#[test]
+fn calls_of_a_relocatable_object() {
+    let object = include_bytes!("data/call.o");
+    assert_eq!(check(&["--all"], object, 0), "");
+}
+
+#[test]
+fn what_contradicts_the_file_or_is_no_place() {
+    let object = kernel("s_endpgm\n", "");
+    for (args, said) in [
+        (["--gpu", "gfx1100"], "is code of gfx1030: it cannot be checked as gfx1100"),
+        (["--entry", "3"], "no instruction begins at 0x3"),
+    ] {
+        let output = unwedge(&[&["amd", "check"], &args[..], &["-"]].concat(), &object);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+    }
+    check(&["--gpu", "navi21"], &object, 0);
+}
+
 /// Mesa's objects say `COMPUTE_PGM_RSRC2` in a section of their own.
 #[test]
 fn objects_of_mesa_say_what_is_set() {

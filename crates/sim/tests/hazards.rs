@@ -29,7 +29,7 @@ const DISPUTED: [&str; 10] = [
     "setreg_other",
     "vskip_wide",
     "smem_clause_inv",
-    "exec_branch_war",
+    "vcmpx_exec_implicit",
     "fp_atomic_denorm",
     "valu_carry_sgpr",
     "long_clause",

@@ -165,10 +165,21 @@ pub struct RelocationKind(pub u32);
 impl RelocationKind {
     /// Eight bytes: the distance from themselves to the symbol, plus the addend.
     pub const REL64: RelocationKind = RelocationKind(5);
+    /// Four bytes: the distance from themselves to the symbol, plus the addend.
+    pub const REL32: RelocationKind = RelocationKind(4);
+    /// Four bytes: the lower half of such a distance.
+    pub const REL32_LO: RelocationKind = RelocationKind(10);
+    /// Four bytes: the upper half of such a distance.
+    pub const REL32_HI: RelocationKind = RelocationKind(11);
     /// Eight bytes: the address of the symbol, plus the addend.
     pub const ABS64: RelocationKind = RelocationKind(3);
     /// Eight bytes: where the object is loaded, plus the addend.
     pub const RELATIVE64: RelocationKind = RelocationKind(13);
+
+    /// Dwords that it is in: two of what is eight bytes.
+    pub fn dwords(self) -> usize {
+        1 + usize::from([Self::ABS64, Self::REL64, Self::RELATIVE64].contains(&self))
+    }
 
     /// `R_AMDGPU_REL64`; `None` for a number that has no name.
     pub fn name(self) -> Option<&'static str> {

@@ -30,7 +30,12 @@ struct State {
     no_lane: Option<u32>,
     /// What else is known of `exec`.
     exec: Exec,
+    /// Counters in which code that is not followed may have left something, a bit each, and [`HAZARDS`].
+    foreign: u8,
 }
+
+/// Of [`State::foreign`]: code that is not followed may have left hazards.
+const HAZARDS: u8 = 1 << SLOTS;
 
 /// Every register of both files.
 const ALL: [Set; 2] = [[u64::MAX; 4]; 2];
@@ -64,16 +69,23 @@ fn take(have: &mut Vec<State>, new: State, condense: bool) -> bool {
 }
 
 impl State {
+    /// Behind a call. What the caller left pending is for what is called to wait for; what that leaves is not followed, and it may write
+    /// any register.
+    fn behind_call() -> State {
+        State { written: ALL, foreign: u8::MAX, ..State::default() }
+    }
+
     fn join(&mut self, other: &State) -> bool {
-        let before = (self.written, self.no_lane);
+        let before = (self.written, self.no_lane, self.foreign);
         for (set, more) in self.written.iter_mut().zip(&other.written) {
             unite(set, more);
         }
         if self.no_lane != other.no_lane {
             self.no_lane = None;
         }
+        self.foreign |= other.foreign;
         let changed = self.waits.join(&other.waits) | self.hazards.join(&other.hazards);
-        changed || before != (self.written, self.no_lane)
+        changed || before != (self.written, self.no_lane, self.foreign)
     }
 }
 
@@ -153,7 +165,7 @@ impl Flow<'_> {
         let mut complete = true;
         for entry in self.entries {
             let Some(number) = self.program.entry(entry.at / 4) else { continue };
-            take(&mut states[number as usize], self.start(entry.preset), false);
+            take(&mut states[number as usize], self.start(entry), false);
             queue.push(Reverse(number));
             queued[number as usize] = true;
         }
@@ -178,6 +190,10 @@ impl Flow<'_> {
                 let mut to = block.next.into_iter().zip(ways).filter_map(|(next, exec)| Some((next?, exec?)));
                 let (first, second) = (to.next(), to.next());
                 let mut go = |(next, exec): (u32, Exec), state: State| {
+                    let (exec, state) = match block.comes_back {
+                        Some(behind) if behind == next => (Exec::Any, State::behind_call()),
+                        _ => (exec, state),
+                    };
                     let to = next as usize;
                     let condense = visits[to] > VISITS_CONDENSE;
                     if take(&mut states[to], State { exec, ..state }, condense) && !queued[to] {
@@ -222,9 +238,10 @@ impl Flow<'_> {
     }
 
     /// What holds where a program starts.
-    fn start(&self, preset: Option<Preset>) -> State {
-        let mut state = State { written: ALL, ..State::default() };
-        if let Some(Preset { sgprs, vgprs }) = preset {
+    fn start(&self, entry: &Entry) -> State {
+        let foreign = if entry.called { u8::MAX } else { 0 };
+        let mut state = State { written: ALL, foreign, ..State::default() };
+        if let Some(Preset { sgprs, vgprs }) = entry.preset {
             let mut clear = |file: usize, from: u16, to: u16| {
                 for reg in from.min(to)..to {
                     state.written[file][usize::from(reg / 64)] &= !(1 << (reg % 64));
@@ -250,15 +267,18 @@ impl Flow<'_> {
                 let needed = state.hazards.all.iter().any(Hazards::counts_states)
                     || next.is_some_and(|next| next.what == What::SendMsg)
                     || self.options.exports;
-                if !needed {
+                if !needed && state.foreign & HAZARDS == 0 {
                     findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
                 }
             }
             let mut spare = op.what == What::Depctr
+                && state.foreign & HAZARDS == 0
                 && !(self.partial && VA_VDST.waited(op.imm as u16, self.gpu.generation()));
             if let Some(said) = &said {
                 spare = op.what == What::Wait && self.is_spare(said, state);
                 self.waits.wait(&mut state.waits, said);
+                let ended = said.iter().enumerate().filter(|(_, value)| **value == 0);
+                state.foreign &= !ended.fold(0, |ended, (slot, _)| ended | 1 << slot);
             }
             // A wait may cure hazards, too.
             let open = if spare { state.hazards.weight() } else { 0 };
@@ -300,8 +320,8 @@ impl Flow<'_> {
             for r in regs.iter().filter(|r| self.preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
             }
-            if matches!(op.what, What::SwapPc | What::Call | What::Fork) {
-                // What is called may write anything.
+            if op.what == What::Fork {
+                // What runs before it goes on here may write anything.
                 state.written = ALL;
             }
             state.exec = state.exec.after(op, regs);
@@ -330,7 +350,7 @@ impl Flow<'_> {
 
     /// What an instruction breaks that needs no second one to be pending.
     fn told(&self, op: &Op, number: u32, regs: &[Regs], state: &State, findings: &mut Vec<Finding>) {
-        for r in regs.iter().filter(|r| self.preset && r.reads) {
+        for r in regs.iter().filter(|r| self.preset && r.reads && !r.any) {
             let mut read = EMPTY;
             add_regs(&mut read, *r);
             let known = both(&read, &state.written[usize::from(r.is_vgpr())]);
@@ -375,8 +395,9 @@ impl Flow<'_> {
     fn is_spare(&self, said: &Said, state: &State) -> bool {
         let slot = |p: &Pending| usize::from(COUNTS[usize::from(p.kind)].slot);
         let ended = state.waits.all.iter().any(|p| said[slot(p)] != NO && p.age >= said[slot(p)]);
-        let asks = said.iter().enumerate().any(|(slot, &value)| value != NO && self.waits.asks(slot, value));
-        asks && !ended
+        let asks = |slot: usize| said[slot] != NO && self.waits.asks(slot, said[slot]);
+        let foreign = (0..SLOTS).any(|slot| asks(slot) && state.foreign >> slot & 1 != 0);
+        (0..SLOTS).any(asks) && !ended && !foreign
     }
 
     /// What is pending where the code goes on elsewhere.

@@ -137,7 +137,7 @@ impl Kind {
             return Rule::SmemClauseInv;
         }
         if number == Kind::ExecRead as u8 && p.extra == 1 {
-            return Rule::ExecBranchWar;
+            return Rule::VcmpxExecImplicit;
         }
         if number == Kind::SgprValu as u8 && p.extra == 1 {
             return Rule::ValuCarrySgpr;

@@ -28,6 +28,8 @@ pub struct Entry {
     pub at: u32,
     /// Registers that are set; not known: all may be.
     pub preset: Option<Preset>,
+    /// Code that is not seen may call it: it may not be known what is pending.
+    pub called: bool,
 }
 
 /// Registers that are set when a program starts.
@@ -48,16 +50,18 @@ pub struct Options {
     pub continues: bool,
     /// It is a pixel shader, or exports geometry.
     pub exports: bool,
+    /// Dwords, in bytes from the start of the code, that a linker fills in: what they will hold is not known.
+    pub relocated: Vec<u32>,
 }
 
 /// Checks code. Words that are not whole at its end are not looked at.
 pub fn check(code: &[u8], gpu: &Gpu, options: &Options) -> Report {
     let (chunks, _) = code.as_chunks::<4>();
     let words: Vec<u32> = chunks.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-    let start = [Entry { at: 0, preset: None }];
+    let start = [Entry { at: 0, preset: None, called: false }];
     let entries = if options.entries.is_empty() { &start[..] } else { &options.entries };
     let dwords: Vec<u32> = entries.iter().map(|entry| entry.at / 4).collect();
-    let program = program::Program::read(&words, &dwords, gpu);
+    let program = program::Program::read(&words, &dwords, &options.relocated, gpu);
     let mut findings = Vec::new();
     let mut complete = flow::follow(&program, gpu, entries, options, &mut findings);
     complete &= shape::check(&program, &words, gpu, options, &mut findings);

@@ -98,6 +98,8 @@ pub(super) mod flag {
     pub const MSAA: u32 = 1 << 28;
     /// It moves the constant 0.
     pub const ZERO: u32 = 1 << 29;
+    /// Of two sources that are the same register its result depends on neither.
+    pub const CANCELS: u32 = 1 << 30;
 }
 
 /// Registers touched.
@@ -108,6 +110,8 @@ pub(super) struct Regs {
     pub dwords: u8,
     pub reads: bool,
     pub writes: bool,
+    /// What they hold before does not matter: the result is the same whatever it is.
+    pub any: bool,
     pub field: Field,
 }
 
@@ -205,6 +209,11 @@ impl Op {
                 | What::Rfe
                 | What::Subvector
         )
+    }
+
+    /// Whether it calls: what is behind runs once what is called has come back.
+    pub fn calls(&self) -> bool {
+        matches!(self.what, What::SwapPc | What::Call)
     }
 
     /// The wait states it takes.
@@ -315,7 +324,12 @@ fn of_row(row: &Row) -> Known {
     let traits = row.traits;
     let set = |condition: bool, flag: u32| if condition { flag } else { 0 };
     let masks = ["v_cndmask", "v_addc_", "v_subb_", "v_subbrev_", "v_div_fmas", "v_dual_cndmask"];
+    let bitwise = ["s_xor_b", "s_xnor_b", "v_xor_b", "v_xnor_b"];
+    let integer = ["u16", "i16", "u32", "i32", "u64"];
+    let subtracts =
+        (name.starts_with("v_sub") || name.starts_with("s_sub")) && integer.iter().any(|t| name.ends_with(t));
     let flags = set(row.unit.contains("trans"), flag::TRANS)
+        | set(subtracts || bitwise.iter().any(|b| name.starts_with(b)), flag::CANCELS)
         | set(row.format == Format::Vopc, flag::VOPC)
         | set(name.starts_with("v_cmpx"), flag::CMPX)
         | set(name.starts_with("v_permlane"), flag::PERMLANE)
@@ -362,8 +376,16 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
             }
         }
         late |= t.field == Field::Soffset;
-        touches.push(Regs { reg: t.reg.0, dwords: t.dwords, reads, writes, field: t.field });
+        touches.push(Regs { reg: t.reg.0, dwords: t.dwords, reads, writes, any: false, field: t.field });
     });
+    if flags & flag::WRITELANE != 0 {
+        // The other lanes stay as they are.
+        touches[first..].iter_mut().for_each(|r| r.any = r.writes);
+    } else if flags & flag::CANCELS != 0
+        && let Some(same) = same_sources(inst)
+    {
+        touches[first..].iter_mut().for_each(|r| r.any = r.reads && r.reg == same.0);
+    }
     if flags & flag::VOPC != 0 && flags & flag::WRITES_EXEC != 0 {
         flags |= flag::CMPX;
     }
@@ -416,6 +438,18 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         imm,
         row: variant.row,
         exec: if flags & flag::WRITES_EXEC != 0 { exec_op(inst, made) } else { ExecOp::Other },
+    }
+}
+
+/// The register that is both sources of an instruction, of the same lanes and bits.
+fn same_sources(inst: &Inst) -> Option<Reg> {
+    let plain = matches!(inst.variant().form, Form::Native | Form::E32 | Form::E64);
+    let mut sources = inst.written().filter(|(slot, _)| slot.access.reads()).map(|(_, operand)| operand);
+    match (sources.next()?, sources.next()?) {
+        (one @ Operand::Reg { reg, .. }, other) if one == other && plain && !inst.mods.has(Mod::OpSel) => {
+            Some(reg)
+        }
+        _ => None,
     }
 }
 

@@ -59,6 +59,9 @@ pub(super) fn first_write(program: &Program, reader: usize, generation: Gen) -> 
         if goes_on && steps < STEPS {
             for &before in &block.before {
                 let before = &program.blocks[before as usize];
+                if before.comes_back.is_some_and(|behind| program.blocks[behind as usize].first == first) {
+                    continue;
+                }
                 // A place behind the last operation of the block before.
                 if let Some(found) =
                     walk_block(program, before.first, before.end, way, generation, &mut ways, &mut steps)

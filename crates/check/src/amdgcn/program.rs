@@ -6,7 +6,7 @@
 use super::facts::Rule;
 use super::op::{self, Op, Regs, What};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use unwedge_isa::amdgcn::codec;
 use unwedge_isa::amdgcn::model::Class as SlotClass;
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg, listing};
@@ -23,6 +23,8 @@ pub(super) struct Block {
     pub before: Vec<u32>,
     /// Whether it goes on where it is not known.
     pub leaves: bool,
+    /// The block behind a call: what is called comes back to it.
+    pub comes_back: Option<u32>,
 }
 
 /// Something wrong with the shape: the rule, the dword, and the dword it is about.
@@ -62,6 +64,8 @@ struct Address {
 struct Walk<'a> {
     words: &'a [u32],
     gpu: &'a Gpu,
+    /// Dwords that are not known.
+    relocated: BTreeSet<u32>,
     /// Operation that starts at a dword.
     starts: Vec<u32>,
     program: Program,
@@ -74,13 +78,15 @@ struct Walk<'a> {
 }
 
 impl Program {
-    /// Reads what is reached from some dwords.
-    pub fn read(words: &[u32], entries: &[u32], gpu: &Gpu) -> Program {
+    /// Reads what is reached from some dwords; those of them that are relocated, in bytes, are not known.
+    pub fn read(words: &[u32], entries: &[u32], relocated: &[u32], gpu: &Gpu) -> Program {
+        let relocated = relocated.iter().map(|at| at / 4).collect();
         let Some(inst) = Inst::new(0) else { return Program::default() };
         let room = words.len().min(ROOM);
         let mut walk = Walk {
             words,
             gpu,
+            relocated,
             starts: vec![NONE; words.len()],
             program: Program {
                 ops: Vec::with_capacity(room),
@@ -178,8 +184,17 @@ impl Walk<'_> {
         exits
     }
 
+    /// Whether a part of it is not known.
+    fn is_relocated(&self, op: &Op) -> bool {
+        self.relocated.range(op.at..op.at + u32::from(op.dwords)).next().is_some()
+    }
+
     fn leave(&mut self, op: &Op, known: Option<i64>) -> Exits {
+        let relocated = self.is_relocated(op);
         let mut label = || {
+            if relocated {
+                return None;
+            }
             let target = listing::target(&self.inst, op.at as usize, op.dwords.into());
             let target =
                 target.and_then(|t| u32::try_from(t).ok()).filter(|t| (*t as usize) < self.words.len());
@@ -195,7 +210,7 @@ impl Walk<'_> {
                 Exits { target, leaves: target.is_none(), falls: false }
             }
             What::CBranch | What::CBranchVccz | What::Subvector | What::Call => {
-                Exits { target: label(), falls: true, leaves: false }
+                Exits { target: label(), falls: true, leaves: relocated }
             }
             What::Fork => Exits { falls: true, leaves: true, target: None },
             What::Rfe => Exits { leaves: true, ..Exits::default() },
@@ -230,7 +245,7 @@ impl Walk<'_> {
         let touched = regs
             .iter()
             .find(|r| r.writes && r.reg < address.reg + 2 && r.reg + u16::from(r.dwords) > address.reg)?;
-        let constant = constant(&self.inst);
+        let constant = constant(&self.inst).filter(|_| !self.is_relocated(op));
         let name = op.name();
         let low = touched.reg == address.reg && touched.dwords == 1;
         self.address = match (name, constant) {
@@ -240,6 +255,8 @@ impl Walk<'_> {
             ("s_sub_u32" | "s_sub_i32", Some(value)) if low => {
                 Some(Address { bytes: address.bytes - i64::from(value as i32), ..address })
             }
+            // Of gfx12, where the program counter has 48 bits.
+            ("s_sext_i32_i16", _) if touched.reg == address.reg + 1 => Some(address),
             ("s_bitset0_b32", Some(0)) if low => Some(Address { bytes: address.bytes & !3, ..address }),
             ("s_addc_u32" | "s_subb_u32", Some(0 | u32::MAX)) if touched.reg == address.reg + 1 => {
                 Some(address)
@@ -286,6 +303,7 @@ impl Walk<'_> {
                     next: [None; 2],
                     before: Vec::new(),
                     leaves,
+                    comes_back: None,
                 });
                 last_exits.push((*exits, behind));
                 first = number + 1;
@@ -300,9 +318,16 @@ impl Walk<'_> {
         for (number, (exits, behind)) in last_exits.into_iter().enumerate() {
             let falls = if exits.falls { block_at(&program, behind) } else { None };
             let target = exits.target.and_then(|t| block_at(&program, t));
-            let target = target.filter(|t| falls != Some(*t));
-            program.blocks[number].next = [falls, target];
-            for next in [falls, target].into_iter().flatten() {
+            let block = &mut program.blocks[number];
+            let calls = ops.get(block.end - 1).is_some_and(Op::calls);
+            // What is both called and come back to has no other state than that of the call.
+            block.next = match (falls, target) {
+                (Some(falls), Some(target)) if falls == target && calls => [None, Some(target)],
+                (Some(falls), Some(target)) if falls == target => [Some(falls), None],
+                ways => ways.into(),
+            };
+            block.comes_back = block.next[0].filter(|_| calls);
+            for next in program.blocks[number].next.into_iter().flatten() {
                 program.blocks[next as usize].before.push(number as u32);
             }
         }

@@ -8,7 +8,7 @@ use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::Write;
-use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, SectionKind};
+use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, RelocationKind, SectionKind};
 use unwedge_check::amdgcn::{Entry, Finding, Level, Options, Preset, Report, check};
 use unwedge_isa::amdgcn::entry::Set;
 use unwedge_isa::amdgcn::model::Gen;
@@ -26,18 +26,40 @@ struct Code {
     functions: Vec<(u32, String)>,
     /// Registers that are set where a function begins, where the file tells.
     presets: Vec<Option<Preset>>,
+    /// Whether a function may be called, where nothing in the file says that the GPU starts it.
+    called: Vec<bool>,
     /// Lanes of waves, where the file tells: 32 or not.
     wave32: Option<bool>,
+    /// Dwords that a linker fills in with what is not known here, in bytes.
+    relocated: Vec<u32>,
+}
+
+/// Whether code of a processor, or of a generic one (`gfx10-3-generic`), is code of a GPU.
+fn is_for(processor: &str, gpu: &Gpu) -> bool {
+    match processor.strip_suffix("-generic") {
+        Some(family) => gpu.name().starts_with(&family.replace('-', "")),
+        None => processor == gpu.name(),
+    }
 }
 
 /// Runs the command.
 pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
+    if let Some(entry) = args.entry.iter().find(|entry| *entry % 4 != 0) {
+        return Err(Failure::Usage(format!(
+            "no instruction begins at {entry:#x}: it is not a multiple of 4"
+        )));
+    }
     let input = Input::open(&args.file, global.max_size)?;
     let mut outcome = Outcome::Complete;
     let (gpu, codes) = match code_object::read(&input.bytes) {
         Ok(object) => {
             outcome = Outcome::of(&input.name, &object.diagnostics);
             let gpu = gpu(&args.target, object.processor())?;
+            if let Some(own) = object.processor().filter(|own| !is_for(own, &gpu)) {
+                let message =
+                    format!("{} is code of {own}: it cannot be checked as {}", input.name, gpu.name());
+                return Err(Failure::Usage(message));
+            }
             let codes = sections(&object, args, &gpu, &input.name)?;
             (gpu, codes)
         }
@@ -50,8 +72,19 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
             }
             let gpu = gpu(&args.target, None)?;
             let bytes = bare(input.bytes, &input.name, &gpu)?;
-            let (functions, presets) = (Vec::new(), Vec::new());
-            (gpu, vec![Code { bytes, address: 0, functions, presets, wave32: None }])
+            let (functions, presets, called) = (Vec::new(), Vec::new(), Vec::new());
+            (
+                gpu,
+                vec![Code {
+                    bytes,
+                    address: 0,
+                    functions,
+                    presets,
+                    called,
+                    wave32: None,
+                    relocated: Vec::new(),
+                }],
+            )
         }
     };
     let said = (args.sgprs.is_some() || args.vgprs.is_some())
@@ -60,14 +93,19 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, true);
     let (mut found, mut reports) = (false, Vec::new());
     for code in &codes {
-        let named = code.functions.iter().zip(&code.presets);
-        let named = named.map(|((at, _), preset)| Entry { at: *at, preset: said.or(*preset) });
+        let named = code.functions.iter().zip(&code.presets).zip(&code.called);
+        let named = named.map(|(((at, _), preset), called)| Entry {
+            at: *at,
+            preset: said.or(*preset),
+            called: *called,
+        });
         let given = if code.functions.is_empty() { default } else { &args.entry };
-        let given = given.iter().map(|at| Entry { at: *at, preset: said });
+        let given = given.iter().map(|at| Entry { at: *at, preset: said, called: false });
         let options = Options {
             entries: given.chain(named).collect(),
             continues: args.continues,
             exports: args.exports,
+            relocated: code.relocated.clone(),
         };
         let gpu = code.gpu(gpu);
         let report = check(&code.bytes, &gpu, &options);
@@ -171,6 +209,7 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
         }
         let entry = (start, function.name.to_owned());
         let set = self::start(object, &function, gpu);
+        let called = set.is_none() && !function.kernel;
         let preset = set.as_ref().and_then(|set| set.preset);
         // Options say more than the file.
         let wave32 = set.and_then(|set| set.wave32).filter(|_| args.target.features.is_none());
@@ -179,12 +218,17 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
             Some((_, code)) => {
                 code.functions.push(entry);
                 code.presets.push(preset);
+                code.called.push(called);
                 code.wave32 = code.wave32.or(wave32);
             }
             None => {
-                let (bytes, address) = (section.bytes.to_vec(), section.address);
-                let (functions, presets) = (vec![entry], vec![preset]);
-                codes.push((function.section, Code { bytes, address, functions, presets, wave32 }));
+                let (mut bytes, address) = (section.bytes.to_vec(), section.address);
+                let relocated = relocate(object, function.section, &mut bytes);
+                let (functions, presets, called) = (vec![entry], vec![preset], vec![called]);
+                codes.push((
+                    function.section,
+                    Code { bytes, address, functions, presets, called, wave32, relocated },
+                ));
             }
         }
     }
@@ -195,6 +239,40 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
         }));
     }
     Ok(codes.into_iter().map(|(_, code)| code).collect())
+}
+
+/// Fills in what a linker will, of a relocatable object: distances within the section. What else it will is not known: those dwords, in
+/// bytes.
+fn relocate(object: &CodeObject<'_>, section: usize, bytes: &mut [u8]) -> Vec<u32> {
+    // What is linked is filled in.
+    if object.sections[section].address != 0 {
+        return Vec::new();
+    }
+    let mut unknown = Vec::new();
+    for relocation in object.relocations.iter().filter(|relocation| relocation.section == section) {
+        let Ok(at) = usize::try_from(relocation.offset) else { continue };
+        let symbol = object.symbols.get(relocation.symbol).filter(|symbol| symbol.section == Some(section));
+        let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<4>()) else { continue };
+        // A table without addends has them in place.
+        let addend = match relocation.addend {
+            0 => i64::from(i32::from_le_bytes(*place)),
+            addend => addend,
+        };
+        let distance =
+            symbol.map(|symbol| symbol.value.wrapping_add_signed(addend).wrapping_sub(relocation.offset));
+        let value = match (relocation.kind, distance) {
+            (RelocationKind::REL32 | RelocationKind::REL32_LO, Some(distance)) => Some(distance as u32),
+            (RelocationKind::REL32_HI, Some(distance)) => Some((distance >> 32) as u32),
+            _ => None,
+        };
+        match value {
+            Some(value) => *place = value.to_le_bytes(),
+            // Eight bytes at most.
+            None => unknown
+                .extend([at as u32, (at as u32).saturating_add(4)].iter().take(relocation.kind.dwords())),
+        }
+    }
+    unknown
 }
 
 /// Bare code: dwords in hexadecimal, assembly, or the bytes themselves.

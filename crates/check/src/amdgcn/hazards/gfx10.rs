@@ -127,7 +127,7 @@ impl Hazards {
             if op.has(flag::WRITES_EXEC)
                 && let Some(p) = list.all.iter().filter(|p| is(p)).min_by_key(|p| p.extra).copied()
             {
-                broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::ExecBranchWar }, &p, 0);
+                broken(if p.extra == 0 { Rule::VcmpxExecWar } else { Rule::VcmpxExecImplicit }, &p, 0);
                 list.forget(is);
             }
             if regs.iter().any(|r| r.writes && !r.is_vgpr()) {
@@ -135,10 +135,11 @@ impl Hazards {
             }
         } else if sdst {
             list.forget(is);
-        } else if op.has(flag::READS_EXEC) {
-            let branch = u8::from(op.ends_block());
-            list.forget(|p| is(p) && p.extra >= branch);
-            list.push(Pending { extra: branch, ..pending(Kind::ExecRead, number) });
+        } else if op.has(flag::READS_EXEC) || op.is_vector() && op.class != Class::Vintrp {
+            // Branches on exec, memory instructions and exports do not name it.
+            let implicit = u8::from(op.ends_block() || !op.has(flag::READS_EXEC));
+            list.forget(|p| is(p) && p.extra >= implicit);
+            list.push(Pending { extra: implicit, ..pending(Kind::ExecRead, number) });
         }
     }
 
