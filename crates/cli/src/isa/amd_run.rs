@@ -186,8 +186,13 @@ fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failu
     for text in &args.vgpr {
         made.vectors.push(vector(text)?);
     }
-    for (place, name) in made.group_id.iter_mut().zip(args.group_id.iter().flat_map(|list| list.split(','))) {
-        *place = Some(scalar(name)?);
+    for text in &args.group_id {
+        for (at, name) in text.split(',').enumerate() {
+            let place = made.group_id.get_mut(at);
+            *place.ok_or_else(|| {
+                usage(format!("`{text}`: a workgroup's place has three registers at most"))
+            })? = Some(scalar(name)?);
+        }
     }
     Ok(made)
 }
@@ -306,6 +311,9 @@ fn start(
             Err(Failure::Unusable(format!("{}: {wrong}", input.name)))
         }
         Err(NotCodeObject::NotElf) if arguments => Err(none(&input.name)),
+        Err(NotCodeObject::NotElf) if args.function.is_some() => {
+            Err(usage(format!("{} is bare code, without names: --function finds nothing in it", input.name)))
+        }
         Err(NotCodeObject::NotElf) => {
             let gpu = gpu(&args.target, None)?;
             let bytes = bare(input.bytes, &input.name, &gpu)?;
@@ -376,9 +384,15 @@ fn traced(program: &Program, trace: &Trace, out: &mut String) {
             None if reg.is_ttmp() => format!("ttmp{}", reg.index()),
             None => format!("s{}", reg.index()),
         };
-        let shown: Vec<String> = values.iter().map(|value| format!("{value:08x}")).collect();
+        let lanes = if program.gpu().wave64() { 64 } else { 32 };
+        let shown: Vec<String> = values.iter().take(lanes).map(|value| format!("{value:08x}")).collect();
         let _ = writeln!(out, "    {name} = {}", shown.join(" "));
     }
+}
+
+/// So many of something.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// An export with the values of its enabled lanes, or a message.
@@ -492,11 +506,11 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
         }
         let _ = writeln!(
             text,
-            "{}: {} instructions in {} workgroups, {} faults",
+            "{}: {} in {}, {}",
             report.gpu,
-            report.instructions,
-            report.workgroups,
-            report.faults.len()
+            counted(report.instructions, "instruction"),
+            counted(report.workgroups.into(), "workgroup"),
+            counted(report.faults.len() as u64, "fault")
         );
         let _ = out.write_all(text.as_bytes());
     }
