@@ -2,7 +2,7 @@
 
 use super::amd::{gpu, with_lanes};
 use super::amd_check::bare;
-use super::amd_launch;
+use super::{amd_launch, amd_link};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
@@ -186,12 +186,12 @@ fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failu
     for text in &args.vgpr {
         made.vectors.push(vector(text)?);
     }
-    for text in &args.group_id {
+    if let Some(text) = &args.group_id {
         for (at, name) in text.split(',').enumerate() {
-            let place = made.group_id.get_mut(at);
-            *place.ok_or_else(|| {
-                usage(format!("`{text}`: a workgroup's place has three registers at most"))
-            })? = Some(scalar(name)?);
+            let place = made.group_id.get_mut(at).ok_or_else(|| {
+                usage(format!("`{text}`: the place of a workgroup has three registers at most"))
+            })?;
+            *place = Some(scalar(name)?);
         }
     }
     Ok(made)
@@ -259,8 +259,15 @@ fn start(
     let none =
         |name: &str| usage(format!("{name} is no kernel of HSA: set registers with --sgpr and --vgpr"));
     match code_object::read(&input.bytes) {
-        Ok(object) => {
+        Ok(mut object) => {
             let gpu = gpu(&args.target, object.processor())?;
+            if let Some(own) = object.processor().and_then(|name| Gpu::new(name).ok())
+                && own.name() != gpu.name()
+            {
+                let (own, asked) = (own.name(), gpu.name());
+                return Err(usage(format!("{} is code of {own}: it cannot run as {asked}", input.name)));
+            }
+            amd_link::link(&mut object, CODE, &input.name)?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
             let mut wanted = functions.iter().filter(|function| wanted(function.name)).peekable();
