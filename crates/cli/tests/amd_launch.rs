@@ -135,7 +135,7 @@ fn bare_code_has_no_arguments_and_may_be_text() {
     let source = b"v_mov_b32 v0, 0\ns_endpgm\n";
     let output = unwedge(&["amd", "run", "--gpu", "gfx1100", "--size", "32", "-"], source);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("2 instructions in 1 workgroups"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("2 instructions in 1 workgroup"), "{}", text(&output.stdout));
     let output = unwedge(&["amd", "run", "--gpu", "gfx1100", "--arg", "1", "-"], source);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("no kernel of HSA"), "{}", text(&output.stderr));
