@@ -3,6 +3,7 @@
 mod program;
 
 use program::{text, unwedge};
+use unwedge_capture::code_object::{self, CodeObject, Relocation, RelocationKind};
 
 /// Each thread writes 100·y + x of its workgroup, the argument, the size of workgroups as the packet and as the hidden
 /// argument have it, at 16 bytes for each thread.
@@ -134,7 +135,7 @@ fn bare_code_has_no_arguments_and_may_be_text() {
     let source = b"v_mov_b32 v0, 0\ns_endpgm\n";
     let output = unwedge(&["amd", "run", "--gpu", "gfx1100", "--size", "32", "-"], source);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("2 instructions in 1 workgroups"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("2 instructions in 1 workgroup"), "{}", text(&output.stdout));
     let output = unwedge(&["amd", "run", "--gpu", "gfx1100", "--arg", "1", "-"], source);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("no kernel of HSA"), "{}", text(&output.stderr));
@@ -217,4 +218,80 @@ fn scratch_as_buffer_and_as_flat_address() {
         let output = run(gpu, "4", "32", &[]);
         assert!(text(&output.stdout).contains("scratch behind what a lane has of it"));
     }
+}
+
+/// The code asks for the place of a table by its distance and by the table of addresses; the table holds an address of its own.
+#[test]
+fn a_relocatable_object_is_laid_out() {
+    let place = |first: u32| {
+        let (low, high) = (first, first + 1);
+        format!(
+            "  s_getpc_b64 s[{low}:{high}]\n  s_add_u32 s{low}, s{low}, 0x12345678\n  s_addc_u32 s{high}, s{high}, 0x12345678\n"
+        )
+    };
+    let wait = "  s_waitcnt lgkmcnt(0)\n";
+    let source = [
+        "\t.text\n\t.globl main\n\t.type main,@function\nmain:\n",
+        &place(0),
+        "  s_load_dwordx2 s[2:3], s[0:1], 0x8\n",
+        wait,
+        "  s_load_dword s4, s[2:3], 0x0\n",
+        &place(6),
+        "  s_load_dwordx2 s[6:7], s[6:7], 0x0\n",
+        wait,
+        "  s_load_dword s5, s[6:7], 0x0\n",
+        wait,
+        "  s_endpgm\n\t.rodata\n\t.globl table\n\t.type table,@object\ntable:\n  .long 17, 0, 0, 0, 42\n",
+    ]
+    .concat();
+    let made = unwedge(&["amd", "asm", "--gpu", "gfx900", "-"], source.as_bytes());
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let mut object = code_object::read(&made.stdout).unwrap();
+    let symbol = object.symbols.iter().position(|symbol| symbol.name == "table").unwrap();
+    let named = |name: &str| object.sections.iter().position(|section| section.name == name).unwrap();
+    let (code, data) = (named(".text"), named(".rodata"));
+    let literal = 0x1234_5678_u32.to_le_bytes();
+    let literals = object.sections[code].bytes.windows(4).enumerate().filter(|(_, bytes)| *bytes == literal);
+    let places: Vec<u64> = literals.map(|(at, _)| at as u64).collect();
+    // The literals' distances from where `s_getpc_b64` points to.
+    let mut all: Vec<_> = places.iter().zip([(10, 4), (11, 12), (8, 4), (9, 12)]).collect();
+    assert_eq!(all.len(), 4);
+    let eight = (&8, (3, 16));
+    all.push(eight);
+    object.relocations = all
+        .iter()
+        .enumerate()
+        .map(|(at, (offset, (kind, addend)))| Relocation {
+            kind: RelocationKind(*kind),
+            section: if at == 4 { data } else { code },
+            offset: **offset,
+            symbol,
+            addend: *addend,
+        })
+        .collect();
+    let run = |object: &CodeObject<'_>, more: &[&str]| {
+        let bytes = code_object::write(object).unwrap();
+        unwedge(&[&["amd", "run", "-", "--trace"], more].concat(), &bytes)
+    };
+    let output = run(&object, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("s4 = 0000002a") && shown.contains("s5 = 00000011"), "{shown}");
+
+    let output = run(&object, &["--gpu", "gfx1030"]);
+    assert_eq!(output.status.code(), Some(2));
+    let shown = text(&output.stderr);
+    assert!(shown.contains("gfx900") && shown.contains("gfx1030"), "{shown}");
+    assert_eq!(run(&object, &["--gpu", "vega10"]).status.code(), Some(0));
+
+    let mut beyond = object.clone();
+    beyond.relocations[0].offset = 1 << 40;
+    assert!(text(&run(&beyond, &[]).stderr).contains("not within its section"));
+    let mut unknown = object.clone();
+    unknown.relocations[0].kind = RelocationKind(77);
+    assert!(text(&run(&unknown, &[]).stderr).contains("relocation 77 of table is not known"));
+    object.symbols[symbol].section = None;
+    let output = run(&object, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("table is not defined"), "{}", text(&output.stderr));
 }

@@ -76,7 +76,7 @@ fn stepping_by_commands_from_a_pipe() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(shown.contains("0x00004"), "{shown}");
     assert!(shown.contains("s4 = 00000002"), "{shown}");
-    assert!(shown.contains("1 workgroups, 0 faults"), "{shown}");
+    assert!(shown.contains("1 workgroup, 0 faults"), "{shown}");
 }
 
 /// Unknown bits are shown as such.
@@ -115,6 +115,22 @@ fn exports_are_shown() {
 }
 
 #[test]
+fn a_trace_has_a_value_for_each_lane_there_is() {
+    for (gpu, lanes) in [("gfx1030", 32), ("gfx900", 64)] {
+        let file = code(&format!("lanes-{gpu}"), gpu, "v_mov_b32 v1, 7\ns_endpgm\n");
+        let output =
+            unwedge(&["amd", "run", "--gpu", gpu, &file, "--size", &lanes.to_string(), "--trace"], b"");
+        let shown = text(&output.stdout);
+        let line = shown.lines().find(|line| line.contains("v1 = ")).unwrap();
+        assert_eq!(line.matches("00000007").count(), lanes, "{gpu}");
+        assert!(shown.ends_with("2 instructions in 1 workgroup, 0 faults\n"), "{shown}");
+    }
+    let file = code("one-fault", "gfx900", "s_load_dword s0, s[2:3], 0x0\ns_endpgm\n");
+    let output = unwedge(&["amd", "run", "--gpu", "gfx900", &file], b"");
+    assert!(text(&output.stdout).ends_with(", 1 fault\n"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn more_than_there_is_is_an_error() {
     let file = code("limits", "gfx600", "s_endpgm\n");
     let cases = [
@@ -123,6 +139,8 @@ fn more_than_there_is_is_an_error() {
         ("--size", "0", "without any"),
         ("--groups", "65536,65536", "at most 4294967295 workgroups"),
         ("--groups", "1,1,1,1", "more than three axes"),
+        ("--group-id", "s4,s5,s6,s7", "three registers at most"),
+        ("--function", "main", "bare code"),
         ("--lds", "32769", "at most 32768"),
         ("--scratch", "0x100001", "of scratch for each lane"),
         ("--buffer", "0x1000:5G", "`5G` is no number"),

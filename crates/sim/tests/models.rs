@@ -270,21 +270,81 @@ fn numbers_of_eight_bits_are_rounded_to_nearest() {
                 let expected = small.nearest(value.into()).expect("in range");
                 let got = eval(nearest, &m, [f(value), f(-value), 0]) as u32 & 0xffff;
                 assert_eq!(got, expected | (expected ^ 0x80) << 8, "{nearest} {value}");
-                // With nothing added it is cut off, with all nearly the next one; an exact value stays. What is added has
-                // the weight of a normal number's fraction: denormals come out as either neighbour.
+                // With nothing added it is cut off, with all nearly the next one; an exact value stays.
                 let low = small.below(value.into()).expect("in range");
                 let exact = small.number(low) == f64::from(value);
                 let cut = eval(random, &m, [f(value), 0, 0]) as u32 & 0xff;
                 let up = eval(random, &m, [f(value), 0xffff_ffff, 0]) as u32 & 0xff;
                 let next = if exact { low } else { low + 1 };
-                let denormal = low & 0x7f < 1 << small.fraction;
-                let either = denormal && [cut, up].iter().all(|bits| *bits == low || *bits == next);
-                assert!((cut, up) == (low, next) || either, "{random} {value}");
+                assert_eq!((cut, up), (low, next), "{random} {value}");
             }
         }
         let nan = eval(nearest, &m, [f(f32::NAN), 0, 0]) as u32 & 0xff;
         assert!(small.number(nan).is_nan(), "{nearest}");
+        // Too great: no number, or infinity; with FP16_OVFL the greatest number. Infinity is what it is.
+        let most = Mode::from_bits(0x80_01f0, Gen::Gfx12);
+        let greatest = small.number(small.greatest()) as f32;
+        for (name, random) in [(nearest, 0), (random, u64::from(u32::MAX))] {
+            for value in [2.0 * greatest, 1e38, f32::MAX] {
+                assert_eq!(
+                    eval(name, &m, [f(value), random, 0]) as u32 & 0xff,
+                    small.greatest() + 1,
+                    "{name}"
+                );
+                assert_eq!(eval(name, &most, [f(-value), random, 0]) as u32 & 0xff, small.greatest() | 0x80);
+            }
+            let infinite =
+                [&m, &most].map(|mode| eval(name, mode, [f(f32::INFINITY), random, 0]) as u32 & 0xff);
+            assert_eq!(infinite, [small.greatest() + 1; 2], "{name}");
+        }
     }
+}
+
+/// With FP16_OVFL what is too great is the greatest number, and infinite only what comes of infinity.
+#[test]
+fn results_of_sixteen_bits_that_are_too_great() {
+    const MOST: u64 = 0x7bff;
+    const INFINITE: u64 = 0x7c00;
+    let wide = |value: f32| u64::from(value.to_bits());
+    let both = |half: u64| half << 16 | half;
+    for (name, sources, infinite) in [
+        ("v_add_f16", [MOST, MOST, 0], [INFINITE, 1, 0]),
+        ("v_mul_f16", [MOST, 0x4000, 0], [INFINITE, 0x4000, 0]),
+        ("v_fma_f16", [MOST, 0x4000, 0x3c00], [0x3c00, 0x3c00, INFINITE]),
+        ("v_ldexp_f16", [MOST, 1, 0], [INFINITE, 1, 0]),
+        ("v_cvt_f16_f32", [wide(1e6), 0, 0], [wide(f32::INFINITY), 0, 0]),
+        ("v_cvt_f16_u16", [0xffff, 0, 0], [0, 0, 0]),
+        ("v_rcp_f16", [0, 0, 0], [0, 0, 0]),
+        ("v_rcp_f16", [1, 0, 0], [0, 0, 0]),
+        ("v_rsq_f16", [0, 0, 0], [0, 0, 0]),
+        ("v_exp_f16", [0x5000, 0, 0], [INFINITE, 0, 0]),
+        ("v_fma_mixlo_f16", [wide(3e38), wide(3e38), 0], [wide(f32::INFINITY), wide(1.0), 0]),
+        ("v_pk_add_f16", [both(MOST), both(MOST), 0], [both(INFINITE), 0, 0]),
+        ("v_pk_mul_f16", [both(MOST), both(0x4000), 0], [both(INFINITE), both(0x4000), 0]),
+        ("v_pk_fma_f16", [both(MOST), both(0x4000), 0], [both(INFINITE), both(0x4000), 0]),
+    ] {
+        // Denormals count, and every way of rounding.
+        for round in 0..4 {
+            let mode = |bits: u32, generation| Mode::from_bits(bits | round << 2 | 0x1f0, generation);
+            for generation in [Gen::Gfx9, Gen::Gfx12] {
+                let pair = |half: u64| if name.starts_with("v_pk") { both(half) } else { half };
+                let got = eval(name, &mode(1 << 23, generation), sources);
+                assert_eq!(got, pair(MOST), "{name} {round}");
+                if infinite != [0; 3] {
+                    let got = eval(name, &mode(1 << 23, generation), infinite);
+                    assert_eq!(got, pair(INFINITE), "{name} {round}");
+                }
+                if round == 0 {
+                    assert_eq!(eval(name, &mode(0, generation), sources), pair(INFINITE), "{name}");
+                }
+            }
+            // gfx8 has no such bit.
+            if round == 0 {
+                assert_eq!(eval(name, &mode(1 << 23, Gen::Gfx8), sources) & 0xffff, INFINITE, "{name}");
+            }
+        }
+    }
+    assert_eq!(eval("v_log_f16", &Mode::from_bits(0x80_01c0, Gen::Gfx12), [0; 3]), 0x8000 | MOST);
 }
 
 /// Dot products of small whole numbers, whose sums are exact in any order.

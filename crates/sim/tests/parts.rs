@@ -379,9 +379,12 @@ fn output_modifiers() {
                 ),
                 Rc::new(move |lane, v| {
                     let product = signs[0].of(number(v[0][lane])) * signs[1].of(number(v[1][lane]));
-                    // Rounded once, then scaled; what is a denormal before or after is zero.
+                    // Rounded once, then scaled; what is a denormal before or after is zero, and a zero that is scaled has no
+                    // sign.
                     let rounded = if halves { half(to_half(product)) } else { f64::from(product as f32) };
-                    let scaled = clamped(flush(rounded * factor), clamp);
+                    let unsigned = flush(rounded) == 0.0 && !omod.is_empty();
+                    let scaled = if unsigned { 0.0 } else { flush(rounded * factor) };
+                    let scaled = clamped(scaled, clamp);
                     let Bits { value, told } = bits_of(scaled, halves);
                     let between = rounded.abs() < least && rounded != 0.0;
                     Some(Bits { value, told: if between { 0 } else { told & width } })

@@ -258,3 +258,54 @@ fn the_first_bit_of_a_register_of_which_a_half_is_unknown() {
         assert_eq!(missing("gfx1030", &code).is_none(), known, "{first}");
     }
 }
+
+/// However many accesses nobody waits for: a full counter has the oldest done.
+#[test]
+fn accesses_nobody_waits_for_stay_few() {
+    let lds = "s_mov_b32 m0, -1\n";
+    for (name, code, most) in [
+        ("gfx803", "flat_store_dword v[2:3], v5", 15 + 15),
+        ("gfx900", "global_store_dword v[2:3], v5, off", 63),
+        ("gfx900", "global_load_dword v7, v[2:3], off", 63 + 1),
+        ("gfx900", "global_load_dword v7, v[2:3], off\nglobal_load_dword v8, v[2:3], off", 63 + 2),
+        ("gfx900", "ds_write_b32 v1, v5", 15),
+        ("gfx900", "s_load_dword s20, s[4:5], 0x0", 15 + 1),
+        ("gfx900", "ds_read_b32 v7, v1\ns_load_dword s20, s[4:5], 0x0", 15 + 2),
+        ("gfx600", "buffer_store_dword v5, off, s[0:3], 0", 15 + 1),
+        ("gfx1030", "global_store_dword v[2:3], v5, off", 63),
+        ("gfx1100", "ds_store_b32 v1, v5", 63),
+        ("gfx1200", "s_load_b32 s20, s[4:5], 0x0", 31 + 1),
+        ("gfx1200", "global_load_b32 v7, v[2:3], off\nglobal_store_b32 v[2:3], v5, off", 63 + 63 + 1),
+    ] {
+        let lds = if code.starts_with("ds_") && name < "gfx9" { lds } else { "" };
+        let add = if name == "gfx1200" { "s_add_co_u32" } else { "s_add_u32" };
+        let code = format!(
+            "{lds}s_mov_b32 s40, 0\nloop:\n{code}\n{add} s40, s40, 1\n\
+             s_cmp_lt_u32 s40, 100000\ns_cbranch_scc1 loop"
+        );
+        let (faults, pending) = rig::pending(name, &code);
+        assert!(faults.is_empty(), "{name} {code}: {faults:?}");
+        assert!(pending <= most, "{name} {code}: {pending}");
+    }
+}
+
+/// What a full counter has done is done, but only a wait tells so of a result.
+#[test]
+fn a_full_counter_is_no_wait() {
+    for (name, load, store, full, wait) in [
+        ("gfx900", "global_load_dword", "global_store_dword", 63, "s_waitcnt vmcnt(0)"),
+        ("gfx900", "global_load_dword", "global_store_dword", 63, "s_waitcnt vmcnt(63)"),
+        ("gfx1030", "global_load_dword", "global_load_dword", 63, "s_waitcnt vmcnt(63)"),
+        ("gfx1200", "global_load_b32", "global_load_b32", 63, "s_wait_loadcnt 63"),
+    ] {
+        let more = if store.contains("store") {
+            format!("{store} v[2:3], v5, off offset:64\n").repeat(full)
+        } else {
+            (0..full).map(|n| format!("{load} v{}, v[2:3], off\n", 100 + n)).collect()
+        };
+        let end = if name == "gfx1200" { "global_store_b32" } else { "global_store_dword" };
+        let code = |wait: &str| format!("{load} v7, v[2:3], off\n{more}{wait}\n{end} v[2:3], v7, off");
+        assert!(matches!(missing(name, &code("")), Some(Missing::Load { at: 0, .. })), "{name}");
+        assert_eq!(missing(name, &code(wait)), None, "{name} {wait}");
+    }
+}

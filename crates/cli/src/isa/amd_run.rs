@@ -2,7 +2,7 @@
 
 use super::amd::{gpu, with_lanes};
 use super::amd_check::bare;
-use super::amd_launch;
+use super::{amd_launch, amd_link};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
@@ -186,8 +186,13 @@ fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failu
     for text in &args.vgpr {
         made.vectors.push(vector(text)?);
     }
-    for (place, name) in made.group_id.iter_mut().zip(args.group_id.iter().flat_map(|list| list.split(','))) {
-        *place = Some(scalar(name)?);
+    if let Some(text) = &args.group_id {
+        for (at, name) in text.split(',').enumerate() {
+            let place = made.group_id.get_mut(at).ok_or_else(|| {
+                usage(format!("`{text}`: the place of a workgroup has three registers at most"))
+            })?;
+            *place = Some(scalar(name)?);
+        }
     }
     Ok(made)
 }
@@ -254,8 +259,15 @@ fn start(
     let none =
         |name: &str| usage(format!("{name} is no kernel of HSA: set registers with --sgpr and --vgpr"));
     match code_object::read(&input.bytes) {
-        Ok(object) => {
+        Ok(mut object) => {
             let gpu = gpu(&args.target, object.processor())?;
+            if let Some(own) = object.processor().and_then(|name| Gpu::new(name).ok())
+                && own.name() != gpu.name()
+            {
+                let (own, asked) = (own.name(), gpu.name());
+                return Err(usage(format!("{} is code of {own}: it cannot run as {asked}", input.name)));
+            }
+            amd_link::link(&mut object, CODE, &input.name)?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
             let mut wanted = functions.iter().filter(|function| wanted(function.name)).peekable();
@@ -306,6 +318,9 @@ fn start(
             Err(Failure::Unusable(format!("{}: {wrong}", input.name)))
         }
         Err(NotCodeObject::NotElf) if arguments => Err(none(&input.name)),
+        Err(NotCodeObject::NotElf) if args.function.is_some() => {
+            Err(usage(format!("{} is bare code, without names: --function finds nothing in it", input.name)))
+        }
         Err(NotCodeObject::NotElf) => {
             let gpu = gpu(&args.target, None)?;
             let bytes = bare(input.bytes, &input.name, &gpu)?;
@@ -376,9 +391,15 @@ fn traced(program: &Program, trace: &Trace, out: &mut String) {
             None if reg.is_ttmp() => format!("ttmp{}", reg.index()),
             None => format!("s{}", reg.index()),
         };
-        let shown: Vec<String> = values.iter().map(|value| format!("{value:08x}")).collect();
+        let lanes = if program.gpu().wave64() { 64 } else { 32 };
+        let shown: Vec<String> = values.iter().take(lanes).map(|value| format!("{value:08x}")).collect();
         let _ = writeln!(out, "    {name} = {}", shown.join(" "));
     }
+}
+
+/// So many of something.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// An export with the values of its enabled lanes, or a message.
@@ -492,11 +513,11 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
         }
         let _ = writeln!(
             text,
-            "{}: {} instructions in {} workgroups, {} faults",
+            "{}: {} in {}, {}",
             report.gpu,
-            report.instructions,
-            report.workgroups,
-            report.faults.len()
+            counted(report.instructions, "instruction"),
+            counted(report.workgroups.into(), "workgroup"),
+            counted(report.faults.len() as u64, "fault")
         );
         let _ = out.write_all(text.as_bytes());
     }

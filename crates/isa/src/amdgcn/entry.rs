@@ -91,7 +91,7 @@ impl Entry {
                 next += 1;
             }
         }
-        let clamp = value("dx10_clamp") << 8 | value("ieee_mode") << 9;
+        let modes = value("dx10_clamp") << 8 | value("ieee_mode") << 9 | value("fp16_overflow") << 23;
         Entry {
             scalars,
             place_in_ttmp,
@@ -100,7 +100,7 @@ impl Entry {
             lds: value("group_segment_fixed_size"),
             scratch: value("private_segment_fixed_size"),
             arguments: value("kernarg_size"),
-            mode: descriptor::get(bytes, FLOAT_MODE) | clamp,
+            mode: descriptor::get(bytes, FLOAT_MODE) | modes,
         }
     }
 }
@@ -174,6 +174,15 @@ mod tests {
     fn set(gpu: &str, values: &[(&str, i64)]) -> Set {
         let (gpu, bytes) = descriptor(gpu, values);
         Set::of(&bytes, gpu.generation())
+    }
+
+    #[test]
+    fn the_mode_is_that_of_the_descriptor() {
+        let asked = [("fp16_overflow", 1), ("float_denorm_mode_32", 3)];
+        assert_eq!(entry("gfx900", &asked).mode, 1 << 23 | 0x3f0);
+        assert_eq!(entry("gfx900", &[]).mode, 0x3c0);
+        assert_eq!(entry("gfx1200", &asked).mode, 1 << 23 | 0xf0);
+        assert_eq!(entry("gfx803", &[]).mode, 0x3c0);
     }
 
     #[test]

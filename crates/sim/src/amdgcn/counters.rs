@@ -41,6 +41,17 @@ impl Counter {
             Counter::Km => "kmcnt",
         }
     }
+
+    /// How many it counts: with so many under way the next one is issued only when one is done.
+    pub const fn most(self, generation: Gen) -> u32 {
+        match self {
+            Counter::Exp | Counter::Bvh => 7,
+            Counter::Km => 31,
+            Counter::Vm if generation as u8 <= Gen::Gfx8 as u8 => 15,
+            Counter::Lgkm if generation as u8 <= Gen::Gfx906 as u8 => 15,
+            _ => 63,
+        }
+    }
 }
 
 /// What an instruction waits for: at most so many under way of a counter.

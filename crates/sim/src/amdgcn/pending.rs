@@ -2,9 +2,10 @@
 //! is not known until it has been waited for.
 //!
 //! Of one wave, accesses to one memory by one path are done in order. What a counter says: an access is certain to be done
-//! if it and the later ones that cannot overtake it are more than the wait allows.
+//! if it and the later ones that cannot overtake it are more than the wait allows. A counter that is full makes one be done
+//! before the next is issued: what it does to memory is done then, but its result stays unknown until it is waited for.
 
-use super::apply::{Access, Action, Dst, Read, Space};
+use super::apply::{Access, Action, Dst, Form, Read, Space};
 use super::counters::Counter;
 use super::fault::{Kind, Missing};
 use super::group::Group;
@@ -15,6 +16,8 @@ use unwedge_isa::amdgcn::Reg;
 
 /// Kinds of accesses that overtake each other: scalar memory even overtakes itself.
 pub(super) const UNORDERED: u8 = 0;
+/// How many kinds there are.
+const KINDS: usize = 8;
 
 /// The path by which accesses of a wave reach memory in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +34,10 @@ struct Entry {
     /// What was read, once it was.
     read: Option<Read>,
     done: bool,
-    /// Counters it is still under way for, each with the kind that is in order among itself.
-    counters: Vec<(Counter, u8)>,
+    /// Counters it is still under way for.
+    counters: Vec<Counted>,
+    /// Registers that will be written: the first, and how many.
+    registers: Option<(u16, u16)>,
     /// A counter whose fall says nothing of its result: that of LDS if no lane is there, that of memory if all are.
     spare: Option<Counter>,
     /// Registers it may still read, until a counter says otherwise.
@@ -41,8 +46,22 @@ struct Entry {
     shares: bool,
 }
 
-/// Registers that may still be read, until a counter says otherwise.
+/// An access as one counter counts it.
 #[derive(Debug, Clone, Copy)]
+struct Counted {
+    counter: Counter,
+    /// Which ones are in order among themselves.
+    kind: u8,
+    /// The counter was full, and it was done to make room: it counts no longer, but nobody has waited for it.
+    full: bool,
+    /// Later ones of its kind that were counted and are kept no longer.
+    gone: u32,
+    /// The wait that is being done says that it is done.
+    over: bool,
+}
+
+/// Registers that may still be read, until a counter says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Locks {
     counter: Counter,
     ranges: [(Reg, u8); 4],
@@ -71,20 +90,52 @@ pub(super) struct Pending {
     entries: VecDeque<Entry>,
 }
 
+/// Registers that an access will write: the first, and how many.
+fn registers(access: &Access) -> Option<(u16, u16)> {
+    let count = match access.action {
+        Action::Atomic { returns: false, .. } | Action::Store | Action::FromLds(_) => 0,
+        _ => access
+            .form
+            .registers()
+            .unwrap_or_else(|| access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum()),
+    };
+    match access.dst {
+        Dst::Vgpr(n) if count > 0 => Some((256 + u16::from(n), count)),
+        Dst::Scalar(reg) if count > 0 && reg != Reg::NULL => Some((reg.0, count)),
+        _ => None,
+    }
+}
+
 impl Entry {
-    fn registers(&self) -> Option<(u16, u16)> {
-        let dwords = |access: &Access| match access.action {
-            Action::Atomic { returns: false, .. } | Action::Store | Action::FromLds(_) => 0,
-            _ => access.form.registers().unwrap_or_else(|| {
-                access.pieces.iter().map(|piece| u16::from(piece.bytes.div_ceil(4))).sum()
-            }),
+    /// How it is counted by a counter.
+    fn counted(&self, counter: Counter) -> Option<&Counted> {
+        self.counters.iter().find(|counted| counted.counter == counter)
+    }
+
+    /// Whether it fills a place of a counter, and as which kind.
+    fn fills(&self, counter: Counter) -> Option<u8> {
+        self.counted(counter).filter(|counted| !counted.full && !self.shares).map(|counted| counted.kind)
+    }
+
+    /// Whether no counter counts it: only a wait is missing.
+    fn is_past(&self) -> bool {
+        self.counters.iter().all(|counted| counted.full)
+    }
+
+    /// Whether everything an earlier one writes or reads is written and read by this one.
+    fn covers(&self, earlier: &Entry) -> bool {
+        let written = match (earlier.registers, self.registers) {
+            (None, _) => true,
+            (Some((first, count)), Some((own, own_count))) => {
+                let ends_within = first + count <= own + own_count;
+                own == first && ends_within || self.access.form == Form::Dwords && own < first && ends_within
+            }
+            _ => false,
         };
-        let count = dwords(&self.access);
-        match self.access.dst {
-            Dst::Vgpr(n) if count > 0 => Some((256 + u16::from(n), count)),
-            Dst::Scalar(reg) if count > 0 && reg != Reg::NULL => Some((reg.0, count)),
-            _ => None,
-        }
+        let same_form = earlier.registers.is_none() || earlier.access.form == self.access.form;
+        let same_counters = |a: &Counted| self.counted(a.counter).is_some_and(|b| a.kind == b.kind);
+        let read = earlier.locks.is_none() || earlier.locks == self.locks;
+        written && same_form && read && earlier.counters.iter().all(same_counters)
     }
 }
 
@@ -101,13 +152,70 @@ impl Pending {
         }
     }
 
+    /// Marks what a wait says to be done of a counter; whether there is any.
+    fn decide(&mut self, counter: Counter, most: u32) -> bool {
+        let mut any = false;
+        // By kind: those that are certainly not done before what comes earlier.
+        let mut behind = [0u32; KINDS];
+        for entry in self.entries.iter_mut().rev() {
+            let shares = entry.shares;
+            let Some(counted) = entry.counters.iter_mut().find(|counted| counted.counter == counter) else {
+                continue;
+            };
+            let later = match counted.kind {
+                UNORDERED => 1,
+                kind => {
+                    let later = &mut behind[usize::from(kind)];
+                    *later += u32::from(!shares);
+                    later.saturating_add(counted.gone)
+                }
+            };
+            counted.over = later > most;
+            any |= counted.over;
+        }
+        any
+    }
+
+    /// Which may be the first that is done of a counter: of each kind in order the oldest, of the others all.
+    fn first_done(&self, counter: Counter) -> impl Iterator<Item = usize> {
+        let mut seen = [false; KINDS];
+        self.entries.iter().enumerate().filter_map(move |(at, entry)| {
+            let kind = entry.fills(counter)?;
+            let before = std::mem::replace(&mut seen[usize::from(kind)], true);
+            (kind == UNORDERED || !before).then_some(at)
+        })
+    }
+
+    /// Drops an access that no counter counts, if nothing is to become of it any more, or a later one has all its
+    /// registers. Else it drops an earlier one that it has all the registers of.
+    fn forget(&mut self, at: usize) {
+        let Some(entry) = self.entries.get(at) else { return };
+        let nothing_left = entry.registers.is_none() && entry.locks.is_none();
+        let mut later = self.entries.iter().skip(at + 1);
+        let found = if nothing_left || later.any(|later| later.is_past() && later.covers(entry)) {
+            Some(at)
+        } else {
+            self.entries.iter().take(at).position(|earlier| earlier.is_past() && entry.covers(earlier))
+        };
+        let Some(gone) = found.and_then(|at| self.entries.remove(at).map(|entry| (at, entry))) else {
+            return;
+        };
+        let (at, entry) = gone;
+        for counted in entry.counters.iter().filter(|_| !entry.shares) {
+            for earlier in self.entries.range_mut(..at) {
+                let same = |c: &&mut Counted| c.counter == counted.counter && c.kind == counted.kind;
+                earlier.counters.iter_mut().filter(same).for_each(|c| c.gone = c.gone.saturating_add(1));
+            }
+        }
+    }
+
     /// The load under way, if there is one, that will overwrite a register.
     pub(super) fn writes(&self, reg: Reg) -> Option<u32> {
         if self.entries.is_empty() {
             return None;
         }
         let found = self.entries.iter().find(|entry| {
-            entry.registers().is_some_and(|(first, count)| {
+            entry.registers.is_some_and(|(first, count)| {
                 (first..first + count).contains(&reg.0)
                     && !entry.access.form.leaves(usize::from(reg.0 - first))
             })
@@ -180,17 +288,22 @@ impl Group<'_> {
         };
         let counter = counters.first().map_or(Counter::Vm, |(counter, _)| *counter);
         let spare = spare(&access, counters);
+        for (counter, _) in counters {
+            self.make_room(wave, *counter);
+        }
+        let counted = |&(counter, kind)| Counted { counter, kind, full: false, gone: 0, over: false };
         let entry = Entry {
+            registers: registers(&access),
             access,
             path,
             read,
             done: false,
-            counters: counters.to_vec(),
+            counters: counters.iter().map(counted).collect(),
             spare,
             locks,
             shares: false,
         };
-        if let Some((first, count)) = entry.registers() {
+        if let Some((first, count)) = entry.registers {
             let why = Missing::Load { at: entry.access.at, counter };
             for n in (first..first + count).filter(|n| !entry.access.form.leaves(usize::from(n - first))) {
                 if n < 256 {
@@ -221,18 +334,53 @@ impl Group<'_> {
         wave.pending.entries.push_back(entry);
     }
 
+    /// Makes one be done if a counter is full: the oldest, or of those that have no order any.
+    fn make_room(&mut self, wave: &mut Wave, counter: Counter) {
+        let filling = wave.pending.entries.iter().filter(|entry| entry.fills(counter).is_some()).count();
+        if filling < counter.most(self.gpu.generation()) as usize {
+            return;
+        }
+        let choices = wave.pending.first_done(counter).count();
+        let choice = if choices > 1 { self.random() as usize % choices } else { 0 };
+        let Some(at) = wave.pending.first_done(counter).nth(choice) else { return };
+        // What is counted with it comes right before it.
+        let mut first = at;
+        while first > 0 && wave.pending.entries[first - 1].shares {
+            first -= 1;
+        }
+        for at in (first..=at).rev() {
+            self.push_out(wave, at, counter);
+        }
+    }
+
+    /// A counter counts an access no longer, though nobody has waited for it.
+    fn push_out(&mut self, wave: &mut Wave, at: usize, counter: Counter) {
+        let Some(entry) = wave.pending.entries.get_mut(at) else { return };
+        entry.counters.iter_mut().filter(|c| c.counter == counter).for_each(|counted| counted.full = true);
+        let past = entry.is_past();
+        if past || counter != Counter::Exp && entry.spare != Some(counter) {
+            self.reach(wave, at);
+        }
+        if past {
+            wave.pending.forget(at);
+        }
+    }
+
     /// Lets time pass: some accesses reach memory.
     pub(super) fn pass_time(&mut self, wave: &mut Wave) {
         if wave.pending.entries.is_empty() || self.random() & 3 != 0 {
             return;
         }
-        let open: Vec<usize> =
-            (0..wave.pending.entries.len()).filter(|at| wave.pending.entries[*at].read.is_none()).collect();
-        if open.is_empty() {
+        let is_open = |entry: &Entry| entry.read.is_none();
+        let open = wave.pending.entries.iter().filter(|entry| is_open(entry)).count();
+        if open == 0 {
             return;
         }
-        let at = open[self.random() as usize % open.len()];
-        self.reach(wave, at);
+        let chosen = self.random() as usize % open;
+        let mut all = wave.pending.entries.iter().enumerate().filter(|(_, entry)| is_open(entry));
+        if let Some((at, _)) = all.nth(chosen) {
+            self.reach(wave, at);
+        }
     }
 
     /// Does an access, and before it the earlier ones of its path.
@@ -254,33 +402,23 @@ impl Group<'_> {
         if wave.pending.entries.is_empty() {
             return;
         }
-        let kinds: Vec<Option<u8>> = wave
-            .pending
-            .entries
-            .iter()
-            .map(|entry| entry.counters.iter().find(|(c, _)| *c == counter).map(|(_, kind)| *kind))
-            .collect();
-        for (at, kind) in kinds.iter().enumerate() {
-            let Some(kind) = *kind else { continue };
-            // Those that are certainly not done before it.
-            let behind = match kind {
-                UNORDERED => 1,
-                _ => {
-                    let later = kinds.iter().zip(&wave.pending.entries).skip(at);
-                    later.filter(|(other, entry)| **other == Some(kind) && !entry.shares).count() as u32
-                }
-            };
-            if behind > most {
-                let entry = &mut wave.pending.entries[at];
-                entry.counters.retain(|(c, _)| *c != counter);
-                entry.locks = entry.locks.filter(|locks| locks.counter != counter);
-                let spare = entry.spare;
-                let finished = entry.counters.iter().all(|(c, _)| *c == Counter::Exp || Some(*c) == spare);
-                if finished && !entry.done {
-                    entry.done = true;
-                    self.reach(wave, at);
-                    self.arrive(wave, at);
-                }
+        if !wave.pending.decide(counter, most) {
+            return;
+        }
+        for at in 0..wave.pending.entries.len() {
+            let entry = &mut wave.pending.entries[at];
+            if !entry.counted(counter).is_some_and(|counted| counted.over) {
+                continue;
+            }
+            entry.counters.retain(|counted| counted.counter != counter);
+            entry.locks = entry.locks.filter(|locks| locks.counter != counter);
+            let spare = entry.spare;
+            let finished =
+                entry.counters.iter().all(|c| c.counter == Counter::Exp || Some(c.counter) == spare);
+            if finished && !entry.done {
+                entry.done = true;
+                self.reach(wave, at);
+                self.arrive(wave, at);
             }
         }
         wave.pending.entries.retain(|entry| !(entry.done && entry.counters.is_empty()));
@@ -291,7 +429,7 @@ impl Group<'_> {
         let entry = &mut wave.pending.entries[at];
         let read = entry.read.clone().unwrap_or_default();
         let mut access = entry.access.clone();
-        let registers = entry.registers();
+        let registers = entry.registers.take();
         // From now on nothing is written by it.
         entry.access.dst = Dst::None;
         if let (Some((first, count)), Some(state)) = (registers, &wave.unknown) {

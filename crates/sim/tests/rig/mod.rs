@@ -6,7 +6,9 @@ pub mod cases;
 
 use std::collections::{BTreeSet, HashMap};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg, source::assemble};
-use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Kind, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{
+    Control, Dispatch, Fault, Initial, Kind, Memory, Program, Timing, Watch, run, watch,
+};
 
 /// The buffer that `s[0:3]` describe, and whose address is in `s[4:5]`, `s[8:9]` and `v[2:3]`.
 pub const BUFFER: u64 = 0x1_0000;
@@ -122,13 +124,36 @@ pub fn group(name: &str, code: &str, threads: u32, timing: Timing) -> Ran {
     launched(name, code, &launch)
 }
 
-fn launched(name: &str, code: &str, launch: &Dispatch) -> Ran {
+/// Runs lines of code in adversarial timing: what went wrong, and the most accesses that were under way.
+pub fn pending(name: &str, code: &str) -> (Vec<Fault>, usize) {
+    let launch = dispatch(&gpu(name), Timing::Adversarial { seed: 1 });
+    let (program, mut memory) = made(name, code);
+    let mut most = 0;
+    let outcome = watch(
+        &program,
+        &mut memory,
+        &launch,
+        Watch::Step(&mut |state| {
+            most = most.max(state.now().pending);
+            Control::Go
+        }),
+    );
+    (outcome.faults, most)
+}
+
+/// A program that ends, and the buffer.
+fn made(name: &str, code: &str) -> (Program, Memory) {
     let gpu = gpu(name);
     let program = Program::new(&words(&format!("{code}\ns_endpgm\n"), &gpu), 0, gpu);
     let mut memory = Memory::default();
     memory
         .map(BUFFER, (0..SIZE).map(|at| if at % 4 == 0 { (at / 4) as u8 } else { 0 }).collect())
         .expect("free");
+    (program, memory)
+}
+
+fn launched(name: &str, code: &str, launch: &Dispatch) -> Ran {
+    let (program, mut memory) = made(name, code);
     let mut registers = HashMap::new();
     let outcome =
         run(&program, &mut memory, launch, Some(&mut |trace| registers.extend(trace.writes.iter().cloned())));

@@ -40,6 +40,8 @@ fn float(kind: Kind, greater: bool) -> Atomic {
 }
 
 fn pairs(width: &Width, m: &Mode, old: u64, data: u64) -> u64 {
+    // Memory does not know that bit of the mode.
+    let m = &Mode { saturate_16: false, ..*m };
     let half = |shift: u64| width.add(m, old >> shift & 0xffff, data >> shift & 0xffff);
     half(0) | half(16) << 16
 }

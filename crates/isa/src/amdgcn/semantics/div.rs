@@ -148,7 +148,7 @@ fn fixup(s: &Scale, m: &Mode, quotient: u64, denominator: u64, numerator: u64) -
         }
     } else if f.is_nan(quotient) {
         // Sources are finite: the steps before left the range.
-        sign | f.infinity()
+        sign | (f.infinity() - u64::from(w.env(m).saturate))
     } else {
         sign | quotient & !f.sign()
     }

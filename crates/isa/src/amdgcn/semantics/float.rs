@@ -28,12 +28,18 @@ impl Width {
     /// What the mode says of it.
     pub fn env(&self, mode: &Mode) -> Env {
         if self.single {
-            Env { round: mode.round_32, flush_in: !mode.denorm_in_32, flush_out: !mode.denorm_out_32 }
+            Env {
+                round: mode.round_32,
+                flush_in: !mode.denorm_in_32,
+                flush_out: !mode.denorm_out_32,
+                saturate: false,
+            }
         } else {
             Env {
                 round: mode.round_16_64,
                 flush_in: !mode.denorm_in_16_64,
                 flush_out: !mode.denorm_out_16_64,
+                saturate: mode.saturate_16 && self.format == soft::F16,
             }
         }
     }
@@ -105,7 +111,8 @@ pub(super) fn output(width: &Width, mode: &Mode, bits: u64) -> u64 {
             2 => width.one() + (2 << format.fraction),
             _ => width.one() - (1 << format.fraction),
         };
-        bits = width.mul(mode, bits, factor);
+        // Zero loses its sign; what only becomes zero here keeps it.
+        bits = if bits & !format.sign() == 0 { 0 } else { width.mul(mode, bits, factor) };
     }
     if mode.clamp {
         if format.is_nan(bits) {
@@ -277,6 +284,10 @@ mod tests {
         assert_eq!(output_f32(&mode, 0.25f32.to_bits()), 0.5f32.to_bits());
         assert_eq!(output_f32(&mode, 0.75f32.to_bits()), 1.0f32.to_bits());
         assert_eq!(output_f32(&mode, NAN), 0);
+        let omod = Mode { clamp: false, ..mode };
+        assert_eq!(output_f32(&omod, SIGN), 0);
+        assert_eq!(output_f32(&Mode { omod: 3, ..omod }, SIGN | 0x0080_0000), SIGN);
+        assert_eq!(output(&Width::F16, &Mode { denorm_out_16_64: false, ..omod }, 0x8000), 0);
         // With denormals kept, or in IEEE mode, omod does nothing.
         let kept = Mode { denorm_out_32: true, clamp: false, ..mode };
         assert_eq!(output_f32(&kept, 0.25f32.to_bits()), 0.25f32.to_bits());

@@ -4,7 +4,7 @@
 //! rounded before the addition up to gfx9, as in `v_mad_f32`, is an assumption.
 
 use super::Mode;
-use super::float::{fma_f32, mad_f32};
+use super::float::{Width, fma_f32, mad_f32};
 use super::soft::{self, Env, Round};
 use crate::amdgcn::model::Gen;
 
@@ -69,7 +69,7 @@ impl Interp {
         if !self.half_out {
             return sum;
         }
-        let env = Env { round: mode.round_16_64, flush_in: false, flush_out: !mode.denorm_out_16_64 };
+        let env = Env { flush_in: false, ..Width::F16.env(&mode) };
         soft::convert(soft::F32, soft::F16, sum.into(), env) as u32
     }
 }

@@ -48,6 +48,8 @@ pub struct Mode {
     pub denorm_out_16_64: bool,
     /// Signalling NaNs are made quiet, also by minimum and maximum.
     pub ieee: bool,
+    /// Results of 16 bits that are too great become the greatest number; of infinite sources they stay infinite.
+    pub saturate_16: bool,
     /// Clamping makes NaN zero.
     pub clamp_nan: bool,
     /// The instruction's `clamp`.
@@ -61,7 +63,8 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// From the low bits of the MODE register: 0-3 rounding, 4-7 denormals, 8 `DX10_CLAMP`, 9 `IEEE`.
+    /// From the MODE register: 0-3 rounding, 4-7 denormals, 8 `DX10_CLAMP`, 9 `IEEE`,
+    /// and from gfx9 on 23 `FP16_OVFL`.
     pub fn from_bits(bits: u32, generation: Gen) -> Mode {
         let twelve = generation >= Gen::Gfx12;
         Mode {
@@ -74,6 +77,7 @@ impl Mode {
             // gfx12 has neither bit: it clamps NaN to zero and is never in IEEE mode.
             ieee: !twelve && bits & 0x200 != 0,
             clamp_nan: twelve || bits & 0x100 != 0,
+            saturate_16: generation >= Gen::Gfx9 && bits & 1 << 23 != 0,
             clamp: false,
             omod: 0,
             signs: 0,

@@ -75,9 +75,11 @@ fn dot2_small(m: &Mode, width: &Width, a: u32, b: u32, c: u32) -> u32 {
     convert::width(&wide, width, m, dot2_f32(m, width, a, b, c).into()) as u32
 }
 
-/// A bf16 result has the rounding of 32 bits.
-fn to_half(m: &Mode, bits: u32) -> u32 {
-    convert::width(F32, F16, m, bits.into()) as u32
+/// A result of 32 bits in 16. If that of finite sources was too great even for 32, it is still too great, not infinite.
+fn to_half(m: &Mode, bits: u32, sources: [u32; 3]) -> u32 {
+    let infinite = |bits: &u32| bits & 0x7fff_ffff == 0x7f80_0000;
+    let over = m.saturate_16 && infinite(&bits) && !sources.iter().any(infinite);
+    convert::width(F32, F16, m, u64::from(bits) - u64::from(over)) as u32
 }
 
 /// The operation of a row.
@@ -109,7 +111,7 @@ pub(super) fn find(name: &str) -> Option<Op> {
 
         "v_fma_mix_f32" => u3!(mode | m, a, b, c | float::fma_f32(m, a, b, c)),
         "v_fma_mixlo_f16" | "v_fma_mixhi_f16" => {
-            u3!(mode | m, a, b, c | to_half(m, float::fma_f32(m, a, b, c)))
+            u3!(mode | m, a, b, c | to_half(m, float::fma_f32(m, a, b, c), [a, b, c]))
         }
 
         "v_dot2_f32_f16" | "v_dot2c_f32_f16" => u3!(mode | m, a, b, c | dot2_f32(m, F16, a, b, c)),
@@ -138,7 +140,7 @@ pub(super) fn renamed(name: &str) -> Option<Op> {
     Some(match name {
         "v_mad_mix_f32" => u3!(mode | m, a, b, c | float::mad_f32(m, a, b, c)),
         "v_mad_mixlo_f16" | "v_mad_mixhi_f16" => {
-            u3!(mode | m, a, b, c | to_half(m, float::mad_f32(m, a, b, c)))
+            u3!(mode | m, a, b, c | to_half(m, float::mad_f32(m, a, b, c), [a, b, c]))
         }
         _ => return None,
     })

@@ -46,11 +46,14 @@ pub struct Env {
     pub flush_in: bool,
     /// Denormal results become zeros of their sign.
     pub flush_out: bool,
+    /// What is too great becomes the greatest number, in every rounding.
+    pub saturate: bool,
 }
 
 impl Env {
     /// Nearest even, with denormals.
-    pub const IEEE: Env = Env { round: Round::NearestEven, flush_in: false, flush_out: false };
+    pub const IEEE: Env =
+        Env { round: Round::NearestEven, flush_in: false, flush_out: false, saturate: false };
 }
 
 /// A finite number: `(-1)^negative · significand · 2^exponent`. A significand that is not exact has its lowest bit set.
@@ -189,6 +192,7 @@ impl Format {
         let magnitude = (biased << self.fraction).saturating_add(kept);
         if biased >= 1 << self.exponent || magnitude >= self.infinity() {
             let away = match env.round {
+                _ if env.saturate => false,
                 Round::NearestEven => true,
                 Round::Up => !value.negative,
                 Round::Down => value.negative,

@@ -28,7 +28,9 @@ fn apply(width: &Width, m: &Mode, bits: u64, function: fn(f64) -> f64) -> u64 {
     if width.format.is_nan(bits) {
         return bits | width.format.quiet();
     }
-    width.of(&m, function(width.value(bits)))
+    let result = width.of(&m, function(width.value(bits)));
+    let infinite = |bits: u64| bits & !width.format.sign() == width.format.infinity();
+    if width.env(&m).saturate && infinite(result) && !infinite(bits) { finite(width, result) } else { result }
 }
 
 /// `1 / x`.

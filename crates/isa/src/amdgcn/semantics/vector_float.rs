@@ -357,10 +357,10 @@ fn conversions(name: &str) -> Option<Op> {
         "v_cvt_f32_bf8" => u1!(|a| fp8::to_f32(fp8::BF8, a)),
         "v_cvt_pk_f32_fp8" => Op::Wide(|_, a, _, _| fp8::pair_to_f32(fp8::FP8, a as u32)),
         "v_cvt_pk_f32_bf8" => Op::Wide(|_, a, _, _| fp8::pair_to_f32(fp8::BF8, a as u32)),
-        "v_cvt_pk_fp8_f32" => u2!(|a, b| fp8::pair(fp8::FP8, a, b)),
-        "v_cvt_pk_bf8_f32" => u2!(|a, b| fp8::pair(fp8::BF8, a, b)),
-        "v_cvt_sr_fp8_f32" => u2!(|a, b| fp8::stochastic(fp8::FP8, a, b)),
-        "v_cvt_sr_bf8_f32" => u2!(|a, b| fp8::stochastic(fp8::BF8, a, b)),
+        "v_cvt_pk_fp8_f32" => u2!(mode | m, a, b | fp8::pair(m, fp8::FP8, a, b)),
+        "v_cvt_pk_bf8_f32" => u2!(mode | m, a, b | fp8::pair(m, fp8::BF8, a, b)),
+        "v_cvt_sr_fp8_f32" => u2!(mode | m, a, b | fp8::stochastic(m, fp8::FP8, a, b)),
+        "v_cvt_sr_bf8_f32" => u2!(mode | m, a, b | fp8::stochastic(m, fp8::BF8, a, b)),
         _ => return None,
     })
 }
