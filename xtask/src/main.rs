@@ -17,7 +17,7 @@ usage: cargo xtask import-rnndb DIR [--devices CSV] [--version VERSION]
        cargo xtask import-genxml DIR
        cargo xtask bench-dump FILE [--binary PATH]
        cargo xtask fold-vectors OPS OUT [--seed S] [--count N] [--opt PROGRAM]
-       cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST]
+       cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]
        cargo xtask ir3-code GPU COUNT [--like FILE]
        cargo xtask mutate [N] [--seed S] [--only dumps|captures|contexts|i915|xe|amdgpu|amdisa]
                      [--like TEXT] [FILE…]";

@@ -221,7 +221,7 @@ fn calls_of_a_relocatable_object() {
 fn what_contradicts_the_file_or_is_no_place() {
     let object = kernel("s_endpgm\n", "");
     for (args, said) in [
-        (["--gpu", "gfx1100"], "is code of gfx1030: it cannot be checked as gfx1100"),
+        (["--gpu", "gfx1100"], "is code of gfx1030, not of gfx1100"),
         (["--entry", "3"], "no instruction begins at 0x3"),
     ] {
         let output = unwedge(&[&["amd", "check"], &args[..], &["-"]].concat(), &object);

@@ -295,3 +295,15 @@ fn a_relocatable_object_is_laid_out() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("table is not defined"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn code_of_another_gpu_is_refused() {
+    let made = unwedge(&["amd", "asm", "--gpu", "gfx900", "-"], SOURCE.as_bytes());
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let output = unwedge(&["amd", "run", "--gpu", "gfx1030", "-"], &made.stdout);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("is code of gfx900, not of gfx1030"), "{}", text(&output.stderr));
+    // A chip's name is as good.
+    let output = unwedge(&["amd", "run", "--gpu", "vega10", "--groups", "1", "-"], &made.stdout);
+    assert_ne!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}

@@ -176,6 +176,15 @@ impl RelocationKind {
     /// Eight bytes: where the object is loaded, plus the addend.
     pub const RELATIVE64: RelocationKind = RelocationKind(13);
 
+    /// What it fills its four bytes with, that far from the symbol; `None`: it is no distance of four bytes.
+    pub fn distance(self, bytes: u64) -> Option<u32> {
+        match self {
+            Self::REL32 | Self::REL32_LO => Some(bytes as u32),
+            Self::REL32_HI => Some((bytes >> 32) as u32),
+            _ => None,
+        }
+    }
+
     /// Dwords that it is in: two of what is eight bytes.
     pub fn dwords(self) -> usize {
         1 + usize::from([Self::ABS64, Self::REL64, Self::RELATIVE64].contains(&self))

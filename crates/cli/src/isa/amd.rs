@@ -39,6 +39,19 @@ pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure
     Gpu::new(name).map_err(usage)?.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)
 }
 
+/// The GPU of a code object, of which the command line must not say another. A processor that is not known is what it says.
+pub(super) fn gpu_of(target: &AmdTarget, object: &CodeObject<'_>, file: &str) -> Result<Gpu, Failure> {
+    let gpu = gpu(target, object.processor())?;
+    let other = |own: &&str| match own.strip_suffix("-generic") {
+        Some(family) => !gpu.name().starts_with(&family.replace('-', "")),
+        None => Gpu::new(own).is_ok_and(|own| own.name() != gpu.name()),
+    };
+    match object.processor().filter(other) {
+        Some(own) => Err(Failure::Usage(format!("{file} is code of {own}, not of {}", gpu.name()))),
+        None => Ok(gpu),
+    }
+}
+
 /// A GPU with waves of 32 lanes, or 64, where that is told.
 pub(super) fn with_lanes(gpu: Gpu, wave32: Option<bool>) -> Gpu {
     let mode = match wave32 {

@@ -1,6 +1,6 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
-use super::amd::{assembled, gpu, with_lanes};
+use super::amd::{assembled, gpu, gpu_of, with_lanes};
 use crate::args::{AmdCheck, AmdEmit, AmdLoader, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
@@ -8,7 +8,7 @@ use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::Write;
-use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, RelocationKind, SectionKind};
+use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, SectionKind};
 use unwedge_check::amdgcn::{Entry, Finding, Level, Options, Preset, Report, check};
 use unwedge_isa::amdgcn::entry::Set;
 use unwedge_isa::amdgcn::model::Gen;
@@ -34,14 +34,6 @@ struct Code {
     relocated: Vec<u32>,
 }
 
-/// Whether code of a processor, or of a generic one (`gfx10-3-generic`), is code of a GPU.
-fn is_for(processor: &str, gpu: &Gpu) -> bool {
-    match processor.strip_suffix("-generic") {
-        Some(family) => gpu.name().starts_with(&family.replace('-', "")),
-        None => processor == gpu.name(),
-    }
-}
-
 /// Runs the command.
 pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     if let Some(entry) = args.entry.iter().find(|entry| *entry % 4 != 0) {
@@ -54,12 +46,7 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     let (gpu, codes) = match code_object::read(&input.bytes) {
         Ok(object) => {
             outcome = Outcome::of(&input.name, &object.diagnostics);
-            let gpu = gpu(&args.target, object.processor())?;
-            if let Some(own) = object.processor().filter(|own| !is_for(own, &gpu)) {
-                let message =
-                    format!("{} is code of {own}: it cannot be checked as {}", input.name, gpu.name());
-                return Err(Failure::Usage(message));
-            }
+            let gpu = gpu_of(&args.target, &object, &input.name)?;
             let codes = sections(&object, args, &gpu, &input.name)?;
             (gpu, codes)
         }
@@ -260,12 +247,7 @@ fn relocate(object: &CodeObject<'_>, section: usize, bytes: &mut [u8]) -> Vec<u3
         };
         let distance =
             symbol.map(|symbol| symbol.value.wrapping_add_signed(addend).wrapping_sub(relocation.offset));
-        let value = match (relocation.kind, distance) {
-            (RelocationKind::REL32 | RelocationKind::REL32_LO, Some(distance)) => Some(distance as u32),
-            (RelocationKind::REL32_HI, Some(distance)) => Some((distance >> 32) as u32),
-            _ => None,
-        };
-        match value {
+        match distance.and_then(|distance| relocation.kind.distance(distance)) {
             Some(value) => *place = value.to_le_bytes(),
             // Eight bytes at most.
             None => unknown

@@ -95,12 +95,12 @@ fn apply(
         table_address.wrapping_add(8 * at as u64).wrapping_add_signed(relocation.addend)
     };
     let absolute = base.wrapping_add(target);
+    let distance = relocation.kind.distance(target.wrapping_sub(place));
     let (made, bytes) = match kind {
+        _ if let Some(distance) = distance => (distance.into(), 4),
         "R_AMDGPU_ABS32_LO" | "R_AMDGPU_ABS32" => (absolute, 4),
         "R_AMDGPU_ABS32_HI" => (absolute >> 32, 4),
         "R_AMDGPU_ABS64" => (absolute, 8),
-        "R_AMDGPU_REL32" | "R_AMDGPU_REL32_LO" => (target.wrapping_sub(place), 4),
-        "R_AMDGPU_REL32_HI" => (target.wrapping_sub(place) >> 32, 4),
         "R_AMDGPU_REL64" => (target.wrapping_sub(place), 8),
         "R_AMDGPU_GOTPCREL" | "R_AMDGPU_GOTPCREL32_LO" => (entry().wrapping_sub(place), 4),
         "R_AMDGPU_GOTPCREL32_HI" => (entry().wrapping_sub(place) >> 32, 4),

@@ -1,6 +1,6 @@
 //! `unwedge amd run`: machine code on the emulator.
 
-use super::amd::{gpu, with_lanes};
+use super::amd::{gpu, gpu_of, with_lanes};
 use super::amd_check::bare;
 use super::{amd_launch, amd_link};
 use crate::args::{AmdRun, Global};
@@ -260,13 +260,7 @@ fn start(
         |name: &str| usage(format!("{name} is no kernel of HSA: set registers with --sgpr and --vgpr"));
     match code_object::read(&input.bytes) {
         Ok(mut object) => {
-            let gpu = gpu(&args.target, object.processor())?;
-            if let Some(own) = object.processor().and_then(|name| Gpu::new(name).ok())
-                && own.name() != gpu.name()
-            {
-                let (own, asked) = (own.name(), gpu.name());
-                return Err(usage(format!("{} is code of {own}: it cannot run as {asked}", input.name)));
-            }
+            let gpu = gpu_of(&args.target, &object, &input.name)?;
             amd_link::link(&mut object, CODE, &input.name)?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
