@@ -9,7 +9,7 @@ use std::path::Path;
 use unwedge_cli::capture::{Choice, Consumer, Player, Submission};
 use unwedge_cli::cffdump::{Arguments, Listing};
 use unwedge_hw::Db;
-use unwedge_pm4::{Event, Flow, Sink, State};
+use unwedge_stream::adreno::{Event, Flow, Sink, State};
 use unwedge_testkit::rd;
 
 /// Buffers that may be alive at once.

@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use unwedge_pm4::query::Pass;
+use unwedge_stream::query::Pass;
 
 /// `--max-size` unless it is given: 4G.
 const MAX_SIZE: u64 = 4 << 30;

@@ -16,7 +16,7 @@ use std::path::Path;
 use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
 use unwedge_capture::rd::{self, Live, Reader, Section, SectionKind, Step, Submit};
 use unwedge_hw::{Db, Gpu};
-use unwedge_pm4::{Reach, Sink, State, Walker};
+use unwedge_stream::adreno::{Reach, Sink, State, Walker};
 
 /// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
 const COMPOSITORS: [&[u8]; 4] = [b"fdperf", b"chrome", b"surfaceflinger", b"X"];
@@ -413,8 +413,9 @@ pub struct Walk<'a, 'd> {
 impl Walk<'_, '_> {
     /// Walks the command stream as listing tools do, from the state that the submits before have left.
     pub fn run(&mut self, sink: &mut dyn Sink) {
-        let budget = unwedge_pm4::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
-        let options = unwedge_pm4::Options { linear: true, budget };
+        let budget =
+            unwedge_stream::adreno::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let options = unwedge_stream::adreno::Options { linear: true, budget };
         let mut walker = Walker::new(self.gpu, self.memory, options);
         if let Some(state) = self.state.take() {
             walker.state = state;
@@ -434,7 +435,8 @@ impl Walk<'_, '_> {
 
     /// Finds what the submit needs, as hardware walks it.
     pub fn reach(&mut self, reach: &mut Reach) {
-        let budget = unwedge_pm4::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let budget =
+            unwedge_stream::adreno::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
         let dwords = u32::try_from(self.stream.len()).unwrap_or(u32::MAX);
         let left = reach.run_within(self.gpu, self.memory, self.iova, dwords, budget);
         *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(left));

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use unwedge_base::{ChipId, Generation};
 use unwedge_capture::devcore::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
 use unwedge_hw::{Db, Gpu};
-use unwedge_pm4::header::Header;
+use unwedge_stream::adreno::header::Header;
 
 const RING: u64 = 0x0001_0000_0000_1000;
 const FENCE: u64 = 0x0001_0000_0000_0040;

@@ -1,7 +1,7 @@
 //! What to try next. Options are those of freedreno's documentation; each is chosen for what the dump shows.
 
 use unwedge_base::Generation;
-use unwedge_pm4::DrawKind;
+use unwedge_stream::adreno::DrawKind;
 
 use crate::case::Case;
 use crate::hang::Stop;

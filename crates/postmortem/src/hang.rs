@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use unwedge_base::{Dwords, Generation};
-use unwedge_pm4::header::Header;
-use unwedge_pm4::{DrawKind, Exec, Options, Walker};
+use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker};
 
 use crate::case::Case;
 use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
@@ -221,7 +221,7 @@ fn window<'m>(
 
 fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_dwords: u64) -> Stop {
     // There may be four such walks.
-    let options = Options { linear: false, budget: unwedge_pm4::budget(&case.memory) / 4 };
+    let options = Options { linear: false, budget: unwedge_stream::adreno::budget(&case.memory) / 4 };
     let mut list = CallList::default();
     Walker::new(case.gpu, &case.memory, options.clone()).walk(window.dwords(), window.iova, &mut list);
     let calls = list.calls;
@@ -407,9 +407,9 @@ fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &m
         let count = header.map_or(0, |h| h.count());
         if let Some(header) = header {
             let op = match packet_name(case.gpu, header).as_str() {
-                "CP_WAIT_REG_MEM" => unwedge_pm4::Op::WaitRegMem,
-                "CP_WAIT_MEM_GTE" => unwedge_pm4::Op::WaitMemGte,
-                _ => unwedge_pm4::Op::Other,
+                "CP_WAIT_REG_MEM" => unwedge_stream::adreno::Op::WaitRegMem,
+                "CP_WAIT_MEM_GTE" => unwedge_stream::adreno::Op::WaitMemGte,
+                _ => unwedge_stream::adreno::Op::Other,
             };
             let payload: Vec<u32> =
                 stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();

@@ -3,7 +3,7 @@
 
 use unwedge_base::Generation;
 use unwedge_hw::{Value, Variants};
-use unwedge_pm4::{DrawKind, Op};
+use unwedge_stream::adreno::{DrawKind, Op};
 
 use crate::busy::idle_behind_cp;
 use crate::case::Case;

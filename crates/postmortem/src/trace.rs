@@ -8,8 +8,10 @@ use std::collections::VecDeque;
 
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Gpu;
-use unwedge_pm4::header::Header;
-use unwedge_pm4::{DrawKind, Event, Exec, Flow, Op, Packet, Sink, State, Stream, StreamKind, TroubleKind};
+use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::{
+    DrawKind, Event, Exec, Flow, Op, Packet, Sink, State, Stream, StreamKind, TroubleKind,
+};
 
 /// Calls listed at most; streams with more are not told apart any further.
 const MAX_CALLS: usize = 1 << 16;

@@ -3,7 +3,7 @@
 //! Facts: the packet layouts of CP_WAIT_REG_MEM and CP_WAIT_MEM_GTE in freedreno's register description.
 
 use unwedge_base::Generation;
-use unwedge_pm4::Op;
+use unwedge_stream::adreno::Op;
 
 use crate::case::Case;
 

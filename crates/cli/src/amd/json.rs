@@ -18,8 +18,8 @@ use unwedge_capture::amdgpu::radv::{
 };
 use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave, WavePlace};
 use unwedge_hw::Db;
-use unwedge_pm4::amd::Engine;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
+use unwedge_stream::amd::Engine;
 
 /// The first line.
 #[derive(Serialize)]

@@ -10,8 +10,8 @@ use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amdgpu::Contents;
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Palette, Type, Variants};
-use unwedge_pm4::amd::{Engine, Event, Field, Header, Packet, Sink, State, Walker};
-use unwedge_pm4::{Flow, RegWrite, TroubleKind};
+use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};
+use unwedge_stream::amd::{Engine, Event, Field, Header, Packet, Sink, State, Walker};
 
 /// Dwords without a name to a line.
 const PER_LINE: usize = 8;

@@ -16,8 +16,8 @@ use unwedge_capture::amdgpu::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, 
 use unwedge_capture::amdgpu::{Contents, Register};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
-use unwedge_pm4::amd::Engine;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
+use unwedge_stream::amd::Engine;
 
 /// Dwords to a line.
 const PER_LINE: u64 = 8;

@@ -6,7 +6,7 @@ use super::sections::Walk;
 use crate::text::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Space;
-use unwedge_pm4::header::Header;
+use unwedge_stream::adreno::header::Header;
 
 /// The name that is shown and that decides how the contents are read: early kernels misspelt some.
 pub fn listed_name(written: &str) -> &str {

@@ -9,7 +9,7 @@ use crate::text::Target;
 use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::Gpu;
-use unwedge_pm4::header::Header;
+use unwedge_stream::adreno::header::Header;
 
 /// Buffers that are read ahead, the executing one included.
 const READ_AHEAD: usize = 4;

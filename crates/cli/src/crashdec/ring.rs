@@ -5,8 +5,8 @@ use super::prefetch::{self, Search};
 use super::sections::Walk;
 use crate::text::{self, CffText, Marker, Target};
 use unwedge_base::{Dwords, Generation};
-use unwedge_pm4::header::Header;
-use unwedge_pm4::{Registers, Walker};
+use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::{Registers, Walker};
 
 /// A ring, as `ringbuffer:` says.
 #[derive(Clone, Debug, Default)]
@@ -149,8 +149,8 @@ fn list(
         ambles: walk.options.more,
         ..text::Options::default()
     };
-    let budget = *walk.budget.get_or_insert_with(|| unwedge_pm4::budget(&walk.memory));
-    let walking = unwedge_pm4::Options { linear: true, budget };
+    let budget = *walk.budget.get_or_insert_with(|| unwedge_stream::adreno::budget(&walk.memory));
+    let walking = unwedge_stream::adreno::Options { linear: true, budget };
     let mut walker = Walker::new(chip.gpu, &walk.memory, walking);
     walker.state.regs = registers;
     let carry = std::mem::take(&mut walk.carry);

@@ -6,7 +6,7 @@ use crate::text::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disas
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
 use unwedge_hw::{Db, Device, Gpu, Palette, Space};
-use unwedge_pm4::Registers;
+use unwedge_stream::adreno::Registers;
 
 /// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
 /// that nothing but a claimed size says how many there are.

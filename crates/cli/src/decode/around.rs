@@ -9,10 +9,12 @@ use crate::output::Look;
 use std::io::Write;
 use unwedge_base::Dwords;
 use unwedge_hw::{Gpu, Variants};
-use unwedge_pm4::header::Header;
-use unwedge_pm4::{Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker};
 use unwedge_postmortem::hang::Stop;
 use unwedge_postmortem::{Case, HangPoint, LevelPosition};
+use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::{
+    Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker,
+};
 
 /// Packets shown before the range.
 const BEFORE: usize = 16;
@@ -46,7 +48,7 @@ pub fn text(case: &Case<'_>, stop: &Stop, look: Look, out: &mut dyn Write) {
 fn show(case: &Case<'_>, stop: &Stop, inner: &mut dyn Sink) -> bool {
     let Some(target) = Target::of(&stop.point) else { return false };
     let ring_range = stop.point.levels.iter().find(|l| l.level == 0).map(addresses);
-    let whole = unwedge_pm4::budget(&case.memory);
+    let whole = unwedge_stream::adreno::budget(&case.memory);
     let mut left = whole;
     for stretch in stretches(case, Some(stop)) {
         let walk = |budget: u64, sink: &mut dyn Sink| {

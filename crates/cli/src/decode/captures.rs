@@ -18,7 +18,7 @@ use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
-use unwedge_pm4::TroubleKind;
+use unwedge_stream::adreno::TroubleKind;
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
 pub const LENGTH_PER_BYTE: u64 = 1 << 11;

@@ -8,13 +8,13 @@ use std::ops::Range;
 use unwedge_base::{Diagnostic, Dwords};
 use unwedge_capture::devcore::Ring;
 use unwedge_hw::{Gpu, Variants};
-use unwedge_pm4::header::Header;
-use unwedge_pm4::{
+use unwedge_postmortem::Case;
+use unwedge_postmortem::hang::{self, Stop};
+use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::{
     BinPlace, Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
     TroubleKind, Walker, mode,
 };
-use unwedge_postmortem::Case;
-use unwedge_postmortem::hang::{self, Stop};
 
 /// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
 const MAX_GAP: usize = 1 << 16;
@@ -25,7 +25,7 @@ const MAX_RINGS: usize = 64;
 pub fn write(case: &Case<'_>, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let gpu = case.gpu;
     let mut diagnostics = Vec::new();
-    let mut budget = unwedge_pm4::budget(&case.memory);
+    let mut budget = unwedge_stream::adreno::budget(&case.memory);
     for stretch in stretches(case, hang::locate(case).as_ref()) {
         let ring = stretch.ring;
         lines.push(&RingStart {

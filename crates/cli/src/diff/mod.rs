@@ -1,7 +1,7 @@
 //! `unwedge diff`: which state differs between two draws, two submits or two captures.
 //!
 //! Both sides are read at once, each by a thread of its own, submit by submit: memory is bounded by the longest submit.
-//! Never: what a difference is; that is `unwedge_pm4::compare`'s.
+//! Never: what a difference is; that is `unwedge_stream::compare`'s.
 
 mod show;
 mod side;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_hw::Db;
-use unwedge_pm4::compare::{Comparer, Pairing, Record};
+use unwedge_stream::compare::{Comparer, Pairing, Record};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;

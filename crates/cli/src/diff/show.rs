@@ -6,9 +6,9 @@ use crate::output::Look;
 use serde::Serialize;
 use std::io::Write;
 use unwedge_hw::{Gpu, Palette, Type, Variants};
-use unwedge_pm4::StateType;
-use unwedge_pm4::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
-use unwedge_pm4::query::Pass;
+use unwedge_stream::adreno::StateType;
+use unwedge_stream::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
+use unwedge_stream::query::Pass;
 
 /// Names listed in a row; the rest is counted.
 const NAMES_SHOWN: usize = 6;

@@ -14,9 +14,9 @@ use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu};
-use unwedge_pm4::compare::{Record, Recorder};
-use unwedge_pm4::query::Draws;
 use unwedge_postmortem::{Case, hang};
+use unwedge_stream::compare::{Record, Recorder};
+use unwedge_stream::query::Draws;
 
 /// What of which file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ fn dump(
         return Ok(diagnostics);
     }
     let case = Case::new(&dump, gpu);
-    let mut budget = unwedge_pm4::budget(&case.memory);
+    let mut budget = unwedge_stream::adreno::budget(&case.memory);
     let mut looks = budget;
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {
         if !selector.wants(stretch.ring.id) {

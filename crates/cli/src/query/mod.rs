@@ -1,7 +1,7 @@
 //! `unwedge query`: values of registers at each draw of a capture or dump.
 //!
 //! Names and the condition are looked up once the GPU is known; from then on registers are read by offset, and nothing
-//! is formatted that was not asked for. Never: what a draw or a pass is; that is `unwedge_pm4::query`'s.
+//! is formatted that was not asked for. Never: what a draw or a pass is; that is `unwedge_stream::query`'s.
 
 mod rows;
 
@@ -18,8 +18,8 @@ use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Selected};
-use unwedge_pm4::query::{Draws, Expr, ExprError, Lost, Query, Scene, Visitor, When};
 use unwedge_postmortem::{Case, hang};
+use unwedge_stream::query::{Draws, Expr, ExprError, Lost, Query, Scene, Visitor, When};
 
 /// Runs the command.
 pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
@@ -390,7 +390,7 @@ fn dump(
         rows: Rows::new(question.style(palette, "ring"), out),
     };
     ask.rows.columns(&names, &columns, gpu, db.identity());
-    let mut budget = unwedge_pm4::budget(&case.memory);
+    let mut budget = unwedge_stream::adreno::budget(&case.memory);
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {
         let mut draws = Draws::new(gpu, false, question.args.once, ask);
         draws.submit = stretch.ring.id;

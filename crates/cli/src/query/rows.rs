@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::io::{self, Write};
 use unwedge_hw::{Gpu, Identity, Palette, Selected, Variants};
-use unwedge_pm4::query::{Scene, Truth};
+use unwedge_stream::query::{Scene, Truth};
 
 /// Version of the schema of the JSON lines.
 pub const SCHEMA: u32 = 1;

@@ -9,7 +9,7 @@ use crate::capture::{Consumer, Submission, Walk};
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::rd::{Section, SectionKind, Step, WriteError, Writer, without_zeros};
-use unwedge_pm4::Reach;
+use unwedge_stream::adreno::Reach;
 
 /// Which submits are wanted, and of their buffers all or only those that they need.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
-use unwedge_pm4::{DrawKind, Event, Flow, Sink, State};
+use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
 
 /// What is in a capture.
 #[derive(Serialize, Default)]

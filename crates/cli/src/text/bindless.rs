@@ -2,7 +2,7 @@
 
 use super::CffText;
 use unwedge_hw::Gpu;
-use unwedge_pm4::{Draw, DrawKind, Op, State};
+use unwedge_stream::adreno::{Draw, DrawKind, Op, State};
 
 /// Dwords of a descriptor.
 const DESCRIPTOR: usize = 16;

@@ -3,7 +3,7 @@
 use super::{CffText, Shader, disassemble, hex};
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Domain;
-use unwedge_pm4::{LoadState, StateSource, StateType};
+use unwedge_stream::adreno::{LoadState, StateSource, StateType};
 
 /// OpenCL drivers load this many samplers and textures whatever they use; the first empty one ends the list then.
 const ALWAYS_LOADED: usize = 16;

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use unwedge_base::{Dwords, Generation};
 use unwedge_isa::{ir2, ir3};
-use unwedge_pm4::Stage;
+use unwedge_stream::adreno::Stage;
 
 /// What kind of code to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -32,8 +32,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
-use unwedge_pm4::header::Header;
-use unwedge_pm4::{
+use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::{
     Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind, mode,
 };
 

@@ -4,7 +4,7 @@ use super::{CffText, Shader, disassemble, hex, names};
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Enum;
-use unwedge_pm4::{Op, Packet, State};
+use unwedge_stream::adreno::{Op, Packet, State};
 
 /// Dwords shown of indirect parameters.
 const PARAMETERS: usize = 0x10;

@@ -2,7 +2,7 @@
 
 use unwedge_base::Generation;
 use unwedge_hw::Gpu;
-use unwedge_pm4::Registers;
+use unwedge_stream::adreno::Registers;
 
 /// Registers to show at draws.
 #[derive(Clone, Debug)]

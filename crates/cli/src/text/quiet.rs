@@ -7,8 +7,8 @@ use super::{CffText, Open, Pair, Query};
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Domain;
-use unwedge_pm4::header::Header;
-use unwedge_pm4::{
+use unwedge_stream::adreno::header::Header;
+use unwedge_stream::adreno::{
     Draw, DrawKind, Event, Flow, LoadState, Op, Packet, Pass, RegWrite, State, StateType, Stream, StreamKind,
 };
 

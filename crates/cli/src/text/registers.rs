@@ -3,7 +3,7 @@
 use super::{CffText, Open, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
 use unwedge_hw::{Gpu, Palette, Reg, Registers, Space, Variants};
-use unwedge_pm4::{Op, Stage, State};
+use unwedge_stream::adreno::{Op, Stage, State};
 
 /// Dwords shown of memory that a register points at.
 const POINTED_AT: usize = 64;

@@ -2,7 +2,7 @@
 
 use super::{CffText, Pair};
 use unwedge_base::Generation;
-use unwedge_pm4::{Draw, DrawKind, State};
+use unwedge_stream::adreno::{Draw, DrawKind, State};
 
 impl CffText<'_, '_, '_> {
     /// A draw, dispatch, blit or working event: its registers.

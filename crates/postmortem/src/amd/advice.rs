@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::position::Stop;
 use crate::report::{Advice, Finding, FindingKind, Trust};
-use unwedge_pm4::amd::Engine;
+use unwedge_stream::amd::Engine;
 
 /// What to try next, the most telling first.
 pub(super) fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding]) -> Vec<Advice> {

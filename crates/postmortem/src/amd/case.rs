@@ -10,7 +10,7 @@ use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave};
 use unwedge_capture::amdgpu::{Contents, plain_name};
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Field, Value, Variants};
-use unwedge_pm4::amd::Engine;
+use unwedge_stream::amd::Engine;
 
 /// A hang, as far as its sources tell.
 pub(super) struct Case<'c> {

@@ -10,7 +10,7 @@ use crate::report::{Evidence, Finding, FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::Shader;
 use unwedge_capture::amdgpu::umr::Wave;
 use unwedge_hw::amd::Gfx;
-use unwedge_pm4::amd::Program;
+use unwedge_stream::amd::Program;
 
 /// Checks code without running it.
 pub trait Checker {

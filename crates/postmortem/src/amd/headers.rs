@@ -4,7 +4,7 @@ use super::case::{Case, Reg};
 use super::position::Stop;
 use super::stream::Walked;
 use crate::report::{Evidence, Finding, FindingKind, Trust};
-use unwedge_pm4::amd::{Engine, Header};
+use unwedge_stream::amd::{Engine, Header};
 
 /// The FIFOs of headers that dumps list, and whose they are.
 const FIFOS: [(&str, &str, Engine); 4] = [

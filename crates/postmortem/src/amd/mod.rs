@@ -34,7 +34,7 @@ use unwedge_capture::amdgpu::devcore::{Devcoredump, VramState};
 use unwedge_capture::amdgpu::radv::RadvReport;
 use unwedge_capture::amdgpu::umr::UmrText;
 use unwedge_hw::Db;
-use unwedge_pm4::amd::Engine;
+use unwedge_stream::amd::Engine;
 
 /// What an explanation may use beside the dump.
 #[derive(Clone, Copy, Default)]
@@ -234,7 +234,7 @@ fn by_trace_alone(progress: &Progress<'_>, place: &str, findings: &[Finding]) ->
 /// Dwords of the stream that is executed that are no packets.
 fn garbage(walked: &Walked, stop: &Stop) -> Option<Finding> {
     let level = stop.point.levels.last()?;
-    let here = |place: &unwedge_pm4::Place| match level.level {
+    let here = |place: &unwedge_stream::adreno::Place| match level.level {
         0 => place.level == 0,
         _ => place.iova.is_some_and(|iova| {
             let end = level.size.map_or(u64::MAX, |size| level.base.saturating_add(size.saturating_mul(4)));
@@ -242,7 +242,9 @@ fn garbage(walked: &Walked, stop: &Stop) -> Option<Finding> {
         }),
     };
     // What is left of older contents at the wrap of a ring is no packet, and is not executed any more.
-    let own = |(place, _): &&(unwedge_pm4::Place, usize)| here(place) && (place.level > 0 || place.index > 0);
+    let own = |(place, _): &&(unwedge_stream::adreno::Place, usize)| {
+        here(place) && (place.level > 0 || place.index > 0)
+    };
     let (place, dwords) = walked.garbage.iter().find(own)?;
     let where_ = match place.iova {
         Some(iova) => format!("at {iova:#x}"),

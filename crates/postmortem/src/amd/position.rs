@@ -13,7 +13,7 @@ use super::case::{Case, Reg, Ring};
 use super::stream::{Called, Seen, Walked};
 use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
 use unwedge_capture::amdgpu::devcore::Place;
-use unwedge_pm4::amd::{Engine, reduce};
+use unwedge_stream::amd::{Engine, reduce};
 
 /// Where it stopped.
 pub(super) struct Stop {
@@ -294,7 +294,7 @@ fn newest(headers: &[u32], walked: &Walked, buffer: Option<(Called, u64)>) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_pm4::Place;
+    use unwedge_stream::adreno::Place;
 
     fn walked(raws: &[u32]) -> Walked {
         let packet = |(i, &raw): (usize, &u32)| Seen {

@@ -6,7 +6,7 @@ use super::code::{self, Decoder};
 use super::position::Stop;
 use super::stream::Walked;
 use crate::report::{CodeExcerpt, Evidence, Finding, FindingKind, Trust};
-use unwedge_pm4::amd::{DrawKind, Program};
+use unwedge_stream::amd::{DrawKind, Program};
 
 /// The draw or dispatch that the command processor stands at.
 pub(super) struct Work {

@@ -3,11 +3,11 @@
 use super::case::{Case, Ring};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
-use unwedge_pm4::amd::{
+use unwedge_stream::adreno::{Flow, Place, TroubleKind};
+use unwedge_stream::amd::{
     Draw, DrawKind, Engine, Event, Packet, Program, ShaderStage, Sink, State, Stream, Wait, Walker, in_order,
     reduce,
 };
-use unwedge_pm4::{Flow, Place, TroubleKind};
 
 /// Packets that are kept at most: what a hang is about stands in the newest of them.
 const MOST: usize = 1 << 18;

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::position::Stop;
 use super::stream::{Seen, Walked};
 use crate::report::{Evidence, Finding, FindingKind, Trust};
-use unwedge_pm4::amd::{Operand, Wait};
+use unwedge_stream::amd::{Operand, Wait};
 
 /// The packet that the command processor stopped in, if it waits; else those in what it was executing that may.
 pub(super) fn findings(case: &Case<'_>, walked: &Walked, stop: &Stop, polls: bool) -> Vec<Finding> {

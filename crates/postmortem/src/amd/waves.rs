@@ -13,7 +13,7 @@ use unwedge_capture::amdgpu::radv::{AnnotatedWave, Instruction, Shader};
 use unwedge_capture::amdgpu::umr::Wave;
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
-use unwedge_pm4::amd::Program;
+use unwedge_stream::amd::Program;
 
 /// A wave, whoever listed it.
 #[derive(Clone, Copy)]

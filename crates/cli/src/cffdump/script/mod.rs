@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use unwedge_base::{Buffer, Dwords, Generation, Memory};
 use unwedge_hw::{Db, Domain, Palette};
-use unwedge_pm4::Registers;
+use unwedge_stream::adreno::Registers;
 
 /// What a script sees.
 struct Shared {

@@ -1,0 +1,22 @@
+//! Adreno's PM4 streams: packets in, events out.
+//!
+//! The walker follows indirect buffers and draw states, keeps the register state, and reports everything it meets as
+//! an [`Event`] to a [`Sink`]. Never: formatting, file formats.
+
+mod draw;
+mod event;
+pub mod header;
+mod load_state;
+mod once;
+mod op;
+mod ops;
+mod predicate;
+mod reach;
+mod state;
+mod walker;
+
+pub use event::*;
+pub use once::Once;
+pub use reach::{Reach, Watch};
+pub use state::*;
+pub use walker::{Options, Walker, budget};

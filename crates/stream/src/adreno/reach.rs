@@ -1,0 +1,181 @@
+//! Which buffers a command stream needs: those it enters or reads, those that anything it says points into, and those
+//! that these point into in turn.
+//!
+//! Errs on the side of need. Every word of a walked stream, every register and every word of a needed buffer that could
+//! be an address counts as one, whatever it is. Never: what a word is for; a buffer that is reached only by arithmetic
+//! of a shader's own is not found.
+
+use crate::adreno::walker::{Options, Walker, budget};
+use crate::adreno::{Event, Flow, Sink, State, TroubleKind};
+use std::mem;
+use unwedge_base::{Generation, Memory};
+use unwedge_hw::{Gpu, Type, Value, Variants};
+
+/// Bits of the high dword of an address; above them descriptors have other things.
+const HIGH: u32 = 0x1_ffff;
+
+/// Buffers that lie over one another: needed all or none.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: u64,
+    end: u64,
+    needed: bool,
+}
+
+/// Finds the buffers that command streams need.
+#[derive(Debug)]
+pub struct Reach {
+    /// Sorted, apart from one another.
+    places: Vec<Place>,
+    /// Needed, and not looked through yet.
+    fresh: Vec<usize>,
+    wide: bool,
+    complete: bool,
+}
+
+impl Reach {
+    /// Nothing is needed yet of these buffers: address and size of each, with or without contents.
+    pub fn new(generation: Generation, buffers: impl IntoIterator<Item = (u64, u64)>) -> Reach {
+        let mut spans: Vec<(u64, u64)> =
+            buffers.into_iter().map(|(iova, size)| (iova, iova.saturating_add(size.max(1)))).collect();
+        spans.sort_unstable();
+        let mut places: Vec<Place> = Vec::new();
+        for (start, end) in spans {
+            match places.last_mut() {
+                Some(last) if start < last.end => last.end = last.end.max(end),
+                _ => places.push(Place { start, end, needed: false }),
+            }
+        }
+        Reach { places, fresh: Vec::new(), wide: generation.is_64bit(), complete: true }
+    }
+
+    fn at(&self, iova: u64) -> Option<usize> {
+        let index = self.places.partition_point(|p| p.start <= iova).checked_sub(1)?;
+        self.places.get(index).filter(|p| iova < p.end).map(|_| index)
+    }
+
+    /// Something points here.
+    pub fn point(&mut self, iova: u64) {
+        if let Some(index) = self.at(iova)
+            && let Some(place) = self.places.get_mut(index)
+            && !mem::replace(&mut place.needed, true)
+        {
+            self.fresh.push(index);
+        }
+    }
+
+    /// The buffer at this address is needed.
+    pub fn needs(&self, iova: u64) -> bool {
+        self.at(iova).and_then(|index| self.places.get(index)).is_some_and(|p| p.needed)
+    }
+
+    /// All that the streams say was followed. If not, more may be needed than is known.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Takes in what a walk meets.
+    pub fn watch<'r, 'g>(&'r mut self, gpu: Gpu<'g>) -> Watch<'r, 'g> {
+        Watch { reach: self, gpu }
+    }
+
+    /// Everything that a stream needs when the hardware runs it, which follows what listing tools leave out.
+    pub fn run(&mut self, gpu: Gpu<'_>, memory: &Memory, iova: u64, dwords: u32) {
+        self.run_within(gpu, memory, iova, dwords, budget(memory));
+    }
+
+    /// The same, of no more than so many dwords. Returns how many of them are left.
+    pub fn run_within(&mut self, gpu: Gpu<'_>, memory: &Memory, iova: u64, dwords: u32, budget: u64) -> u64 {
+        self.point(iova);
+        let Some(stream) = memory.dwords(iova) else { return budget };
+        let options = Options { linear: false, budget };
+        let mut walker = Walker::new(gpu, memory, options);
+        walker.walk(stream.take(dwords as usize), Some(iova), &mut self.watch(gpu));
+        walker.left()
+    }
+
+    /// What needed buffers point into is needed.
+    pub fn spread(&mut self, memory: &Memory) {
+        let buffers = memory.buffers();
+        while let Some(place) = self.fresh.pop().and_then(|index| self.places.get(index)) {
+            let (start, end) = (place.start, place.end);
+            let first = buffers.partition_point(|b| b.iova < start);
+            for buffer in buffers.iter().skip(first).take_while(|b| b.iova < end) {
+                self.words(buffer.contents.as_deref().unwrap_or_default());
+            }
+        }
+    }
+
+    /// Words that may be addresses, or halves of them.
+    fn words(&mut self, words: &[u32]) {
+        let (Some(first), Some(last)) = (self.places.first(), self.places.last()) else { return };
+        let possible = first.start..last.end;
+        let following = words.iter().skip(1).chain([&0]);
+        for (&low, &high) in words.iter().zip(following) {
+            let iova = if self.wide { pair(low, high) } else { low.into() };
+            if possible.contains(&iova) {
+                self.point(iova);
+            }
+        }
+    }
+
+    fn register(&mut self, gpu: Gpu<'_>, state: &State, reg: u32, value: u32) {
+        if self.wide {
+            let regs = state.current_regs();
+            self.point(pair(value, regs.raw(reg.saturating_add(1))));
+            self.point(pair(regs.raw(reg.saturating_sub(1)), value));
+        } else {
+            self.point(value.into());
+            if let Some(ty) = gpu.reg(reg).and_then(|reg| reg.ty()).filter(|ty| is_shifted(*ty)) {
+                self.value(&ty.decode(value.into(), &mut Variants::new()));
+            }
+        }
+    }
+
+    /// A value whose bits stand elsewhere in the register than in the address.
+    fn value(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Hex(iova) | Value::Uint(iova) | Value::Address(iova) => self.point(*iova),
+            Value::Fields(fields) => fields.iter().for_each(|field| self.value(&field.value)),
+            _ => {}
+        }
+    }
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high & HIGH) << 32
+}
+
+fn is_shifted(ty: Type<'_>) -> bool {
+    ty.shr() > 0 || ty.fields().any(|(_, field)| field.shr() > 0)
+}
+
+/// A walk being watched.
+#[derive(Debug)]
+pub struct Watch<'r, 'g> {
+    reach: &'r mut Reach,
+    gpu: Gpu<'g>,
+}
+
+impl Sink for Watch<'_, '_> {
+    fn event(&mut self, state: &State, event: &Event<'_>) -> Flow {
+        let Watch { reach, gpu } = self;
+        match event {
+            Event::Packet(packet) => reach.words(packet.payload.stored()),
+            Event::RegWrite(write) => reach.register(*gpu, state, write.reg, write.value),
+            Event::Enter(stream) | Event::Missing(stream) => {
+                stream.iova.into_iter().for_each(|iova| reach.point(iova));
+            }
+            Event::LoadState(load) => load.iova.into_iter().for_each(|iova| reach.point(iova)),
+            Event::Draw(draw) => draw.indirect.into_iter().for_each(|iova| reach.point(iova)),
+            Event::Group(group) => reach.point(group.set.iova),
+            Event::Trouble(trouble) => {
+                if matches!(trouble.kind, TroubleKind::BudgetSpent | TroubleKind::TooDeep) {
+                    reach.complete = false;
+                }
+            }
+            Event::PacketEnd(_) | Event::Leave(_) => {}
+        }
+        Flow::Continue
+    }
+}
