@@ -256,7 +256,7 @@ impl<'d> Player<'d> {
             Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
             Identity::ChipId(chip_id) => (0, chip_id),
         };
-        let generation = unwedge_postmortem::generation(&self.devices, gpu_id, chip_id);
+        let generation = unwedge_postmortem::adreno::generation(&self.devices, gpu_id, chip_id);
         let other = self.gpu.map(|gpu| gpu.generation()) != generation;
         if scene.identified && (self.choice.one_gpu || generation.is_none() || !other) {
             return;

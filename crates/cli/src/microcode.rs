@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_isa::afuc::{Blob, Names, disasm, wait};
-use unwedge_postmortem::sqe;
+use unwedge_postmortem::adreno::sqe;
 
 /// Instructions shown before and after the PC.
 const CONTEXT: u32 = 6;

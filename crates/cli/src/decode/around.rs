@@ -9,8 +9,9 @@ use crate::output::Look;
 use std::io::Write;
 use unwedge_base::Dwords;
 use unwedge_hw::{Gpu, Variants};
-use unwedge_postmortem::hang::Stop;
-use unwedge_postmortem::{Case, HangPoint, LevelPosition};
+use unwedge_postmortem::adreno::Case;
+use unwedge_postmortem::adreno::hang::Stop;
+use unwedge_postmortem::{HangPoint, LevelPosition};
 use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{
     Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker,

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::{Case, hang};
+use unwedge_postmortem::adreno::{Case, hang};
 
 /// Version of the schema of the lines; docs/json-schema.md says what a change means.
 const SCHEMA: u32 = 1;

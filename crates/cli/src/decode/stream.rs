@@ -8,8 +8,8 @@ use std::ops::Range;
 use unwedge_base::{Diagnostic, Dwords};
 use unwedge_capture::devcore::Ring;
 use unwedge_hw::{Gpu, Variants};
-use unwedge_postmortem::Case;
-use unwedge_postmortem::hang::{self, Stop};
+use unwedge_postmortem::adreno::Case;
+use unwedge_postmortem::adreno::hang::{self, Stop};
 use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{
     BinPlace, Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,

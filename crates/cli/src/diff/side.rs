@@ -14,7 +14,7 @@ use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu};
-use unwedge_postmortem::{Case, hang};
+use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::compare::{Record, Recorder};
 use unwedge_stream::query::Draws;
 

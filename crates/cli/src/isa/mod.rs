@@ -94,7 +94,7 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
                 }
             }
             let (gpu_id, chip_id) = (live.gpu_id().unwrap_or(0), live.chip_id().unwrap_or_default());
-            let generation = unwedge_postmortem::generation(&Db::builtin(), gpu_id, chip_id);
+            let generation = unwedge_postmortem::adreno::generation(&Db::builtin(), gpu_id, chip_id);
             found(&stream.name, "capture", code, generation, at)
         }
     }

@@ -18,7 +18,7 @@ use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Selected};
-use unwedge_postmortem::{Case, hang};
+use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::query::{Draws, Expr, ExprError, Lost, Query, Scene, Visitor, When};
 
 /// Runs the command.

@@ -23,7 +23,7 @@ impl Chip {
         if let Some(chip_id) = chip_id(&text) {
             return match table.device(0, chip_id) {
                 Some(device) => Some(Chip::device(device)),
-                None => unwedge_postmortem::generation(&table, 0, chip_id).map(Chip::generation),
+                None => unwedge_postmortem::adreno::generation(&table, 0, chip_id).map(Chip::generation),
             };
         }
         if let Some(device) = table.devices().find(|d| d.name().eq_ignore_ascii_case(&text)) {
@@ -37,7 +37,7 @@ impl Chip {
         let gpu_id: u32 = number.parse().ok()?;
         match table.device(gpu_id, ChipId(0)) {
             Some(device) => Some(Chip::device(device)),
-            None => unwedge_postmortem::generation(&table, gpu_id, ChipId(0)).map(Chip::generation),
+            None => unwedge_postmortem::adreno::generation(&table, gpu_id, ChipId(0)).map(Chip::generation),
         }
     }
 

@@ -23,7 +23,7 @@ pub use faults::{Checker, CodeFault};
 pub use waves::wave_code;
 
 use crate::report::{Evidence, Finding, FindingKind, HangPoint, Report, Trust};
-use crate::weight;
+use crate::rules::weight;
 use case::Case;
 use position::Stop;
 use programs::Work;

@@ -2,10 +2,10 @@
 
 use unwedge_base::Generation;
 
-use crate::case::Case;
-use crate::hang::Stop;
+use crate::adreno::case::Case;
+use crate::adreno::hang::Stop;
+use crate::adreno::trace::header_of;
 use crate::report::{Evidence, Finding, FindingKind, Trust};
-use crate::trace::header_of;
 
 /// Dwords that people and allocators write on purpose.
 const POISON: &[u32] = &[

@@ -12,10 +12,10 @@ use unwedge_base::{Dwords, Generation};
 use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker};
 
-use crate::case::Case;
+use crate::adreno::case::Case;
+use crate::adreno::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
+use crate::adreno::wait::Wait;
 use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
-use crate::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
-use crate::wait::Wait;
 
 /// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
 const LOOKBACK: u64 = 20;

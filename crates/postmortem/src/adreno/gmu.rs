@@ -4,7 +4,7 @@
 
 use unwedge_capture::devcore::GmuBuffer;
 
-use crate::case::Case;
+use crate::adreno::case::Case;
 use crate::report::{Evidence, Finding, FindingKind, Trust};
 
 /// What firmware leaves in GMU_CM3_FW_INIT_RESULT once it is up: older ones a magic, newer ones a bit.

@@ -7,8 +7,8 @@ use unwedge_base::{ChipId, Generation, Memory};
 use unwedge_capture::devcore::{Devcore, Indexed, RegisterValue};
 use unwedge_hw::{Db, Gpu, Registers, Space, Value, Variants};
 
+use crate::adreno::sqe::SqeStat;
 use crate::report::Evidence;
-use crate::sqe::SqeStat;
 
 /// One register section of a dump, by name.
 pub struct Values<'a> {

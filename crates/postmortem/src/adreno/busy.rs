@@ -6,7 +6,7 @@
 
 use unwedge_base::Generation;
 
-use crate::case::Case;
+use crate::adreno::case::Case;
 use crate::report::{Evidence, Finding, FindingKind, Trust};
 
 /// One reading of a combination of flags. A flag given as `A|B` stands for any of these: names differ by generation.

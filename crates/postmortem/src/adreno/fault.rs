@@ -3,8 +3,8 @@
 use unwedge_base::Buffer;
 use unwedge_capture::devcore::Fault;
 
-use crate::case::Case;
-use crate::hang::Stop;
+use crate::adreno::case::Case;
+use crate::adreno::hang::Stop;
 use crate::report::{Evidence, Finding, FindingKind, Trust};
 
 /// Addresses below this are null pointers plus an offset.
@@ -295,7 +295,7 @@ fn holders(case: &Case<'_>, stop: Option<&Stop>, iova: u64) -> Vec<Holder> {
         .filter(|(a, distance)| *distance < REACH && home.is_none_or(|b| b.contains(a.iova)))
         .collect();
     found.sort_by_key(|(a, distance)| (*distance, a.reg));
-    let holder = |(a, distance): (&crate::trace::HeldAddress, u64)| {
+    let holder = |(a, distance): (&crate::adreno::trace::HeldAddress, u64)| {
         let name = case.gpu.reg(a.reg).map_or_else(|| format!("{:#x}", a.reg), |r| r.name().to_owned());
         let what = format!("{name} = {:#x}, {distance:#x} below the fault", a.iova);
         Holder {

@@ -5,15 +5,15 @@ use unwedge_base::Generation;
 use unwedge_hw::{Value, Variants};
 use unwedge_stream::adreno::{DrawKind, Op};
 
-use crate::busy::idle_behind_cp;
-use crate::case::Case;
-use crate::corrupt::section_of;
-use crate::hang::Stop;
-use crate::mempool::{self, Mempool, Queue, QueueEnd};
+use crate::adreno::busy::idle_behind_cp;
+use crate::adreno::case::Case;
+use crate::adreno::corrupt::section_of;
+use crate::adreno::hang::Stop;
+use crate::adreno::mempool::{self, Mempool, Queue, QueueEnd};
+use crate::adreno::sqe::SqeStat;
+use crate::adreno::trace::{Work, header_of, packet_name};
+use crate::adreno::wait::{Polled, Wait};
 use crate::report::{Evidence, Finding, FindingKind, Trust};
-use crate::sqe::SqeStat;
-use crate::trace::{Work, header_of, packet_name};
-use crate::wait::{Polled, Wait};
 
 /// Which pass of a frame a marker stands for.
 pub fn pass_name(generation: Generation, marker: u32) -> Option<&'static str> {

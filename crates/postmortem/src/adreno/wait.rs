@@ -5,7 +5,7 @@
 use unwedge_base::Generation;
 use unwedge_stream::adreno::Op;
 
-use crate::case::Case;
+use crate::adreno::case::Case;
 
 /// Where the awaited value lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use unwedge_base::Generation;
 
-use crate::case::Case;
-use crate::hang::Stop;
-use crate::inflight::pool;
+use crate::adreno::case::Case;
+use crate::adreno::hang::Stop;
+use crate::adreno::inflight::pool;
 use crate::report::{Evidence, Finding, FindingKind, Trust};
 
 /// What is absent: grave gaps one by one, the rest in one finding.

@@ -1,8 +1,8 @@
 //! Rings and fences: what was submitted, what completed, what other rings did.
 
-use crate::busy::idle;
-use crate::case::Case;
-use crate::hang::{Stop, pointers};
+use crate::adreno::busy::idle;
+use crate::adreno::case::Case;
+use crate::adreno::hang::{Stop, pointers};
 use crate::report::{Evidence, Finding, FindingKind, Trust};
 
 /// There is nothing left to do: the hung ring is read to its end, its fences are retired, and no block is known to be

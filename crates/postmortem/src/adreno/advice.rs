@@ -3,10 +3,10 @@
 use unwedge_base::Generation;
 use unwedge_stream::adreno::DrawKind;
 
-use crate::case::Case;
-use crate::hang::Stop;
+use crate::adreno::case::Case;
+use crate::adreno::hang::Stop;
+use crate::adreno::wait::{Polled, Wait};
 use crate::report::{Advice, Finding, FindingKind, Trust};
-use crate::wait::{Polled, Wait};
 
 /// Which driver made the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,179 @@
+//! Dumps of the msm driver: Qualcomm Adreno a2xx to a7xx.
+
+mod advice;
+mod busy;
+mod case;
+mod corrupt;
+mod fault;
+mod gmu;
+pub mod hang;
+mod inflight;
+pub mod mempool;
+mod missing;
+mod progress;
+pub mod sqe;
+pub mod trace;
+pub mod wait;
+
+pub use advice::Driver;
+pub use case::{Case, Values, generation};
+pub use fault::{Whereabouts, whereabouts};
+
+use unwedge_base::{ChipId, Diagnostic, Generation};
+use unwedge_capture::devcore::Devcore;
+use unwedge_hw::Db;
+
+use crate::report::{Finding, FindingKind, Report, Trust};
+use crate::rules::weight;
+use hang::Stop;
+
+/// Explains a msm devcoredump.
+pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
+    let identity = db.identity();
+    let mut report = Report {
+        kernel: kernel(dump),
+        process: process(dump),
+        database: [&*identity.source, &*identity.version, &*identity.hash]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
+        diagnostics: dump.diagnostics.clone(),
+        ..Report::default()
+    };
+    let revision = dump.revision.map(|r| (r.gpu_id, r.chip_id));
+    let known = revision.and_then(|(gpu_id, chip)| generation(db, gpu_id, chip));
+    let device = revision.and_then(|(gpu_id, chip)| db.device(gpu_id, chip)).map(|d| d.name());
+    report.gpu = gpu_name(revision, device, known);
+    let Some(generation) = known else {
+        let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
+        report.findings.extend(fault::finding(&case, None));
+        report.findings.extend(gmu::findings(&case));
+        report.findings.extend(progress::findings(&case, None));
+        let message = "the GPU is not known: registers and command streams are not read";
+        report.diagnostics.push(Diagnostic::loss(None, message));
+        report.findings.push(Finding {
+            kind: FindingKind::NotCaptured,
+            trust: Trust::Certain,
+            title: "the GPU's generation: the dump has no revision this tool knows".to_owned(),
+            why: "Registers and packets differ by generation; none can be named without it.".to_owned(),
+            evidence: Vec::new(),
+        });
+        return report;
+    };
+    judge(&Case::new(dump, db.gpu(generation)), &mut report);
+    report
+}
+
+fn judge(case: &Case<'_>, report: &mut Report) {
+    let found = hang::locate(case);
+    let finished = found.as_ref().is_some_and(|stop| progress::finished(case, stop));
+    let stop = found.as_ref().filter(|_| !finished);
+    let pool = inflight::pool(case);
+    let queues = pool.as_ref().map(|(pool, _)| pool);
+    let mut findings = Vec::new();
+    findings.extend(corrupt::findings(case, stop));
+    findings.extend(fault::finding(case, stop));
+    findings.extend(gmu::findings(case));
+    findings.extend(busy::findings(case));
+    findings.extend(pool.as_ref().and_then(|(pool, source)| inflight::queued(case, pool, source)));
+    findings.extend(inflight::bv_thread(case));
+    let mut open = 0;
+    if let Some(stop) = stop {
+        let open_work = inflight::open_work(stop, queues, case);
+        open = open_work.work.len();
+        findings.extend(inflight::cp_wait(case, stop));
+        findings.extend(inflight::own_draw(case, stop, &open_work));
+        findings.extend(inflight::suspects(case, &open_work, queues));
+    }
+    findings.extend(progress::findings(case, found.as_ref()));
+    findings.sort_by_key(|f| std::cmp::Reverse(weight(f)));
+    if let Some(stop) = stop {
+        findings.insert(0, verdict(case, stop, &findings));
+    }
+    findings.extend(missing::findings(case, found.as_ref()));
+    report.advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
+    report.findings = findings;
+    report.hang = found.filter(|_| !finished).map(|s| s.point);
+}
+
+/// The headline: the packet, what it belongs to, and the strongest reason among the other findings.
+fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
+    let packet = match (&stop.point.packet, stop.reached) {
+        (Some(packet), _) if !stop.started => {
+            format!("the CP has read nothing of the ring; its first packet is {packet}")
+        }
+        (Some(packet), _) => packet.clone(),
+        (None, true) => "no packet".to_owned(),
+        (None, false) => "the packet there is not in the dump".to_owned(),
+    };
+    let of = stop.scene.own_work.as_ref().map(|w| format!(" of {}", inflight::work_words(case, w, false)));
+    let after = || stop.scene.work.back().map(|w| format!(", after {}", inflight::work_words(case, w, true)));
+    let of = of.or_else(after).unwrap_or_default();
+    let pass = inflight::pass_words(case, stop).map(|p| format!(" in {p}")).unwrap_or_default();
+    let causes = findings.iter().filter(|f| f.trust >= Trust::Likely && is_cause(f.kind));
+    let causes = causes.take(2).map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ");
+    let mut why = match (causes.is_empty(), stop.headers_agree) {
+        (false, _) => causes,
+        (true, Some(false)) => {
+            "the SQE's current packet is another than the registers point to: take the place with care"
+                .to_owned()
+        }
+        (true, _) => String::new(),
+    };
+    if let Some(stray) = &stop.stray {
+        let before = if why.is_empty() { "" } else { "; " };
+        why.push_str(&format!("{before}{stray} is no buffer that the ring calls: the place may be another"));
+    }
+    Finding {
+        kind: FindingKind::HangPoint,
+        trust: stop.point.trust,
+        title: format!("{}: {packet}{of}{pass}", stop.point.place()),
+        why,
+        evidence: stop.evidence.clone(),
+    }
+}
+
+fn is_cause(kind: FindingKind) -> bool {
+    matches!(
+        kind,
+        FindingKind::CorruptStream
+            | FindingKind::Fault
+            | FindingKind::CpWait
+            | FindingKind::Gmu
+            | FindingKind::ErrorInterrupt
+            | FindingKind::Suspect
+            | FindingKind::Busy
+    )
+}
+
+fn gpu_name(revision: Option<(u32, ChipId)>, device: Option<&str>, generation: Option<Generation>) -> String {
+    let Some((gpu_id, chip)) = revision else { return "unknown GPU".to_owned() };
+    let family = generation.map_or("unknown generation", Generation::name);
+    let name = match (gpu_id, device) {
+        (0, Some(device)) => match device.strip_prefix("FD") {
+            Some(number) => format!("Adreno {number}"),
+            None => device.to_owned(),
+        },
+        (0, None) => "Adreno".to_owned(),
+        (id, _) => format!("Adreno {id}"),
+    };
+    format!("{name} ({family}, {chip})")
+}
+
+fn kernel(dump: &Devcore<'_>) -> String {
+    let module = dump.module.as_deref().unwrap_or("unknown driver");
+    match dump.kernel.as_deref() {
+        Some(version) => format!("{module}, Linux {version}"),
+        None => module.to_owned(),
+    }
+}
+
+fn process(dump: &Devcore<'_>) -> String {
+    match (dump.comm.as_deref().unwrap_or_default(), dump.cmdline.as_deref().unwrap_or_default()) {
+        ("", "") => "unknown process".to_owned(),
+        (comm, "") => comm.to_owned(),
+        ("", cmdline) => cmdline.to_owned(),
+        (comm, cmdline) => format!("{comm}: {cmdline}"),
+    }
+}
