@@ -8,7 +8,7 @@ use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::InputError;
 use crate::output::Output;
-use crate::{database, explain, print_report};
+use crate::{database, print_report};
 use std::borrow::Cow;
 use unwedge_base::{ChipId, Generation};
 use unwedge_capture::devcore::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
@@ -40,7 +40,7 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
         Devcore::read(&text).map_err(|_| Failure::Database("the demo's dump does not read back".into()))?;
     let mut report = unwedge_postmortem::explain_msm(&dump, &db);
     if let Some(path) = &args.save {
-        explain::name_file(&mut report, &path.to_string_lossy());
+        unwedge_view::report::name_file(&mut report, &path.to_string_lossy());
     }
     let mut out = Output::open(global, false);
     let look = out.look;

@@ -13,7 +13,6 @@ mod database;
 mod decode;
 mod demo;
 mod diff;
-pub mod explain;
 pub mod failure;
 mod getopt;
 mod info;
@@ -41,6 +40,7 @@ use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
 
+use intel::Dump;
 use output::{Look, Output, Share};
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -49,6 +49,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 use unwedge_capture::devcore::Devcore;
+use unwedge_hw::Db;
+use unwedge_postmortem::Report;
+use unwedge_view::report as view_report;
 
 /// The program: reads the process's arguments, runs the command, gives its exit status.
 pub fn main() -> ExitCode {
@@ -130,10 +133,10 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         return explain_amd(&amd::Source::of(input, kind), args, global);
     }
     let db = database::load(global)?;
-    let mut report = explain::report(&input, &db)?;
+    let mut report = report_of(&input, &db)?;
     report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
     if args.file.as_os_str() != "-" {
-        explain::name_file(&mut report, &args.file.to_string_lossy());
+        view_report::name_file(&mut report, &args.file.to_string_lossy());
     }
     let mut out = Output::open(global, false);
     let look = out.look;
@@ -150,10 +153,30 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
 
+/// The post-mortem of any dump.
+///
+/// # Errors
+/// When it is a file of another kind.
+pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
+    let kind = Kind::sniff(&input.bytes);
+    let wrong = || Failure::no_dump(input, kind);
+    match kind {
+        Kind::MsmDevcore | Kind::Text => {
+            let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
+            Ok(unwedge_postmortem::explain_msm(&dump, db))
+        }
+        _ => match Dump::read(&input.bytes) {
+            Some(Dump::I915(state)) => Ok(unwedge_postmortem::explain_i915(&state)),
+            Some(Dump::Xe(dump)) => Ok(unwedge_postmortem::explain_xe(&dump)),
+            None => Err(wrong()),
+        },
+    }
+}
+
 fn explain_amd(source: &amd::Source, args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     let mut report = amd::explain(source)?;
     if args.file.as_os_str() != "-" {
-        explain::name_file(&mut report, &args.file.to_string_lossy());
+        view_report::name_file(&mut report, &args.file.to_string_lossy());
     }
     let mut out = Output::open(global, false);
     let look = out.look;
@@ -164,17 +187,17 @@ fn explain_amd(source: &amd::Source, args: &args::Explain, global: &Global) -> R
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
 fn print_report(
-    report: &unwedge_postmortem::Report,
+    report: &Report,
     sqe: Option<&microcode::Microcode>,
     json: bool,
     look: Look,
     out: &mut dyn Write,
 ) {
     let _ = if json {
-        explain::json(report, sqe, out)
+        view_report::json(report, sqe, out)
     } else {
-        let style = explain::Style { colour: look.colour };
-        explain::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
+        let style = view_report::Style { colour: look.colour };
+        view_report::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
 }
 

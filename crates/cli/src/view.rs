@@ -8,7 +8,7 @@ pub mod contexts;
 
 use crate::input::Input;
 use crate::output::Look;
-use crate::{crashdec, decode, explain, info, intel, print_report};
+use crate::{crashdec, decode, info, intel, print_report};
 use std::io::{self, Write};
 use unwedge_hw::Db;
 
@@ -97,8 +97,8 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
             crashdec::run(&input.bytes, &options, db, out, &mut io::sink()).map_err(|e| e.to_string())?;
         }
         View::Explain { json } => {
-            let mut report = explain::report(input, db).map_err(failed)?;
-            explain::name_file(&mut report, &input.name);
+            let mut report = crate::report_of(input, db).map_err(failed)?;
+            unwedge_view::report::name_file(&mut report, &input.name);
             print_report(&report, None, json, look, out);
         }
         View::Json => drop(decode::json(input, db, out).map_err(failed)?),

@@ -2,7 +2,6 @@
 
 use crate::amd::{self, Source};
 use crate::decode;
-use crate::explain;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::kind::Kind;
@@ -92,9 +91,9 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
             let report = amd::explain(&source)?;
             // A failed write is for the owner of `out` to remember.
             let _ = if json {
-                explain::json(&report, None, out)
+                unwedge_view::report::json(&report, None::<&()>, out)
             } else {
-                explain::text(&report, &explain::Style::default(), out)
+                unwedge_view::report::text(&report, &unwedge_view::report::Style::default(), out)
             };
             Ok(())
         }

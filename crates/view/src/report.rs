@@ -2,17 +2,10 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
-use crate::failure::Failure;
-use crate::input::Input;
-use crate::intel::Dump;
-use crate::kind::Kind;
-use crate::microcode::Microcode;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use unwedge_base::{Severity, Span};
-use unwedge_capture::devcore::Devcore;
-use unwedge_hw::Db;
 use unwedge_postmortem::{
     Advice, CodeExcerpt, CodeLine, Evidence, Finding, FindingKind, HangPoint, Report, Trust,
 };
@@ -51,26 +44,6 @@ impl Style {
             Trust::Guess => "2",
         };
         self.paint(code, trust.word())
-    }
-}
-
-/// The post-mortem of any dump.
-///
-/// # Errors
-/// When it is a file of another kind.
-pub fn report(input: &Input, db: &Db) -> Result<Report, Failure> {
-    let kind = Kind::sniff(&input.bytes);
-    let wrong = || Failure::no_dump(input, kind);
-    match kind {
-        Kind::MsmDevcore | Kind::Text => {
-            let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
-            Ok(unwedge_postmortem::explain_msm(&dump, db))
-        }
-        _ => match Dump::read(&input.bytes) {
-            Some(Dump::I915(state)) => Ok(unwedge_postmortem::explain_i915(&state)),
-            Some(Dump::Xe(dump)) => Ok(unwedge_postmortem::explain_xe(&dump)),
-            None => Err(wrong()),
-        },
     }
 }
 
@@ -273,7 +246,7 @@ fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
 }
 
 /// Writes a report as JSON, with a line end.
-pub fn json(report: &Report, sqe: Option<&Microcode>, out: &mut dyn Write) -> io::Result<()> {
+pub fn json<S: Serialize>(report: &Report, sqe: Option<&S>, out: &mut dyn Write) -> io::Result<()> {
     let document = Document {
         sqe,
         schema: "unwedge.explain",
@@ -304,7 +277,7 @@ pub fn json(report: &Report, sqe: Option<&Microcode>, out: &mut dyn Write) -> io
 }
 
 #[derive(Serialize)]
-struct Document<'r> {
+struct Document<'r, S> {
     schema: &'static str,
     schema_version: u32,
     gpu: &'r str,
@@ -314,7 +287,7 @@ struct Document<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     hang: Option<Hang<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sqe: Option<&'r Microcode>,
+    sqe: Option<&'r S>,
     findings: Vec<JsonFinding<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code: Vec<JsonCode<'r>>,
@@ -571,7 +544,7 @@ mod tests {
     #[test]
     fn json_has_hex_addresses_and_a_schema_version() {
         let mut out = Vec::new();
-        json(&report(), None, &mut out).unwrap();
+        json(&report(), None::<&()>, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["schema_version"], SCHEMA_VERSION);
         assert_eq!(value["findings"][0]["kind"], "hang-point");
