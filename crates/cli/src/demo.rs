@@ -43,8 +43,8 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
         unwedge_view::report::name_file(&mut report, &path.to_string_lossy());
     }
     let mut out = Output::open(global, false);
-    let look = out.look;
-    print_report(&report, None, args.json, look, &mut out);
+    let style = out.style;
+    print_report(&report, None, args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of("demo", &report.diagnostics))
 }

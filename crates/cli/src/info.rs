@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::{Compression, Input, Stream};
 use crate::json::{Heading, Hex, Origin};
 use crate::kind::Kind;
-use crate::output::{Look, Output};
+use crate::output::Output;
 use crate::{capture, database, intel, rd};
 use serde::Serialize;
 use std::fs;
@@ -15,6 +15,7 @@ use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::devcore::lines::Section;
 use unwedge_hw::Db;
+use unwedge_view::Style;
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -31,22 +32,22 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     if args.file.is_dir() {
         let source = amd::Source::open_folder(&args.file, global.max_size)?;
         let mut out = Output::open(global, false);
-        let look = out.look;
-        let diagnostics = amd::info(&source, &db, args.json, look, &mut out)?;
+        let style = out.style;
+        let diagnostics = amd::info(&source, &db, args.json, style, &mut out)?;
         out.finish()?;
         return Ok(Outcome::of(&source.name, &diagnostics));
     }
     let input = Input::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
-    let look = out.look;
+    let style = out.style;
     let kind = Kind::sniff(&input.bytes);
     if amd::reads(kind) {
         let source = amd::Source::of(input, kind);
-        let diagnostics = amd::info(&source, &db, args.json, look, &mut out)?;
+        let diagnostics = amd::info(&source, &db, args.json, style, &mut out)?;
         out.finish()?;
         return Ok(Outcome::of(&source.name, &diagnostics));
     }
-    let diagnostics = show(&input, &db, args.json, look, &mut out)?;
+    let diagnostics = show(&input, &db, args.json, style, &mut out)?;
     out.finish()?;
     Ok(Outcome::of(&input.name, &diagnostics))
 }
@@ -65,9 +66,9 @@ fn stream_of(args: &args::Info, mut stream: Stream, db: &Db, global: &Global) ->
     let mut summary = Summary::of(&file, Kind::RdCapture, &diagnostics, db);
     summary.capture = Some(capture);
     let mut out = Output::open(global, false);
-    let look = out.look;
+    let style = out.style;
     // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json { json(&summary, &mut out) } else { text(&summary, look, &mut out) };
+    let _ = if args.json { json(&summary, &mut out) } else { text(&summary, style, &mut out) };
     out.finish()?;
     Ok(Outcome::of(&stream.name, &diagnostics))
 }
@@ -78,7 +79,7 @@ pub fn show(
     input: &Input,
     db: &Db,
     as_json: bool,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let kind = Kind::sniff(&input.bytes);
@@ -110,7 +111,7 @@ pub fn show(
     summary.dump = dump.as_ref().map(DumpSummary::of);
     summary.intel = of_intel.as_ref().map(intel::info::Summary::of);
     summary.capture = capture;
-    let _ = if as_json { json(&summary, out) } else { text(&summary, look, out) };
+    let _ = if as_json { json(&summary, out) } else { text(&summary, style, out) };
     Ok(diagnostics)
 }
 
@@ -298,8 +299,8 @@ fn json(summary: &Summary<'_>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}: {}", look.bold(s.name), s.described)?;
+fn text(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}: {}", style.bold(s.name), s.described)?;
     let size = if s.compression.is_empty() {
         format!("{} bytes", s.bytes)
     } else {
@@ -311,13 +312,13 @@ fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
     };
     row("size", Some(&size))?;
     if let Some(capture) = &s.capture {
-        capture.text(look, out)?;
-        problems(s, look, out)?;
+        capture.text(style, out)?;
+        problems(s, style, out)?;
         return writeln!(out, "\n{}", s.database_line);
     }
     if let Some(dump) = &s.intel {
-        dump.text(look, out)?;
-        problems(s, look, out)?;
+        dump.text(style, out)?;
+        problems(s, style, out)?;
         return writeln!(out, "\n{}", s.database_line);
     }
     let Some(dump) = &s.dump else {
@@ -328,27 +329,27 @@ fn text(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
     row("time", dump.origin.time)?;
     row("comm", dump.origin.comm)?;
     row("cmdline", dump.origin.cmdline)?;
-    writeln!(out, "\n  {}", look.bold("section              entries     bytes"))?;
+    writeln!(out, "\n  {}", style.bold("section              entries     bytes"))?;
     for section in &dump.sections {
         let note = if section.known { section.contents.as_str() } else { "not known to unwedge" };
         let line = format!("{:20} {:>7} {:>9}  {note}", section.name, section.entries, section.bytes);
         writeln!(out, "  {}", line.trim_end())?;
     }
     if !dump.absent.is_empty() {
-        writeln!(out, "\n  {}", look.bold("not captured"))?;
+        writeln!(out, "\n  {}", style.bold("not captured"))?;
         for absent in &dump.absent {
             writeln!(out, "  {:20} {}", absent.name, absent.meaning)?;
         }
     }
-    problems(s, look, out)?;
+    problems(s, style, out)?;
     writeln!(out, "\n{}", s.database_line)
 }
 
-fn problems(s: &Summary<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+fn problems(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     if s.problems.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n  {}", look.bold("problems"))?;
+    writeln!(out, "\n  {}", style.bold("problems"))?;
     for p in &s.problems {
         writeln!(out, "  {}: {}", p.severity, p.message)?;
     }

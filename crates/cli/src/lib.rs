@@ -41,7 +41,7 @@ use input::Input;
 use kind::Kind;
 
 use intel::Dump;
-use output::{Look, Output, Share};
+use output::{Output, Share};
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -51,6 +51,7 @@ use std::rc::Rc;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::Report;
+use unwedge_view::Style;
 use unwedge_view::report as view_report;
 
 /// The program: reads the process's arguments, runs the command, gives its exit status.
@@ -139,7 +140,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         view_report::name_file(&mut report, &args.file.to_string_lossy());
     }
     let mut out = Output::open(global, false);
-    let look = out.look;
+    let style = out.style;
     let sqe = match Devcore::read(&input.bytes) {
         Ok(dump) => microcode::look_up(&dump, args.firmware.as_deref(), &db, global)?,
         Err(_) if args.firmware.is_some() => {
@@ -148,7 +149,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         }
         Err(_) => None,
     };
-    print_report(&report, sqe.as_ref(), args.json, look, &mut out);
+    print_report(&report, sqe.as_ref(), args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
@@ -179,8 +180,8 @@ fn explain_amd(source: &amd::Source, args: &args::Explain, global: &Global) -> R
         view_report::name_file(&mut report, &args.file.to_string_lossy());
     }
     let mut out = Output::open(global, false);
-    let look = out.look;
-    print_report(&report, None, args.json, look, &mut out);
+    let style = out.style;
+    print_report(&report, None, args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of(&source.name, &report.diagnostics))
 }
@@ -190,13 +191,13 @@ fn print_report(
     report: &Report,
     sqe: Option<&microcode::Microcode>,
     json: bool,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) {
     let _ = if json {
         view_report::json(report, sqe, out)
     } else {
-        let style = view_report::Style { colour: look.colour };
+        let style = Style { colour: style.colour };
         view_report::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
 }
@@ -243,10 +244,10 @@ fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failur
         None => args::Colour::Auto,
     };
     let page = arguments.pager.unwrap_or(arguments.query.is_empty());
-    let look = Global { color, no_color: false, no_pager: !page, regdb: None, max_size: global.max_size };
+    let style = Global { color, no_color: false, no_pager: !page, regdb: None, max_size: global.max_size };
     let db = Rc::new(database::load(global)?);
-    let out = Output::open(&look, page);
-    let colour = out.look.colour;
+    let out = Output::open(&style, page);
+    let colour = out.style.colour;
     let out = Rc::new(RefCell::new(out));
     let script = match &arguments.script {
         Some(path) => match cffdump::open_script(path, &db, colour, out.clone()) {

@@ -7,6 +7,7 @@ use crate::pager::Pager;
 use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::rc::Rc;
+use unwedge_view::Style;
 
 const BUFFER: usize = 64 << 10;
 
@@ -26,41 +27,11 @@ impl Write for Share {
     }
 }
 
-/// How text for people may look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// Use escape sequences.
-    pub colour: bool,
-}
-
-impl Look {
-    /// Escape sequences for decoded registers and packets: names green, numbers yellow, errors bold red.
-    pub fn palette(self) -> unwedge_hw::Palette {
-        if !self.colour {
-            return unwedge_hw::Palette::default();
-        }
-        unwedge_hw::Palette {
-            reset: "\x1b[0m",
-            name: "\x1b[0;32m",
-            number: "\x1b[0;33m",
-            value: "\x1b[0;35m",
-            flag: "\x1b[0;36m",
-            packet: "\x1b[1;34m",
-            error: "\x1b[1;31m",
-        }
-    }
-
-    /// `text` in bold, when there is colour.
-    pub fn bold(self, text: &str) -> String {
-        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
-    }
-}
-
 /// Where results go.
 pub struct Output {
     sink: Sink,
-    /// How they may look.
-    pub look: Look,
+    /// How they may style.
+    pub style: Style,
     failed: Option<io::Error>,
 }
 
@@ -84,7 +55,7 @@ impl Output {
             Some(pager) => Sink::Pager(BufWriter::with_capacity(BUFFER, pager)),
             None => Sink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout().lock())),
         };
-        Output { sink, look: Look { colour }, failed: None }
+        Output { sink, style: Style { colour }, failed: None }
     }
 
     /// Flushes, waits for the pager, and returns the first error of any write. A broken pipe is none.

@@ -7,10 +7,10 @@ pub mod captures;
 pub mod contexts;
 
 use crate::input::Input;
-use crate::output::Look;
 use crate::{crashdec, decode, info, intel, print_report};
 use std::io::{self, Write};
 use unwedge_hw::Db;
+use unwedge_view::Style;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl View {
 
 /// Prints one view of an input on `out`. The error is what the program says when it cannot use the input.
 pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(), String> {
-    let look = Look { colour: false };
+    let style = Style { colour: false };
     let failed = |e: crate::failure::Failure| e.to_string();
     match view {
         View::Listing(options) => {
@@ -99,20 +99,20 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
         View::Explain { json } => {
             let mut report = crate::report_of(input, db).map_err(failed)?;
             unwedge_view::report::name_file(&mut report, &input.name);
-            print_report(&report, None, json, look, out);
+            print_report(&report, None, json, style, out);
         }
         View::Json => drop(decode::json(input, db, out).map_err(failed)?),
-        View::Around { json } => drop(decode::around_hang(json, input, db, look, out).map_err(failed)?),
+        View::Around { json } => drop(decode::around_hang(json, input, db, style, out).map_err(failed)?),
         View::Intel { json } => {
             let dump = intel::Dump::read(&input.bytes).ok_or("neither of i915 nor of xe")?;
             let max_size = input.bytes.len().saturating_mul(64) as u64;
             drop(match json {
                 true => decode::intel_json(&dump, input, db, max_size, out),
-                false => decode::intel_text(&dump, input, max_size, look, out),
+                false => decode::intel_text(&dump, input, max_size, style, out),
             });
         }
         View::Contexts { json } => contexts::of_dump(input, json, out)?,
-        View::Info { json } => drop(info::show(input, db, json, look, out).map_err(failed)?),
+        View::Info { json } => drop(info::show(input, db, json, style, out).map_err(failed)?),
     }
     Ok(())
 }

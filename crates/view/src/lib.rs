@@ -3,3 +3,6 @@
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
 pub mod report;
+mod style;
+
+pub use style::Style;

@@ -2,20 +2,12 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
+use crate::Style;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use unwedge_base::{Severity, Span};
-use unwedge_postmortem::{
-    Advice, CodeExcerpt, CodeLine, Evidence, Finding, FindingKind, HangPoint, Report, Trust,
-};
-
-/// How the text may look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Style {
-    /// Use escape sequences.
-    pub colour: bool,
-}
+use unwedge_postmortem::{Advice, CodeExcerpt, CodeLine, Evidence, Finding, FindingKind, HangPoint, Report};
 
 /// Columns of the screen, and lines that findings may take of it.
 const WIDTH: usize = 118;
@@ -30,22 +22,6 @@ const INDENT: &str = "      ";
 
 /// Version of the JSON schema.
 const SCHEMA_VERSION: u32 = 1;
-
-impl Style {
-    fn paint(self, code: &str, text: &str) -> String {
-        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-
-    fn trust(self, trust: Trust) -> String {
-        let code = match trust {
-            Trust::Certain => "1;32",
-            Trust::Likely => "32",
-            Trust::Possible => "33",
-            Trust::Guess => "2",
-        };
-        self.paint(code, trust.word())
-    }
-}
 
 /// Puts the name of the dump's file into the commands that a report advises.
 pub fn name_file(report: &mut Report, file: &str) {
@@ -467,6 +443,7 @@ impl<'r> JsonFinding<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unwedge_postmortem::Trust;
 
     fn report() -> Report {
         let finding = |kind, title: &str| Finding {

@@ -4,7 +4,6 @@ use super::record::{Record, Value};
 use super::{Content, Source};
 use crate::failure::Failure;
 use crate::json::{Heading, Hex};
-use crate::output::Look;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,6 +13,7 @@ use unwedge_capture::amdgpu::devcore::{Section, VramState};
 use unwedge_capture::amdgpu::radv::{MemberKind, RadvReport};
 use unwedge_capture::amdgpu::umr::UmrText;
 use unwedge_hw::Db;
+use unwedge_view::Style;
 
 /// Version of the schema of the JSON object: that of all files.
 const SCHEMA: u32 = 1;
@@ -24,7 +24,7 @@ pub fn info(
     source: &Source,
     db: &Db,
     as_json: bool,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let content = source.read()?;
@@ -37,7 +37,7 @@ pub fn info(
     let _ = if as_json {
         json(source, &content, &summary, &diagnostics, db, out)
     } else {
-        text(source, &content, &summary, &diagnostics, look, out)
+        text(source, &content, &summary, &diagnostics, style, out)
     };
     Ok(diagnostics)
 }
@@ -248,10 +248,10 @@ fn text(
     content: &Content<'_>,
     summary: &Summary<'_>,
     diagnostics: &[Diagnostic],
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    writeln!(out, "{}: {}", look.bold(&source.name), source.kind.describe())?;
+    writeln!(out, "{}: {}", style.bold(&source.name), source.kind.describe())?;
     let (stored, bytes) = source.size();
     let compression = source.compression();
     if compression.is_empty() {
@@ -264,7 +264,7 @@ fn text(
         writeln!(out, "  {name:9} {value}")?;
     }
     if !summary.parts.is_empty() {
-        writeln!(out, "\n  {}", look.bold("section                     entries     bytes"))?;
+        writeln!(out, "\n  {}", style.bold("section                     entries     bytes"))?;
     }
     for part in &summary.parts {
         let mut notes = vec![if part.known { part.contents.as_str() } else { "not known to unwedge" }];
@@ -278,13 +278,13 @@ fn text(
         writeln!(out, "  {}", line.trim_end())?;
     }
     if !summary.absent.is_empty() {
-        writeln!(out, "\n  {}", look.bold("not captured"))?;
+        writeln!(out, "\n  {}", style.bold("not captured"))?;
         for (name, meaning) in &summary.absent {
             writeln!(out, "  {name:27} {meaning}")?;
         }
     }
     if !diagnostics.is_empty() {
-        writeln!(out, "\n  {}", look.bold("problems"))?;
+        writeln!(out, "\n  {}", style.bold("problems"))?;
         for problem in diagnostics {
             writeln!(out, "  {}: {}", severity(problem), problem.message)?;
         }

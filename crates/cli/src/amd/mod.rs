@@ -15,7 +15,6 @@ pub use info::info;
 use crate::failure::{Failure, MSM};
 use crate::input::Input;
 use crate::kind::Kind;
-use crate::output::Look;
 use code::Code;
 use std::io::Write;
 use std::path::Path;
@@ -25,6 +24,7 @@ use unwedge_capture::amdgpu::{Devcoredump, RadvReport, UmrText};
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::Options;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
+use unwedge_view::Style;
 
 /// SPIR-V modules of a report that are read; RADV writes one for each shader of a pipeline.
 const MAX_SPIRV: usize = 64;
@@ -199,7 +199,7 @@ pub fn explain(source: &Source) -> Result<Report, Failure> {
 pub fn decode(
     source: &Source,
     as_json: bool,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let content = source.read()?;
@@ -208,7 +208,7 @@ pub fn decode(
     if as_json {
         Ok(json::decode(source, &content, diagnostics, &facts, out))
     } else {
-        let _ = text::decode(&content, &facts, look, out);
+        let _ = text::decode(&content, &facts, style, out);
         Ok(diagnostics)
     }
 }

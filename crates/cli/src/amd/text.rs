@@ -4,7 +4,6 @@ use super::Content;
 use super::code::{Code, Words};
 use super::info::fault_line;
 use super::packets::{self, Reader};
-use crate::output::Look;
 use std::fmt::Display;
 use std::io::{self, Write};
 use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, Power, VramState};
@@ -18,6 +17,7 @@ use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 use unwedge_stream::amd::Engine;
+use unwedge_view::Style;
 
 /// Dwords to a line.
 const PER_LINE: u64 = 8;
@@ -25,15 +25,15 @@ const PER_LINE: u64 = 8;
 pub(super) type Out<'o> = &'o mut dyn Write;
 
 /// Everything of a content.
-pub(super) fn decode(content: &Content<'_>, facts: &Db, look: Look, out: Out<'_>) -> io::Result<()> {
+pub(super) fn decode(content: &Content<'_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
     writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
     let code = Code::of(content);
     match content {
-        Content::Dump(dump) => devcoredump(dump, facts, look, out),
+        Content::Dump(dump) => devcoredump(dump, facts, style, out),
         Content::Report(report) => {
-            radv(report, Words { gfx: gfx_of_radv(report, facts), facts, code: &code }, look, out)
+            radv(report, Words { gfx: gfx_of_radv(report, facts), facts, code: &code }, style, out)
         }
-        Content::Umr(umr) => umr_text(umr, Words { gfx: gfx_of_umr(umr), facts, code: &code }, look, out),
+        Content::Umr(umr) => umr_text(umr, Words { gfx: gfx_of_umr(umr), facts, code: &code }, style, out),
     }
 }
 
@@ -65,8 +65,8 @@ pub(super) fn buffer(contents: &Contents, marks: &[(u64, &str)], out: Out<'_>) -
     Ok(())
 }
 
-fn heading(look: Look, title: impl Display, out: Out<'_>) -> io::Result<()> {
-    writeln!(out, "\n{}", look.bold(&title.to_string()))
+fn heading(style: Style, title: impl Display, out: Out<'_>) -> io::Result<()> {
+    writeln!(out, "\n{}", style.bold(&title.to_string()))
 }
 
 fn row(name: &str, value: Option<impl Display>, out: Out<'_>) -> io::Result<()> {
@@ -83,7 +83,7 @@ fn registers(indent: &str, registers: &[Register<'_>], out: Out<'_>) -> io::Resu
     Ok(())
 }
 
-fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, look: Look, out: Out<'_>) -> io::Result<()> {
+fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
     row("kernel", dump.kernel.as_ref(), out)?;
     row("module", dump.module.as_ref(), out)?;
     row("time", dump.time.as_ref(), out)?;
@@ -103,9 +103,9 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, look: Look, out: Out<'_>) -> 
         }),
         out,
     )?;
-    chip(dump, look, out)?;
+    chip(dump, style, out)?;
     for ip in &dump.ips {
-        heading(look, format_args!("IP {}", ip.name), out)?;
+        heading(style, format_args!("IP {}", ip.name), out)?;
         for count in &ip.counts {
             row(&count.name, Some(count.number), out)?;
         }
@@ -118,7 +118,7 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, look: Look, out: Out<'_>) -> 
     }
     let gfx = gfx_of_dump(dump);
     for ring in &dump.rings {
-        heading(look, format_args!("ring {}", ring.name), out)?;
+        heading(style, format_args!("ring {}", ring.name), out)?;
         row("rptr", ring.rptr.map(|v| format!("{v:#x}")), out)?;
         row("wptr", ring.wptr.map(|v| format!("{v:#x}")), out)?;
         row("mask", ring.mask.map(|v| format!("{v:#x}")), out)?;
@@ -130,12 +130,12 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, look: Look, out: Out<'_>) -> 
     }
     let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| engine_of(&timeout.ring));
     for ib in &dump.ibs {
-        heading(look, format_args!("IB {} at {:#x}", ib.number, ib.iova), out)?;
+        heading(style, format_args!("IB {} at {:#x}", ib.number, ib.iova), out)?;
         row("dwords", ib.size, out)?;
         packets::text(&ib.contents, Reader::new(gfx, engine, facts), &[], out)?;
     }
     if !dump.reset_registers.is_empty() {
-        heading(look, "registers by offset", out)?;
+        heading(style, "registers by offset", out)?;
     }
     for register in &dump.reset_registers {
         writeln!(out, "  0x{:08x} 0x{:08x}", register.offset, register.value)?;
@@ -143,9 +143,9 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, look: Look, out: Out<'_>) -> 
     Ok(())
 }
 
-fn chip(dump: &Devcoredump<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
+fn chip(dump: &Devcoredump<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     if let Some(soc) = dump.soc {
-        heading(look, "SoC", out)?;
+        heading(style, "SoC", out)?;
         row("device", soc.device_id.map(|id| format!("{id:#06x}")), out)?;
         row("pci revision", soc.pci_revision.map(|id| format!("{id:#04x}")), out)?;
         row("family", soc.family, out)?;
@@ -164,26 +164,26 @@ fn chip(dump: &Devcoredump<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
         row("oa", gds.oa, out)?;
     }
     if !dump.hwips.is_empty() {
-        heading(look, "versions", out)?;
+        heading(style, "versions", out)?;
     }
     for ip in &dump.hwips {
         let version: Vec<String> = ip.version.iter().map(u32::to_string).collect();
         writeln!(out, "  {:24} {}", format!("{}[{}]", ip.name, ip.instance), version.join("."))?;
     }
     if let Some(discovery) = &dump.discovery {
-        heading(look, "discovery", out)?;
+        heading(style, "discovery", out)?;
         for line in discovery.lines() {
             writeln!(out, "  {line}")?;
         }
     }
     if !dump.firmware.is_empty() {
-        heading(look, "firmware", out)?;
+        heading(style, "firmware", out)?;
     }
     for firmware in &dump.firmware {
         writeln!(out, "  {:24} 0x{:08x}, feature {}", firmware.name, firmware.version, firmware.feature)?;
     }
     if let Some(vbios) = &dump.vbios {
-        heading(look, "vbios", out)?;
+        heading(style, "vbios", out)?;
         row("name", vbios.name.as_ref(), out)?;
         row("part number", vbios.part_number.as_ref(), out)?;
         row("version", vbios.version_string.as_ref(), out)?;
@@ -213,17 +213,17 @@ fn place(place: &Place<'_>) -> Option<String> {
     })
 }
 
-fn radv(report: &RadvReport<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
+fn radv(report: &RadvReport<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     for (title, entries) in [("application", &report.app), ("device", &report.gpu)] {
         if !entries.is_empty() {
-            heading(look, title, out)?;
+            heading(style, title, out)?;
         }
         for entry in entries {
             row(&entry.name, Some(&entry.value), out)?;
         }
     }
     if let Some(fault) = &report.vm_fault {
-        heading(look, "page fault", out)?;
+        heading(style, "page fault", out)?;
         row("address", fault.address.map(|a| format!("{a:#x}")), out)?;
         let name = fault.status_name.as_deref().unwrap_or("status");
         row(name, fault.status.map(|status| format!("{status:#x}")), out)?;
@@ -238,25 +238,25 @@ fn radv(report: &RadvReport<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> 
         }
     }
     if !report.kernel.is_empty() {
-        heading(look, "kernel", out)?;
+        heading(style, "kernel", out)?;
     }
     for event in &report.kernel {
         kernel_event(event, out)?;
     }
     if let Some(trace) = &report.trace {
-        streams(trace, words.gfx, words.facts, look, out)?;
+        streams(trace, words.gfx, words.facts, style, out)?;
     }
-    shown_registers("registers", &report.registers, look, out)?;
+    shown_registers("registers", &report.registers, style, out)?;
     if let Some(state) = &report.pipeline {
-        pipeline(state, look, out)?;
+        pipeline(state, style, out)?;
     }
     for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
-        umr_text(umr, words, look, out)?;
+        umr_text(umr, words, style, out)?;
     }
     if let Some(trap) = &report.trap {
-        trap_handler(trap, look, out)?;
+        trap_handler(trap, style, out)?;
     }
-    buffers(report, look, out)
+    buffers(report, style, out)
 }
 
 fn kernel_event(event: &KernelEvent<'_>, out: Out<'_>) -> io::Result<()> {
@@ -280,8 +280,8 @@ fn kernel_event(event: &KernelEvent<'_>, out: Out<'_>) -> io::Result<()> {
     }
 }
 
-fn streams(trace: &Trace<'_>, gfx: Option<Gfx>, facts: &Db, look: Look, out: Out<'_>) -> io::Result<()> {
-    heading(look, "command streams", out)?;
+fn streams(trace: &Trace<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
+    heading(style, "command streams", out)?;
     row("last trace point", trace.id, out)?;
     for stream in &trace.streams {
         let ip = stream.ip.as_deref().unwrap_or_default();
@@ -317,9 +317,9 @@ fn streams(trace: &Trace<'_>, gfx: Option<Gfx>, facts: &Db, look: Look, out: Out
     Ok(())
 }
 
-fn shown_registers(title: &str, shown: &[ShownRegister<'_>], look: Look, out: Out<'_>) -> io::Result<()> {
+fn shown_registers(title: &str, shown: &[ShownRegister<'_>], style: Style, out: Out<'_>) -> io::Result<()> {
     if !shown.is_empty() {
-        heading(look, title, out)?;
+        heading(style, title, out)?;
     }
     for register in shown {
         match register.value {
@@ -333,23 +333,23 @@ fn shown_registers(title: &str, shown: &[ShownRegister<'_>], look: Look, out: Ou
     Ok(())
 }
 
-fn pipeline(state: &PipelineState<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
-    heading(look, "pipeline", out)?;
+fn pipeline(state: &PipelineState<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+    heading(style, "pipeline", out)?;
     row("queue", state.ip.as_ref(), out)?;
     row("hash", state.hash.as_ref(), out)?;
     row("active waves", state.active_waves, out)?;
     row("indirect dispatch", state.indirect_dispatch.map(|[x, y, z]| format!("{x}, {y}, {z}")), out)?;
     for shader in &state.shaders {
-        shader_listing(shader, look, out)?;
+        shader_listing(shader, style, out)?;
     }
     if !state.strangers.is_empty() {
-        heading(look, "waves in no shader above", out)?;
+        heading(style, "waves in no shader above", out)?;
     }
     for wave in &state.strangers {
         annotated_wave(wave, out)?;
     }
     if !state.vertex_buffers.is_empty() {
-        heading(look, "vertex buffers", out)?;
+        heading(style, "vertex buffers", out)?;
     }
     for buffer in &state.vertex_buffers {
         let iova = buffer.iova.map_or_else(|| "?".to_owned(), |iova| format!("{iova:#x}"));
@@ -361,15 +361,15 @@ fn pipeline(state: &PipelineState<'_>, look: Look, out: Out<'_>) -> io::Result<(
     for descriptor in &state.descriptors {
         let kind = descriptor.kind.as_deref().unwrap_or("not shown");
         let title = format!("descriptor set {} binding {}: {kind}", descriptor.set, descriptor.binding);
-        heading(look, title, out)?;
-        shown_registers("", &descriptor.words, Look { colour: false }, out)?;
+        heading(style, title, out)?;
+        shown_registers("", &descriptor.words, Style { colour: false }, out)?;
     }
     Ok(())
 }
 
-fn shader_listing(shader: &Shader<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
+fn shader_listing(shader: &Shader<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     let address = shader.address().map(|a| format!(" at {a:#x}")).unwrap_or_default();
-    heading(look, format!("{}{address}", shader.name), out)?;
+    heading(style, format!("{}{address}", shader.name), out)?;
     row("spirv", shader.spirv.as_ref(), out)?;
     for instruction in &shader.code {
         let words: Vec<String> = instruction.words.iter().map(|word| format!("{word:08x}")).collect();
@@ -418,7 +418,7 @@ pub(super) fn umr_engine(ring: &UmrRing<'_>) -> Option<Engine> {
     ring.name.as_deref().map_or(Some(Engine::Gfx), engine_of)
 }
 
-fn umr_text(umr: &UmrText<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
+fn umr_text(umr: &UmrText<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     for complaint in &umr.complaints {
         writeln!(out, "umr: {complaint}")?;
     }
@@ -426,10 +426,10 @@ fn umr_text(umr: &UmrText<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io
         writeln!(out, "umr found no waves")?;
     }
     for wave in &umr.waves {
-        wave_block(wave, words, look, out)?;
+        wave_block(wave, words, style, out)?;
     }
     for ring in &umr.rings {
-        heading(look, format!("ring {}", ring.name.as_deref().unwrap_or("without a name")), out)?;
+        heading(style, format!("ring {}", ring.name.as_deref().unwrap_or("without a name")), out)?;
         row("rptr", ring.rptr, out)?;
         row("wptr", ring.wptr, out)?;
         row("driver's wptr", ring.driver_wptr, out)?;
@@ -442,11 +442,11 @@ fn umr_text(umr: &UmrText<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io
             packets::text(&ib.contents, reader, &[], out)?;
         }
     }
-    shown_registers("registers", &umr.registers, look, out)
+    shown_registers("registers", &umr.registers, style, out)
 }
 
-fn wave_block(wave: &Wave<'_>, words: Words<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
-    heading(look, wave_place(&wave.place), out)?;
+fn wave_block(wave: &Wave<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+    heading(style, wave_place(&wave.place), out)?;
     if wave.tainted {
         writeln!(out, "  umr: the values may be of several moments")?;
     }
@@ -492,22 +492,22 @@ fn vgprs(vgprs: &[Vgpr], out: Out<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn trap_handler(trap: &TrapReport<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
-    heading(look, "shader exception", out)?;
+fn trap_handler(trap: &TrapReport<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+    heading(style, "shader exception", out)?;
     row("pc", trap.pc.map(|pc| format!("{pc:#x}")), out)?;
     row("trap", trap.trap_id, out)?;
     row("exec", trap.exec.map(|exec| format!("{exec:016x}")), out)?;
     row("m0", trap.m0.map(|m0| format!("{m0:#x}")), out)?;
-    shown_registers("", &trap.registers, Look { colour: false }, out)?;
+    shown_registers("", &trap.registers, Style { colour: false }, out)?;
     numbered("s", &trap.sgprs, out)?;
     vgprs(&trap.vgprs, out)?;
     numbered("lds", &trap.lds, out)?;
-    trap.shader.as_ref().map_or(Ok(()), |shader| shader_listing(shader, look, out))
+    trap.shader.as_ref().map_or(Ok(()), |shader| shader_listing(shader, style, out))
 }
 
-fn buffers(report: &RadvReport<'_>, look: Look, out: Out<'_>) -> io::Result<()> {
+fn buffers(report: &RadvReport<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     if !report.bo_ranges.is_empty() {
-        heading(look, "buffers", out)?;
+        heading(style, "buffers", out)?;
     }
     for bo in &report.bo_ranges {
         write!(out, "  {:#x}-{:#x}", bo.iova, bo.end)?;
@@ -515,7 +515,7 @@ fn buffers(report: &RadvReport<'_>, look: Look, out: Out<'_>) -> io::Result<()> 
         writeln!(out)?;
     }
     if !report.bo_history.is_empty() {
-        heading(look, "history of buffers", out)?;
+        heading(style, "history of buffers", out)?;
     }
     for event in &report.bo_history {
         write!(out, "  {} {:#x}-{:#x} ", event.timestamp, event.iova, event.end)?;
@@ -527,7 +527,7 @@ fn buffers(report: &RadvReport<'_>, look: Look, out: Out<'_>) -> io::Result<()> 
         writeln!(out, "{}", if event.is_virtual { ", virtual" } else { "" })?;
     }
     if !report.bindings.is_empty() {
-        heading(look, "bindings of addresses", out)?;
+        heading(style, "bindings of addresses", out)?;
     }
     for binding in &report.bindings {
         let action = if binding.bound { "bound" } else { "unbound" };

@@ -5,7 +5,6 @@
 
 use super::Lines;
 use super::stream::{JsonSink, stretches, trouble_text};
-use crate::output::Look;
 use std::io::Write;
 use unwedge_base::Dwords;
 use unwedge_hw::{Gpu, Variants};
@@ -16,6 +15,7 @@ use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{
     Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker,
 };
+use unwedge_view::Style;
 
 /// Packets shown before the range.
 const BEFORE: usize = 16;
@@ -35,10 +35,10 @@ pub fn json(case: &Case<'_>, stop: &Stop, lines: &mut Lines<'_>) {
 }
 
 /// The window as text; `>` marks the packets the command processor may have stopped in.
-pub fn text(case: &Case<'_>, stop: &Stop, look: Look, out: &mut dyn Write) {
+pub fn text(case: &Case<'_>, stop: &Stop, style: Style, out: &mut dyn Write) {
     let ring = case.dump.rings.get(stop.ring).map(|r| r.iova);
     let place = Target::of(&stop.point);
-    let mut sink = TextSink { gpu: case.gpu, look, place, ring, out, line: Vec::new(), writes: 0 };
+    let mut sink = TextSink { gpu: case.gpu, style, place, ring, out, line: Vec::new(), writes: 0 };
     if !show(case, stop, &mut sink) {
         // A failed write is remembered by the output.
         let _ = writeln!(out, "The dump does not hold the stream the command processor stopped in.");
@@ -192,7 +192,7 @@ impl Sink for Window<'_> {
 
 struct TextSink<'s> {
     gpu: Gpu<'s>,
-    look: Look,
+    style: Style,
     place: Option<Target>,
     /// Address of the hung ring.
     ring: Option<u64>,
@@ -217,7 +217,7 @@ impl TextSink<'_> {
     }
 
     fn packet(&mut self, p: &Packet<'_>) {
-        let palette = self.look.palette();
+        let palette = self.style.palette();
         let name = match p.header {
             Header::Registers { reg, count } => {
                 let name = self.gpu.reg(reg).map_or_else(|| format!("{reg:#x}"), |r| r.name().to_owned());
@@ -260,7 +260,7 @@ impl TextSink<'_> {
             let high = if ty.high() >= 32 { p.payload.get(i + 1) } else { None };
             let raw = u64::from(low) | u64::from(high.unwrap_or(0)) << 32;
             self.line.clear();
-            ty.write(raw, &mut selected, &self.look.palette(), &mut self.line);
+            ty.write(raw, &mut selected, &self.style.palette(), &mut self.line);
             self.value(reg.name());
             i += if high.is_some() { 2 } else { 1 };
         }
@@ -268,7 +268,7 @@ impl TextSink<'_> {
 
     /// Prints what stands in `line` behind a name.
     fn value(&mut self, name: &str) {
-        let palette = self.look.palette();
+        let palette = self.style.palette();
         let _ = write!(self.out, "{:30}{}{name}{}: ", "", palette.name, palette.reset);
         self.line.push(b'\n');
         let _ = self.out.write_all(&self.line);
@@ -296,7 +296,7 @@ impl Sink for TextSink<'_> {
                         ty.write(
                             w.value.into(),
                             &mut Variants::default(),
-                            &self.look.palette(),
+                            &self.style.palette(),
                             &mut self.line,
                         );
                     }
@@ -310,10 +310,10 @@ impl Sink for TextSink<'_> {
                 let _ = writeln!(self.out, "{:30}(the dump does not hold the stream{iova})", "");
             }
             Event::Draw(d) => {
-                let _ = writeln!(self.out, "{:30}{}", "", self.look.bold(&format!("draw {}", d.number)));
+                let _ = writeln!(self.out, "{:30}{}", "", self.style.bold(&format!("draw {}", d.number)));
             }
             Event::Trouble(t) => {
-                let palette = self.look.palette();
+                let palette = self.style.palette();
                 match unit(event) {
                     Some(unit) => self.start(unit),
                     None => drop(write!(self.out, "{:30}", "")),

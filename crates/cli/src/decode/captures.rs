@@ -37,7 +37,7 @@ pub fn text(args: &args::Decode, mut stream: Stream, db: &Db, global: &Global, o
         ..cffdump::Arguments::default()
     };
     let (name, slow) = (stream.name.clone(), stream.live);
-    let mut listing = Listing::new(options, out.look.colour, db, global.max_size).with_any_gpus();
+    let mut listing = Listing::new(options, out.style.colour, db, global.max_size).with_any_gpus();
     let mut diagnostics = listing.run(&name, &mut stream, slow, out);
     diagnostics.splice(0..0, stream.diagnostics());
     let _ = writeln!(out, "{}", database::line(db.identity()));

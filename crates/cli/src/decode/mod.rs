@@ -14,13 +14,14 @@ use crate::capture::{self, Any, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::kind::Kind;
-use crate::output::{Look, Output};
+use crate::output::Output;
 use crate::{crashdec, database, intel};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::adreno::{Case, hang};
+use unwedge_view::Style;
 
 /// Version of the schema of the lines; docs/json-schema.md says what a change means.
 const SCHEMA: u32 = 1;
@@ -35,8 +36,8 @@ pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
         Any::Amd(source) => match args.around {
             Some(args::Around::Hang) => Err(Failure::NoHang(source.name)),
             None => {
-                let look = out.look;
-                let told = amd::decode(&source, args.json, look, &mut out);
+                let style = out.style;
+                let told = amd::decode(&source, args.json, style, &mut out);
                 told.map(|diagnostics| Outcome::of(&source.name, &diagnostics))
             }
         },
@@ -70,8 +71,8 @@ fn dump(
             ))),
             (true, None) => Ok(told(intel_json(&dump, input, db, max_size, out))),
             (false, None) => {
-                let look = out.look;
-                Ok(told(intel_text(&dump, input, max_size, look, out)))
+                let style = out.style;
+                Ok(told(intel_text(&dump, input, max_size, style, out)))
             }
         };
     }
@@ -79,8 +80,8 @@ fn dump(
         (false, None) => text(args, input, db, out),
         (true, None) => json(input, db, out).map(told),
         (as_json, Some(args::Around::Hang)) => {
-            let look = out.look;
-            around_hang(as_json, input, db, look, out).map(told)
+            let style = out.style;
+            around_hang(as_json, input, db, style, out).map(told)
         }
     }
 }
@@ -90,12 +91,12 @@ pub fn intel_text(
     dump: &intel::Dump<'_>,
     input: &Input,
     max_size: u64,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics().iter().cloned());
-    diagnostics.extend(intel::text::show(dump, input.bytes.len(), max_size, look, out));
+    diagnostics.extend(intel::text::show(dump, input.bytes.len(), max_size, style, out));
     diagnostics
 }
 
@@ -126,7 +127,7 @@ fn read(input: &Input) -> Result<Devcore<'_>, Failure> {
 fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
     let options = crashdec::Options {
         allregs: args.allregs,
-        color: out.look.colour,
+        color: out.style.colour,
         markers: args.markers,
         summary: args.summary,
         verbose: args.verbose,
@@ -179,7 +180,7 @@ pub fn around_hang(
     json: bool,
     input: &Input,
     db: &Db,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let dump = read(input)?;
@@ -195,7 +196,7 @@ pub fn around_hang(
         end(&diagnostics, &mut lines);
         lines.hand_on();
     } else {
-        around::text(&case, &stop, look, out);
+        around::text(&case, &stop, style, out);
         let _ = writeln!(out, "{}", database::line(db.identity()));
     }
     Ok(diagnostics)

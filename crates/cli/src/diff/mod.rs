@@ -11,7 +11,7 @@ use crate::capture::{self, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::json::Heading;
-use crate::output::{Look, Output};
+use crate::output::Output;
 use serde::Serialize;
 use show::Show;
 pub use side::Selector;
@@ -22,6 +22,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_hw::Db;
 use unwedge_stream::compare::{Comparer, Pairing, Record};
+use unwedge_view::Style;
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -49,9 +50,9 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     }
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
-    let look = out.look;
+    let style = out.style;
     let open = |file: &Path| capture::open_any(file, global.max_size);
-    let between = between(args, [&a, &b], &open, &db, global.max_size, look, &mut out);
+    let between = between(args, [&a, &b], &open, &db, global.max_size, style, &mut out);
     out.finish()?;
     let Between { differs, cut, told } = between?;
     let lost = told.into_iter().fold(cut, |lost, (name, diagnostics)| tell(&name, &diagnostics) | lost);
@@ -81,7 +82,7 @@ pub fn between(
     open: &Open<'_>,
     db: &Db,
     max_alive: u64,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> Result<Between, Failure> {
     let (result, told) = std::thread::scope(|scope| {
@@ -96,7 +97,7 @@ pub fn between(
             (scope.spawn(read), receiver)
         };
         let ((read_a, from_a), (read_b, from_b)) = (start(a), start(b));
-        let mut compared = Compared { args, a, b, db, differs: false, cut: false, look, out };
+        let mut compared = Compared { args, a, b, db, differs: false, cut: false, style, out };
         let result = compared.run(Side::new(from_a), Side::new(from_b));
         let found = (compared.differs, compared.cut);
         // Half of a comparison is none.
@@ -168,7 +169,7 @@ struct Compared<'a> {
     db: &'a Db,
     differs: bool,
     cut: bool,
-    look: Look,
+    style: Style,
     out: &'a mut dyn Write,
 }
 
@@ -199,7 +200,7 @@ impl Compared<'_> {
             };
             let differs = show::differs(x, y, &comparison, level);
             self.differs |= differs;
-            let show = Show { gpu, look: self.look };
+            let show = Show { gpu, style: self.style };
             if self.args.json {
                 line(&show.json(x, y, &comparison, level), self.out);
             } else if level != Level::File {

@@ -2,13 +2,13 @@
 
 use super::side::Level;
 use crate::json::Hex;
-use crate::output::Look;
 use serde::Serialize;
 use std::io::Write;
 use unwedge_hw::{Gpu, Palette, Type, Variants};
 use unwedge_stream::adreno::StateType;
 use unwedge_stream::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
 use unwedge_stream::query::Pass;
+use unwedge_view::Style;
 
 /// Names listed in a row; the rest is counted.
 const NAMES_SHOWN: usize = 6;
@@ -20,8 +20,8 @@ const DRAWS_SHOWN: usize = 12;
 pub struct Show<'d> {
     /// Names registers.
     pub gpu: Gpu<'d>,
-    /// How text may look.
-    pub look: Look,
+    /// How text may style.
+    pub style: Style,
 }
 
 const STAGE_NAMES: [&str; 6] = ["VS", "HS", "DS", "GS", "FS", "CS"];
@@ -170,7 +170,7 @@ pub fn differs(a: &Record, b: &Record, comparison: &Comparison, level: Level) ->
 impl Show<'_> {
     /// Two submits or draws in full.
     pub fn text(&self, a: &Record, b: &Record, comparison: &Comparison, level: Level, out: &mut dyn Write) {
-        let palette = self.look.palette();
+        let palette = self.style.palette();
         if level != Level::Draw {
             self.counts(a, b, comparison, out);
         }
@@ -180,7 +180,7 @@ impl Show<'_> {
                 moved.push(name(self.gpu, subject));
                 continue;
             }
-            let title = self.look.bold(&name(self.gpu, subject));
+            let title = self.style.bold(&name(self.gpu, subject));
             let _ = writeln!(out, "{title}");
             for stretch in &difference.stretches {
                 let place = if level == Level::Draw { String::new() } else { draws(stretch) };

@@ -5,7 +5,6 @@ use super::streams::Stream;
 use super::values::{FieldLine, Shown, telling};
 use crate::decode::Lines;
 use crate::json::{Hex, Words};
-use crate::output::Look;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::intel::{FieldValue, Value};
@@ -15,6 +14,7 @@ use unwedge_intel::position::Agreement;
 use unwedge_intel::registers;
 use unwedge_intel::state::{Pointer, State, Written};
 use unwedge_intel::walk::{Event, EventKind, Space};
+use unwedge_view::Style;
 
 /// MI_LOAD_REGISTER_*: offsets count from the engine's base.
 const RELATIVE: u32 = 1 << 19;
@@ -68,9 +68,9 @@ fn arrows(marks: &[&str]) -> String {
 }
 
 /// For people: every command with its address, dwords and fields, and the state where the engine stands.
-pub fn text(stream: &Stream<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+pub fn text(stream: &Stream<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let heading = format!("commands of {}: {}", engine_name(stream.engine), stream.name);
-    writeln!(out, "{}", look.bold(&heading))?;
+    writeln!(out, "{}", style.bold(&heading))?;
     if let Some(agreement) = agreement(stream) {
         writeln!(out, "  {agreement}")?;
     }
@@ -78,7 +78,7 @@ pub fn text(stream: &Stream<'_>, look: Look, out: &mut dyn Write) -> io::Result<
         let at = Hex48(event.address);
         let marks = |dwords| arrows(&stream.marks(event.address, dwords));
         match event.kind {
-            EventKind::Command(command) => text_of(stream, &event, &command, look, out)?,
+            EventKind::Command(command) => text_of(stream, &event, &command, style, out)?,
             EventKind::Noops(1) => writeln!(out, "  {at}: 00000000 MI_NOOP{}", marks(1))?,
             EventKind::Noops(count) => {
                 writeln!(out, "  {at}: 00000000 MI_NOOP, {count} times{}", marks(count as usize))?;
@@ -107,7 +107,7 @@ pub fn text(stream: &Stream<'_>, look: Look, out: &mut dyn Write) -> io::Result<
         }
     }
     match stream.state() {
-        Some(state) => text_of_state(stream, &state, look, out),
+        Some(state) => text_of_state(stream, &state, style, out),
         None => Ok(()),
     }
 }
@@ -125,13 +125,13 @@ fn text_of(
     stream: &Stream<'_>,
     event: &Event<'_>,
     command: &Command<'_>,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let name = command.name().unwrap_or("a command without a name");
     let marks = arrows(&stream.marks(event.address, command.length as usize));
     let header = command.header();
-    writeln!(out, "  {}: {header:08x} {}{marks}", Hex48(event.address), look.bold(name))?;
+    writeln!(out, "  {}: {header:08x} {}{marks}", Hex48(event.address), style.bold(name))?;
     let mut shown = 1;
     let mut dwords = |up_to: usize, out: &mut dyn Write| -> io::Result<()> {
         let up_to = up_to.min(command.words.len());
@@ -169,9 +169,14 @@ fn held(stream: &Stream<'_>, pointer: &Pointer<'_>) -> Option<bool> {
     Some(stream.spaces.words(Space::Ppgtt, pointer.address?).is_some())
 }
 
-fn text_of_state(stream: &Stream<'_>, state: &State<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+fn text_of_state(
+    stream: &Stream<'_>,
+    state: &State<'_>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let heading = format!("state of {} where it stands", engine_name(stream.engine));
-    writeln!(out, "{}", look.bold(&heading))?;
+    writeln!(out, "{}", style.bold(&heading))?;
     let counts = state.counts();
     writeln!(
         out,

@@ -2,10 +2,10 @@
 
 use super::{Dump, Told, engine_name, kind_name, space_name};
 use crate::json::Hex;
-use crate::output::Look;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_capture::intel::RingRegister;
+use unwedge_view::Style;
 
 /// Rows of a table that people are shown.
 const SHOWN: usize = 40;
@@ -109,7 +109,7 @@ impl<'a> Summary<'a> {
     }
 
     /// For people.
-    pub fn text(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         let process = self.told.process.map(|name| match self.told.pid {
             Some(pid) => format!("{name} [{pid}]"),
             None => name.to_owned(),
@@ -127,7 +127,7 @@ impl<'a> Summary<'a> {
             }
         }
         let dash = |hex: Option<Hex>| hex.map_or("-".to_owned(), |hex| hex.to_string());
-        writeln!(out, "\n  {}", look.bold("engine   state   registers  ACTHD               IPEHR"))?;
+        writeln!(out, "\n  {}", style.bold("engine   state   registers  ACTHD               IPEHR"))?;
         for e in self.engines.iter().take(SHOWN) {
             let state = match e.hung {
                 Some(true) => "hung",
@@ -138,7 +138,7 @@ impl<'a> Summary<'a> {
             writeln!(out, "  {:8} {state:7} {:>9}  {acthd:18}  {ipehr}", e.name, e.registers)?;
         }
         more(self.engines.len(), out)?;
-        writeln!(out, "\n  {}", look.bold("memory                    space  address                 text"))?;
+        writeln!(out, "\n  {}", style.bold("memory                    space  address                 text"))?;
         for m in self.memory.iter().take(SHOWN) {
             let name = format!("{} {}", m.engine, m.name);
             let note = match (m.error, m.held) {
@@ -156,7 +156,7 @@ impl<'a> Summary<'a> {
             writeln!(out, "  {}", line.trim_end())?;
         }
         more(self.memory.len(), out)?;
-        writeln!(out, "\n  {}", look.bold("section                   entries     bytes"))?;
+        writeln!(out, "\n  {}", style.bold("section                   entries     bytes"))?;
         for s in self.sections.iter().take(SHOWN) {
             let note = if s.known { "" } else { "not known to unwedge" };
             let line = format!("{:25} {:>7} {:>9}  {note}", s.name, s.entries, s.bytes);

@@ -4,12 +4,12 @@ use super::streams::Unpacked;
 use super::values::Meaning;
 use super::{Dump, Unpacking, commands, engine_name, memory_limit, space_name};
 use crate::json::hex_digits;
-use crate::output::Look;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::intel::{Block, Engine, Field, Register};
 use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_postmortem::intel::engine_of;
+use unwedge_view::Style;
 
 /// Dwords in a row.
 const ROW: usize = 8;
@@ -24,12 +24,12 @@ pub fn show(
     dump: &Dump<'_>,
     bytes: usize,
     max_size: u64,
-    look: Look,
+    style: Style,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes as u64));
     let version = dump.graphics().version;
-    let mut listing = Listing { dump, version, look, out: Counted { out, left: length }, lost: Vec::new() };
+    let mut listing = Listing { dump, version, style, out: Counted { out, left: length }, lost: Vec::new() };
     let ended = listing.all(max_size);
     let too_long = ended.is_err() && listing.out.left == 0;
     let mut lost = listing.lost;
@@ -64,7 +64,7 @@ struct Listing<'d, 'a, 'o> {
     dump: &'d Dump<'a>,
     /// Of its graphics; `None` when it does not say.
     version: Option<Version>,
-    look: Look,
+    style: Style,
     out: Counted<'o>,
     lost: Vec<Diagnostic>,
 }
@@ -113,8 +113,8 @@ impl Listing<'_, '_, '_> {
             self.fields(&engine.fields)?;
             self.registers(&engine.registers, Some(engine))?;
             if let Some(unpacked) = &mut unpacked {
-                let (look, out) = (self.look, &mut self.out);
-                unpacked.each(i, &mut |stream| commands::text(stream, look, out))?;
+                let (style, out) = (self.style, &mut self.out);
+                unpacked.each(i, &mut |stream| commands::text(stream, style, out))?;
             }
         }
         drop(unpacked);
@@ -137,7 +137,7 @@ impl Listing<'_, '_, '_> {
     }
 
     fn heading(&mut self, name: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", self.look.bold(name))
+        writeln!(self.out, "{}", self.style.bold(name))
     }
 
     fn list(&mut self, name: &str, fields: &[Field<'_>]) -> io::Result<()> {

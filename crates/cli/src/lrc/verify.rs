@@ -5,13 +5,14 @@ use super::{Whose, described, load_name, place, register_name, title, unsaid};
 use crate::args::{Global, LrcVerify};
 use crate::failure::{Failure, Outcome};
 use crate::json::{Heading, Hex};
-use crate::output::{Look, Output};
+use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_intel::lrc::triage::{Finding, What, name_copies, triage};
 use unwedge_intel::lrc::values::{Odd, odd};
 use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Verified, registers, tables};
+use unwedge_view::Style;
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -39,7 +40,7 @@ pub fn run(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
     let mut source = Source::open(&args.image.image, &args.target, global)?;
     let mut diagnostics = std::mem::take(&mut source.diagnostics);
     let mut out = Output::open(global, true);
-    let look = out.look;
+    let style = out.style;
     let mut wrong = false;
     for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
         let Some(layout) = context.layout(&args.target)? else {
@@ -63,7 +64,7 @@ pub fn run(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
         let _ = if args.json {
             json(&found, &mut out)
         } else {
-            title(context, i, &mut out).and_then(|()| text(&found, look, &mut out))
+            title(context, i, &mut out).and_then(|()| text(&found, style, &mut out))
         };
         wrong |= found.differences().next().is_some() || args.strict && found.is_noted();
     }
@@ -149,7 +150,7 @@ impl<'a> Found<'a> {
 }
 
 /// As text.
-pub fn text(found: &Found<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+pub fn text(found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}; {}", described(&found.layout), place(&found.image))?;
     if !found.image.is_recognized() {
         writeln!(out, "note: no page begins as registers do; --page says which one has them")?;
@@ -163,7 +164,7 @@ pub fn text(found: &Found<'_>, look: Look, out: &mut dyn Write) -> io::Result<()
             "page {}, dwords {:#05x}..{:#05x} (bytes {:#x}..{:#x})",
             f.page, f.dwords.start, f.dwords.end, bytes.start, bytes.end
         );
-        writeln!(out, "{} {place}: {}", look.bold("FOUND"), said(&f.what))?;
+        writeln!(out, "{} {place}: {}", style.bold("FOUND"), said(&f.what))?;
     }
     for (page, d) in found.differences() {
         let role = found.layout_of(page).word(d.dword).map(|(_, role)| role);
@@ -192,7 +193,7 @@ pub fn text(found: &Found<'_>, look: Look, out: &mut dyn Write) -> io::Result<()
         1 => "1 dword differs".to_owned(),
         n => format!("{n} dwords differ"),
     };
-    writeln!(out, "{}", look.bold(&verdict))
+    writeln!(out, "{}", style.bold(&verdict))
 }
 
 /// A finding in words.

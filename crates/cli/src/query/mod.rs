@@ -27,7 +27,7 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let opened = capture::open_any(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
-    let palette = out.look.palette();
+    let palette = out.style.palette();
     let result = match opened {
         Opened::Capture(mut stream) => {
             let answered = ask(&question, &mut stream, &db, global.max_size, palette, &mut out);

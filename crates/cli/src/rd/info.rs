@@ -2,13 +2,13 @@
 
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::json::{self, Hex};
-use crate::output::Look;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
+use unwedge_view::Style;
 
 /// What is in a capture.
 #[derive(Serialize, Default)]
@@ -247,7 +247,7 @@ impl Capture {
     }
 
     /// The capture as text, below a headline.
-    pub fn text(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         for gpu in &self.gpus {
             writeln!(out, "  {:9} {gpu}", "gpu")?;
         }
@@ -265,7 +265,7 @@ impl Capture {
             "{:>6} {:>5}  {:18} {:>8} {:>8} {:>7} {:>10} {:>8} {:>11} {:>6}  process",
             "submit", "set", "iova", "dwords", "buffers", "held", "bytes", "draws", "dispatches", "blits"
         );
-        writeln!(out, "\n  {}", look.bold(&heading))?;
+        writeln!(out, "\n  {}", style.bold(&heading))?;
         for s in &self.submits {
             let process = self.processes.get(s.process).map_or("", |p| &p.name);
             let work = match s.walked {
@@ -293,7 +293,7 @@ impl Capture {
             t.dispatches,
             t.blits.saturating_add(t.events)
         )?;
-        writeln!(out, "\n  {}", look.bold("section            type    count        bytes"))?;
+        writeln!(out, "\n  {}", style.bold("section            type    count        bytes"))?;
         for s in &self.sections {
             let name = s.name.unwrap_or("not known");
             writeln!(out, "  {name:18} {:>4} {:>8} {:>12}", s.number, s.count, s.bytes)?;

@@ -81,7 +81,7 @@ struct Summary<'a> {
 fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
-    let look = out.look;
+    let style = out.style;
     let mut outcome = Outcome::Complete;
     for (i, file) in args.files.iter().enumerate() {
         let mut source = open(file)?;
@@ -99,9 +99,9 @@ fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
                 true => String::new(),
                 false => format!(" ({})", compression.join(" of ")),
             };
-            writeln!(out, "{gap}{}", look.bold(&stream.name))
+            writeln!(out, "{gap}{}", style.bold(&stream.name))
                 .and_then(|()| writeln!(out, "  {:9} {} bytes{packed}", "size", capture.bytes()))
-                .and_then(|()| capture.text(look, &mut out))
+                .and_then(|()| capture.text(style, &mut out))
         };
         outcome = worse(outcome, told(&source, diagnostics));
     }

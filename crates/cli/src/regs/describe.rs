@@ -2,11 +2,11 @@
 
 use super::Lookup;
 use crate::json::{Decoded, Hex};
-use crate::output::Look;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Generation;
 use unwedge_hw::{Enum, Reg, Space, Type, Variants};
+use unwedge_view::Style;
 
 /// Enum values listed below a field; more are counted.
 const VALUES_SHOWN: usize = 16;
@@ -237,10 +237,10 @@ impl<'d> Lookup<'d> {
 
 impl Found<'_> {
     /// One line.
-    pub fn in_short(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    pub fn in_short(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Found::Register(r) => match &r.written {
-                Some(w) => writeln!(out, "{}  {} = {}", r.offset, r.name, write(w, look)),
+                Some(w) => writeln!(out, "{}  {} = {}", r.offset, r.name, write(w, style)),
                 None => writeln!(out, "{}  {}", r.offset, r.name),
             },
             Found::Layout(l) => writeln!(out, "packet   {}", l.name),
@@ -249,11 +249,11 @@ impl Found<'_> {
     }
 
     /// Everything.
-    pub fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    pub fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Found::Register(r) => r.in_full(look, out)?,
+            Found::Register(r) => r.in_full(style, out)?,
             Found::Layout(l) => {
-                write!(out, "{}", look.bold(l.name))?;
+                write!(out, "{}", style.bold(l.name))?;
                 match l.opcode {
                     Some(opcode) => writeln!(out, "  opcode {opcode}")?,
                     None => writeln!(out)?,
@@ -272,7 +272,7 @@ impl Found<'_> {
                 }
             }
             Found::Enum(e) => {
-                writeln!(out, "enum {}", look.bold(e.name))?;
+                writeln!(out, "enum {}", style.bold(e.name))?;
                 for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == v.value)) {
                     writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
                 }
@@ -286,15 +286,15 @@ impl Found<'_> {
 }
 
 /// In the database's notation.
-fn write(w: &Written<'_>, look: Look) -> String {
+fn write(w: &Written<'_>, style: Style) -> String {
     let mut text = Vec::new();
-    w.ty.write(w.raw, &mut Variants::default(), &look.palette(), &mut text);
+    w.ty.write(w.raw, &mut Variants::default(), &style.palette(), &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
 impl Register<'_> {
-    fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        write!(out, "{}  offset {}", look.bold(self.name), self.offset)?;
+    fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{}  offset {}", style.bold(self.name), self.offset)?;
         if let Some(space) = self.space {
             write!(out, " ({space})")?;
         }
@@ -306,10 +306,10 @@ impl Register<'_> {
         }
         self.shape.head(out)?;
         if let (Some(value), Some(w)) = (self.value, &self.written) {
-            writeln!(out, "  = {value}: {}", write(w, look))?;
+            writeln!(out, "  = {value}: {}", write(w, style))?;
         }
         match &self.written {
-            Some(w) if !self.shape.fields.is_empty() => self.decoded_fields(w, look, out)?,
+            Some(w) if !self.shape.fields.is_empty() => self.decoded_fields(w, style, out)?,
             _ => self.shape.body("    ", out)?,
         }
         for e in &self.generations {
@@ -323,11 +323,11 @@ impl Register<'_> {
     }
 
     /// Every field with its bits of the value.
-    fn decoded_fields(&self, w: &Written<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    fn decoded_fields(&self, w: &Written<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
         for (name, ty) in w.ty.fields() {
             let (low, high) = (ty.low(), ty.high());
             let mask = u64::MAX >> 63u32.saturating_sub(high) & u64::MAX << low.min(63);
-            let text = write(&Written { ty, raw: w.raw & mask }, look);
+            let text = write(&Written { ty, raw: w.raw & mask }, style);
             writeln!(out, "    {:>7}  {name:32} {text}", bits(low, high))?;
         }
         Ok(())

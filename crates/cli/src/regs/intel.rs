@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::intel::values::{FieldLine, Shown};
 use crate::json::{Heading, Hex};
 use crate::lrc;
-use crate::output::{Look, Output};
+use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::Pattern;
@@ -13,6 +13,7 @@ use unwedge_hw::intel::{Gpu, Item, Layout, Type};
 use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers::{self, Register};
+use unwedge_view::Style;
 
 /// Names of values listed below a field; more are counted.
 const NAMES: usize = 16;
@@ -133,8 +134,8 @@ impl Answer {
         }
     }
 
-    fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        write!(out, "{}  offset {}", look.bold(self.name), self.offset)?;
+    fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{}  offset {}", style.bold(self.name), self.offset)?;
         match (&self.engine, self.space) {
             (Some(engine), _) => write!(out, " from the base of {engine}")?,
             (None, Some(_)) => write!(out, " from the base of an engine")?,
@@ -198,8 +199,8 @@ fn fields(layout: Layout) -> Vec<Bits> {
 }
 
 impl Shape {
-    fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        write!(out, "{}", look.bold(self.name))?;
+    fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{}", style.bold(self.name))?;
         if let (Some(opcode), Some(mask)) = (self.opcode, self.mask) {
             write!(out, "  opcode {opcode}, mask {mask}")?;
         }
@@ -273,12 +274,12 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Found
 }
 
 impl Found {
-    fn in_full(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Found::Register(r) => r.in_full(look, out)?,
-            Found::Command(shape) | Found::Structure(shape) => shape.in_full(look, out)?,
+            Found::Register(r) => r.in_full(style, out)?,
+            Found::Command(shape) | Found::Structure(shape) => shape.in_full(style, out)?,
             Found::Enum(e) => {
-                writeln!(out, "enum {}", look.bold(e.name))?;
+                writeln!(out, "enum {}", style.bold(e.name))?;
                 for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == u64::from(v.value))) {
                     writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
                 }
@@ -330,14 +331,14 @@ fn print(version: Version, results: &[(&str, Vec<Found>)], json: bool, out: &mut
         serde_json::to_writer(&mut *out, &Header { heading, graphics_version: version.to_string() })?;
         writeln!(out)?;
     }
-    let look = out.look;
+    let style = out.style;
     for (_, found) in results {
         for one in found {
             if json {
                 serde_json::to_writer(&mut *out, one)?;
                 writeln!(out)?;
             } else if found.len() <= IN_FULL {
-                one.in_full(look, out)?;
+                one.in_full(style, out)?;
             } else {
                 one.in_short(out)?;
             }

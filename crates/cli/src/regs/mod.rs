@@ -8,12 +8,13 @@ use crate::args::{self, Global, SpaceArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::json::Heading;
-use crate::output::{Look, Output};
+use crate::output::Output;
 use chip::Chip;
 use describe::Found;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::{Db, Gpu, Pattern, Space};
+use unwedge_view::Style;
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -101,7 +102,7 @@ fn fits(name: &str, width: u32, value: Option<u64>) -> Result<(), Failure> {
     }
 }
 
-/// Where to look.
+/// Where to style.
 #[derive(Clone, Copy)]
 struct Lookup<'d> {
     db: &'d Db,
@@ -190,10 +191,10 @@ fn json(
 }
 
 fn text(lookup: &Lookup<'_>, results: &[(&str, Vec<Found<'_>>)], out: &mut Output) -> io::Result<()> {
-    let look: Look = out.look;
+    let style: Style = out.style;
     for (_, found) in results {
         for one in found {
-            if found.len() <= IN_FULL { one.in_full(look, out)? } else { one.in_short(look, out)? }
+            if found.len() <= IN_FULL { one.in_full(style, out)? } else { one.in_short(style, out)? }
         }
     }
     writeln!(out, "{}", database::line(lookup.db.identity()))

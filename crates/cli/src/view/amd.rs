@@ -5,9 +5,9 @@ use crate::decode;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::kind::Kind;
-use crate::output::Look;
 use std::io::Write;
 use unwedge_hw::Db;
+use unwedge_view::Style;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,19 +84,19 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
             Source::of_folder("folder".to_owned(), files.collect::<Result<_, Failure>>()?)
         }
     };
-    let look = Look { colour: false };
+    let style = Style { colour: false };
     match view {
-        View::Info { json } => amd::info(&source, db, json, look, out).map(drop),
+        View::Info { json } => amd::info(&source, db, json, style, out).map(drop),
         View::Explain { json } => {
             let report = amd::explain(&source)?;
             // A failed write is for the owner of `out` to remember.
             let _ = if json {
                 unwedge_view::report::json(&report, None::<&()>, out)
             } else {
-                unwedge_view::report::text(&report, &unwedge_view::report::Style::default(), out)
+                unwedge_view::report::text(&report, &Style::default(), out)
             };
             Ok(())
         }
-        View::Decode { json } => amd::decode(&source, json, look, out).map(drop),
+        View::Decode { json } => amd::decode(&source, json, style, out).map(drop),
     }
 }

@@ -5,7 +5,7 @@ use crate::capture::{self, Opened};
 use crate::cffdump::{self, Listing};
 use crate::failure::Failure;
 use crate::input::Stream;
-use crate::output::{Look, Share, SharedOutput};
+use crate::output::{Share, SharedOutput};
 use crate::packed::Packed;
 use crate::{decode, diff, query, rd};
 use clap::Parser;
@@ -14,6 +14,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use unwedge_hw::Db;
+use unwedge_view::Style;
 
 /// A command line: `-` is the capture, `other` the one it is compared with.
 pub type Words = &'static [&'static str];
@@ -118,7 +119,7 @@ fn run(
             let (found, _) = rd::info::read(&mut stream, db, max_alive);
             let _ = match args.json {
                 true => serde_json::to_writer(&mut writer, &found).map_err(io::Error::from),
-                false => found.text(Look { colour: false }, &mut writer),
+                false => found.text(Style { colour: false }, &mut writer),
             };
         }
         Command::Query(args) => query::capture(&args, &mut open(capture)?, db, max_alive, &mut writer)?,
@@ -131,8 +132,8 @@ fn run(
                 let bytes = if file.as_os_str() == "-" { capture } else { other };
                 open(bytes).map(Opened::Capture)
             };
-            let look = Look { colour: false };
-            diff::between(&args, [&a, &b], &open, db, max_alive, look, &mut writer)?;
+            let style = Style { colour: false };
+            diff::between(&args, [&a, &b], &open, db, max_alive, style, &mut writer)?;
         }
         Command::Rd(args) => match args.command {
             RdCommand::Cat(args) => drop(rd::list::list(open(capture)?, args.json, max_alive, &mut writer)),

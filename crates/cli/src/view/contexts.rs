@@ -3,9 +3,9 @@
 use crate::input::Input;
 use crate::lrc::source::Source;
 use crate::lrc::{diff, likely, show, verify};
-use crate::output::Look;
 use std::io::{self, Write};
 use unwedge_intel::lrc::{Image, Layout};
+use unwedge_view::Style;
 
 /// Bytes of output for each byte of an image, all views together, and for the smallest image.
 const OUTPUT_PER_BYTE: u64 = 400;
@@ -22,7 +22,7 @@ pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) 
         show::json(&image, layout, false, out)?;
     }
     let found = verify::Found::of(image, layout.clone());
-    verify::text(&found, Look { colour: false }, out)?;
+    verify::text(&found, Style { colour: false }, out)?;
     verify::json(&found, out)?;
     let mask = layout.addressing().relative.unwrap_or(u32::MAX);
     let changed = unwedge_intel::lrc::diff::diff(image.registers(), Image::new(other).registers(), mask);
@@ -53,7 +53,7 @@ pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), Str
                     verify::json(&found, out)?;
                     diff::json(Some(&layout), &changed, out)?;
                 } else {
-                    verify::text(&found, Look { colour: false }, out)?;
+                    verify::text(&found, Style { colour: false }, out)?;
                     diff::text(Some(&layout), &changed, out)?;
                 }
             }
