@@ -136,9 +136,6 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut report = report_of(&input, &db)?;
     report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
-    if args.file.as_os_str() != "-" {
-        view_report::name_file(&mut report, &args.file.to_string_lossy());
-    }
     let mut out = Output::open(global, false);
     let style = out.style;
     let sqe = match Devcore::read(&input.bytes) {
@@ -149,7 +146,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         }
         Err(_) => None,
     };
-    print_report(&report, sqe.as_ref(), args.json, style, &mut out);
+    print_report(&report, name_of(&args.file).as_deref(), sqe.as_ref(), args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
@@ -175,30 +172,32 @@ pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
 }
 
 fn explain_amd(source: &amd::Source, args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
-    let mut report = amd::explain(source)?;
-    if args.file.as_os_str() != "-" {
-        view_report::name_file(&mut report, &args.file.to_string_lossy());
-    }
+    let report = amd::explain(source)?;
     let mut out = Output::open(global, false);
     let style = out.style;
-    print_report(&report, None, args.json, style, &mut out);
+    print_report(&report, name_of(&args.file).as_deref(), None, args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of(&source.name, &report.diagnostics))
+}
+
+/// What advised commands call the dump: its file, unless it came from standard input.
+fn name_of(file: &Path) -> Option<String> {
+    (file.as_os_str() != "-").then(|| file.to_string_lossy().into_owned())
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
 fn print_report(
     report: &Report,
+    file: Option<&str>,
     sqe: Option<&microcode::Microcode>,
     json: bool,
     style: Style,
     out: &mut dyn Write,
 ) {
     let _ = if json {
-        view_report::json(report, sqe, out)
+        view_report::json(report, file, sqe, out)
     } else {
-        let style = Style { colour: style.colour };
-        view_report::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
+        view_report::text(report, file, style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
 }
 

@@ -97,9 +97,8 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
             crashdec::run(&input.bytes, &options, db, out, &mut io::sink()).map_err(|e| e.to_string())?;
         }
         View::Explain { json } => {
-            let mut report = crate::report_of(input, db).map_err(failed)?;
-            unwedge_view::report::name_file(&mut report, &input.name);
-            print_report(&report, None, json, style, out);
+            let report = crate::report_of(input, db).map_err(failed)?;
+            print_report(&report, Some(&input.name), None, json, style, out);
         }
         View::Json => drop(decode::json(input, db, out).map_err(failed)?),
         View::Around { json } => drop(decode::around_hang(json, input, db, style, out).map_err(failed)?),

@@ -4,5 +4,6 @@
 
 pub mod report;
 mod style;
+pub mod words;
 
 pub use style::Style;
