@@ -8,17 +8,16 @@ mod rig;
 
 use numbers::{BF8, BRAIN, FP8, HALF, Numbers, Small};
 use std::collections::{BTreeMap, BTreeSet};
-use unwedge_isa::amdgcn::model::Format;
-use unwedge_isa::amdgcn::semantics::{Mode, Op, of_name};
-use unwedge_isa::amdgcn::{Gen, codec, tables};
+use unwedge_isa::amdgcn::semantics::{Mode, Op, dual, of_opcode};
+use unwedge_isa::amdgcn::{Gen, Operation, codec, tables};
 
-const FORMATS: [Format; 4] = [Format::Vop3, Format::Vopc, Format::Vop3p, Format::Vop1];
 /// Operations in LLVM's folder, and kernels that it compiled: second sources of their own.
 const FOLDED: &str = include_str!("../../isa/tests/amdgcn_folds/ops.txt");
 const KERNELS: &str = include_str!("kernels/vectors.txt");
 
 fn op(name: &str) -> Op {
-    FORMATS.iter().find_map(|format| of_name(*format, name)).unwrap_or_else(|| panic!("{name}"))
+    let row = tables::rows().iter().find(|row| row.name == name);
+    row.and_then(|row| of_opcode(row.opcode)).unwrap_or_else(|| panic!("{name}"))
 }
 
 /// Denormals are kept, NaN is clamped to zero.
@@ -771,11 +770,14 @@ fn what_no_second_source_computes_is_known() {
     let mut rest = BTreeSet::new();
     let mut all = BTreeSet::new();
     for row in tables::rows() {
-        if of_name(row.format, row.name).is_none() {
+        if of_opcode(row.opcode).is_none() {
             continue;
         }
         all.insert(row.name);
-        let plain = unwedge_isa::amdgcn::semantics::dual(row.name).unwrap_or(row.name);
+        let plain = match row.operation {
+            Operation::Dual(op) => dual(op).name(),
+            _ => row.name,
+        };
         if !covered.contains(plain) && !covered.contains(row.name) {
             rest.insert(row.name);
         }

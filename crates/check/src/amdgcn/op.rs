@@ -4,7 +4,8 @@
 
 use super::facts::COUNTERS;
 use std::sync::OnceLock;
-use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Row, Trait, Variant};
+use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
+use unwedge_isa::amdgcn::tables::{Row, Variant};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg, tables};
 
 /// The part of the GPU that runs it.
@@ -275,7 +276,7 @@ fn of_row(row: &Row) -> Known {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Class::Salu,
         Format::Sopp => Class::Sopp,
         Format::Vintrp => Class::Vintrp,
-        Format::Vop3 if row.unit == "interp" => Class::Vintrp,
+        Format::Vop3 if row.role == Role::Interp => Class::Vintrp,
         Format::Ldsdir => Class::LdsDir,
         Format::Exp => Class::Exp,
         Format::Smem => Class::Smem,
@@ -328,7 +329,7 @@ fn of_row(row: &Row) -> Known {
     let integer = ["u16", "i16", "u32", "i32", "u64"];
     let subtracts =
         (name.starts_with("v_sub") || name.starts_with("s_sub")) && integer.iter().any(|t| name.ends_with(t));
-    let flags = set(row.unit.contains("trans"), flag::TRANS)
+    let flags = set(row.unit.is_transcendental(), flag::TRANS)
         | set(subtracts || bitwise.iter().any(|b| name.starts_with(b)), flag::CANCELS)
         | set(row.format == Format::Vopc, flag::VOPC)
         | set(name.starts_with("v_cmpx"), flag::CMPX)
@@ -338,7 +339,7 @@ fn of_row(row: &Row) -> Known {
         | set(name == "v_writelane_b32", flag::WRITELANE)
         | set(name.starts_with("v_div_fmas"), flag::DIV_FMAS)
         | set(masks.iter().any(|m| name.starts_with(m)), flag::MASK_READ)
-        | set(row.unit == "wmma", flag::WMMA)
+        | set(row.role == Role::Matrix, flag::WMMA)
         | set(name.starts_with("v_swmmac"), flag::SWMMAC)
         | set(traits.has(Trait::Store), flag::STORE)
         | set(traits.has(Trait::Atomic), flag::ATOMIC)

@@ -3,9 +3,10 @@
 mod emit;
 mod forms;
 mod mem;
+mod opcodes;
 mod read;
 
-use crate::amdgcn_facts::model::{COLUMNS, Format, GENS, Layout, Variant};
+use crate::amdgcn_facts::model::{COLUMNS, Format, GENS, Layout, NO_OPCODE};
 use crate::amdgcn_facts::regs;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -38,7 +39,7 @@ struct Tables {
     names: BTreeMap<String, Vec<(usize, u16)>>,
 }
 
-/// Reads the folder and writes `amdgcn.rs` into `out`.
+/// Reads the folder and writes `amdgcn.rs` and `amdgcn_opcodes.rs` into `out`.
 pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut tables = Tables { order: vec![Vec::new(); GENS], ..Tables::default() };
@@ -72,7 +73,13 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
             tables.rows.extend(read::rows(&source, &register).map_err(|e| format!("{shown}: {e}"))?);
         }
     }
+    for row in &tables.rows {
+        opcodes::check(row)?;
+    }
     tables.expand()?;
+    let mut enums = String::new();
+    opcodes::enums(&mut enums, &tables.rows)?;
+    fs::write(out.join("amdgcn_opcodes.rs"), enums)?;
     fs::write(out.join("amdgcn.rs"), emit::emit(&tables)?)?;
     Ok(())
 }
@@ -169,11 +176,11 @@ impl Tables {
             draft.spec == spec
                 && draft.name == name
                 && draft.second == second
-                && [Variant::NO_OPCODE, opcode].contains(&draft.opcodes[generation])
+                && [NO_OPCODE, opcode].contains(&draft.opcodes[generation])
         });
         let at = same.map_or(self.drafts.len(), |at| at + first);
         if same.is_none() {
-            let opcodes = [Variant::NO_OPCODE; GENS];
+            let opcodes = [NO_OPCODE; GENS];
             self.drafts.push(Draft { row, name, spec, second, columns: 0, opcodes });
         }
         self.drafts[at].columns |= 1 << column;
