@@ -16,7 +16,11 @@ const FOLDED: &str = include_str!("../../isa/tests/amdgcn_folds/ops.txt");
 const KERNELS: &str = include_str!("kernels/vectors.txt");
 
 fn op(name: &str) -> Op {
-    let row = tables::rows().iter().find(|row| row.name == name);
+    // The name of a row, or of what has the name in some generation.
+    let row = tables::rows().iter().find(|row| row.name == name).or_else(|| {
+        let (variant, _) = tables::name(name.as_bytes())?.variants.first()?;
+        Some(&tables::rows()[usize::from(tables::variants()[usize::from(*variant)].row)])
+    });
     row.and_then(|row| of_opcode(row.opcode)).unwrap_or_else(|| panic!("{name}"))
 }
 
@@ -725,7 +729,7 @@ const HERE: &str = "v_addc_co_u32 v_subb_co_u32 v_subbrev_co_u32 v_subrev_co_u32
     v_dot4c_i32_i8 v_div_scale_f32 v_div_fmas_f32 v_div_fixup_f32 v_div_scale_f64 v_div_fmas_f64 v_div_fixup_f64 \
     v_div_fixup_f16 v_div_fixup_legacy_f16";
 /// Operations that the models of parts of registers compute.
-const PARTS: &str = "v_fma_mix_f32 v_fma_mixlo_f16 v_fma_mixhi_f16 v_pack_b32_f16 \
+const PARTS: &str = "v_fma_mix_f32 v_fma_mixlo_f16 v_fma_mixhi_f16 v_mad_mix_f32 v_mad_mixlo_f16 v_mad_mixhi_f16 v_pack_b32_f16 \
     v_cndmask_b16";
 
 /// Operations of the table that no second source computes, and why; what begins with one of these.

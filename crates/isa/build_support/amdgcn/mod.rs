@@ -5,6 +5,7 @@ mod forms;
 mod mem;
 mod opcodes;
 mod read;
+mod waits;
 
 use crate::amdgcn_facts::model::{COLUMNS, Format, GENS, Layout, NO_OPCODE};
 use crate::amdgcn_facts::regs;
@@ -39,18 +40,21 @@ struct Tables {
     names: BTreeMap<String, Vec<(usize, u16)>>,
 }
 
-/// Reads the folder and writes `amdgcn.rs` and `amdgcn_opcodes.rs` into `out`.
+/// Reads the folder and writes `amdgcn.rs`, `amdgcn_opcodes.rs` and `amdgcn_waits.rs` into `out`.
 pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut tables = Tables { order: vec![Vec::new(); GENS], ..Tables::default() };
     let mut files: Vec<_> = fs::read_dir(folder)?.map(|f| f.map(|f| f.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|e| e == "txt"));
     files.sort();
+    let mut waits = None;
     for path in files {
         println!("cargo::rerun-if-changed={}", path.display());
-        let shown = path.display();
+        let shown = path.display().to_string();
         let source = fs::read_to_string(&path).map_err(|e| format!("{shown}: {e}"))?;
-        if path.file_stem().is_some_and(|name| name == "encodings") {
+        if path.file_stem().is_some_and(|name| name == "waits") {
+            waits = Some((source, path));
+        } else if path.file_stem().is_some_and(|name| name == "encodings") {
             let layouts = read::encodings(&source).map_err(|e| format!("{shown}: {e}"))?;
             for (gens, layout) in layouts {
                 let at = tables.layouts.len();
@@ -77,6 +81,9 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
         opcodes::check(row)?;
     }
     tables.expand()?;
+    let (source, path) = waits.ok_or("no waits.txt")?;
+    let waits = waits::compile(&source, &tables.rows, &opcodes::opcodes(&tables.rows));
+    fs::write(out.join("amdgcn_waits.rs"), waits.map_err(|e| format!("{}: {e}", path.display()))?)?;
     let mut enums = String::new();
     opcodes::enums(&mut enums, &tables.rows)?;
     fs::write(out.join("amdgcn_opcodes.rs"), enums)?;

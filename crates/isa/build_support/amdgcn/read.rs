@@ -3,7 +3,7 @@
 use super::opcodes;
 use crate::amdgcn_facts::model::{
     AtomicOp, Bits, COLUMNS, Class, Columns, Encoding, FIELDS, Field, Format, GENS, Gen, Layout, Need,
-    Relation, Role, Trait, Type, Unit,
+    Relation, Role, Trait, Type, Unit, generations,
 };
 
 /// A source, one line of which is wrong.
@@ -72,7 +72,7 @@ impl SourceRow {
     }
 }
 
-fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     source
         .lines()
         .enumerate()
@@ -81,15 +81,9 @@ fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// `6`, `8-906`, `6-7,10-`.
-fn gens(text: &str) -> Option<Vec<Gen>> {
-    let mut out = Vec::new();
-    for part in text.split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let from = Gen::from_name(from)?;
-        let to = Gen::from_name(to)?;
-        out.extend(Gen::ALL.iter().filter(|g| (from..=to).contains(*g)));
-    }
-    Some(out)
+pub fn gens(text: &str) -> Option<Vec<Gen>> {
+    let set = generations(text)?;
+    Some(Gen::ALL.iter().copied().filter(|generation| set >> *generation as u8 & 1 != 0).collect())
 }
 
 /// The columns of generations, those of real true16 included.

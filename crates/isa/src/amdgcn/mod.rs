@@ -22,6 +22,7 @@ pub mod semantics;
 pub mod source;
 pub mod tables;
 pub mod text;
+pub mod waits;
 
 pub use gpu::{Gpu, GpuError};
 pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};

@@ -60,6 +60,54 @@ pub const GENS: usize = Gen::ALL.len();
 /// The bits of a set of columns: bit `n` is generation `n`, and [`REAL_TRUE16`] moves a generation to its second column.
 pub type Columns = u16;
 
+/// The generations that a text names: `6`, `8-906`, `6-7,10-12`.
+pub const fn generations(text: &str) -> Option<Columns> {
+    let bytes = text.as_bytes();
+    let (mut set, mut from, mut at, mut begin) = (0, None, 0, 0);
+    while at <= bytes.len() {
+        let end = if at < bytes.len() { bytes[at] } else { b',' };
+        if end == b',' || end == b'-' {
+            let (_, rest) = bytes.split_at(begin);
+            let (name, _) = rest.split_at(at - begin);
+            let Some(generation) = generation(name) else { return None };
+            if end == b'-' {
+                from = Some(generation);
+            } else {
+                let first = match from {
+                    Some(first) => first,
+                    None => generation,
+                };
+                let mut number = first as u8;
+                while number <= generation as u8 {
+                    set |= 1 << number;
+                    number += 1;
+                }
+                from = None;
+            }
+            begin = at + 1;
+        }
+        at += 1;
+    }
+    Some(set)
+}
+
+/// The generation of a name.
+const fn generation(name: &[u8]) -> Option<Gen> {
+    let mut number = 0;
+    while number < GENS {
+        let own = Gen::ALL[number].name().as_bytes();
+        let mut at = 0;
+        while at < own.len() && at < name.len() && own[at] == name[at] {
+            at += 1;
+        }
+        if at == own.len() && at == name.len() {
+            return Some(Gen::ALL[number]);
+        }
+        number += 1;
+    }
+    None
+}
+
 /// From gfx11 on a generation has a second column, for the mode in which 16-bit operands name half registers.
 pub const REAL_TRUE16: usize = 3;
 
@@ -596,6 +644,41 @@ vocabulary! {
         PkAddF16 = "pk_add_f16", PkAddBf16 = "pk_add_bf16",
         /// Something of its own: counters, stacks, turns.
         Other = "other",
+    }
+}
+
+vocabulary! {
+    /// A counter of what is under way. Counters of different generations that count the same are one.
+    Counter {
+        /// Vector memory: loads, and up to gfx9 stores.
+        Memory = "memory",
+        /// Exports, GDS, parameters in LDS; on gfx6 the data of stores.
+        Exp = "exp",
+        /// LDS, GDS and, before gfx12, scalar memory and messages.
+        Local = "local",
+        /// Stores of vector memory, from gfx10 on.
+        Store = "store",
+        /// gfx12: image instructions with a sampler.
+        Sample = "sample",
+        /// gfx12: rays.
+        Bvh = "bvh",
+        /// gfx12: scalar memory and messages.
+        Scalar = "scalar",
+    }
+}
+
+vocabulary! {
+    /// What ends later than its instruction, and is counted.
+    Event {
+        Smem = "smem", Message = "message", Lds = "lds", Gds = "gds",
+        /// Operands, `m0` and `exec` of GDS instructions are read.
+        GdsLock = "gds_lock",
+        Load = "load", Sample = "sample", Bvh = "bvh", Store = "store",
+        /// The data of a store is read.
+        StoreLock = "store_lock",
+        FlatLoad = "flat_load", FlatStore = "flat_store",
+        ExportPos = "export_pos", ExportPar = "export_par", ExportMrt = "export_mrt",
+        Ldsdir = "ldsdir",
     }
 }
 
