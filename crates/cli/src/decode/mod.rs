@@ -13,7 +13,6 @@ use crate::args::{self, Global};
 use crate::capture::{self, Any, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::kind::Kind;
 use crate::output::Output;
 use crate::{crashdec, database, intel};
 use std::io::{self, Write};
@@ -121,7 +120,7 @@ pub fn intel_json(
 }
 
 fn read(input: &Input) -> Result<Devcore<'_>, Failure> {
-    Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))
+    Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))
 }
 
 fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
@@ -148,7 +147,7 @@ pub fn listing(
     out: &mut Output,
 ) -> Result<Outcome, Failure> {
     let lost = crashdec::run(&input.bytes, options, db, out, &mut io::stderr())
-        .map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
+        .map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))?;
     let unpacking = Outcome::of(&input.name, &input.diagnostics);
     Ok(if lost { Outcome::Lost } else { unpacking })
 }

@@ -5,7 +5,6 @@ use crate::database;
 use crate::decode::stretches;
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::kind::Kind;
 use crate::query::told;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -200,8 +199,8 @@ fn dump(
     db: &Db,
     out: &SyncSender<Told>,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let dump =
-        Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
+    let dump = Devcore::read(&input.bytes)
+        .map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))?;
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     let gpu = database::gpu(&dump, db).ok_or_else(|| {

@@ -34,7 +34,7 @@ pub enum Dump<'a> {
 impl<'a> Dump<'a> {
     /// Reads a dump, if it is one by its start.
     pub fn read(bytes: &'a [u8]) -> Option<Dump<'a>> {
-        match Kind::sniff(bytes) {
+        match unwedge_capture::sniff(bytes) {
             Kind::I915ErrorState => ErrorState::read(bytes).ok().map(Dump::I915),
             Kind::XeDevcore => xe::Devcore::read(bytes).ok().map(Dump::Xe),
             _ => None,

@@ -8,9 +8,9 @@
 //!   instruction in front of the one it is listed below. Here instructions have the place that their dwords give them.
 
 use super::{Told, shown};
-use crate::amdgpu::radv::model::*;
-use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
-use crate::amdgpu::umr::{Vgpr, WavePlace};
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::radv::model::*;
+use crate::umr::{Vgpr, WavePlace};
 use std::borrow::Cow;
 use unwedge_base::Span;
 

@@ -1,6 +1,6 @@
 //! The files of a report, and how one text is taken apart into them.
 
-use crate::amdgpu::text::Lines;
+use crate::amd::text::Lines;
 use std::borrow::Cow;
 
 /// A file of a report, or a part of a text that holds several.
@@ -58,6 +58,8 @@ pub struct MemberInfo<'a> {
     pub name: Cow<'a, str>,
     /// What it is; `None` for files that reports are not known to have.
     pub kind: Option<MemberKind>,
+    /// Where it stands in the text that it is a part of; 0 for a file.
+    pub offset: u64,
     /// Bytes.
     pub size: u64,
     /// How many lines say nothing that is known here; of `dmesg.log` most are not about a hang.
@@ -93,6 +95,28 @@ impl MemberKind {
         }
         let stem = name.strip_suffix(".log").unwrap_or(name);
         MemberKind::NAMES.iter().find(|(known, _)| *known == stem).map(|(_, kind)| *kind)
+    }
+
+    /// What its absence means; `None` for files that a report often does without.
+    pub fn absence(self) -> Option<&'static str> {
+        match self {
+            MemberKind::Trace => Some("what was submitted, and how far it came, is not known"),
+            MemberKind::Pipeline => Some("the bound shaders are not known"),
+            MemberKind::UmrWaves => Some("waves are not known: umr was not there, or may not read the GPU"),
+            MemberKind::UmrRing => Some("the ring is not known: umr was not there, or may not read the GPU"),
+            MemberKind::BoHistory => Some("what happened to buffers is not known"),
+            MemberKind::VmFault => {
+                Some("RADV was told of no page fault, or asked a kernel that does not tell")
+            }
+            _ => None,
+        }
+    }
+
+    /// The kinds of files whose absence means something, with the names of the files.
+    pub fn expected() -> impl Iterator<Item = (MemberKind, String, &'static str)> {
+        MemberKind::NAMES
+            .into_iter()
+            .filter_map(|(stem, kind)| Some((kind, format!("{stem}.log"), kind.absence()?)))
     }
 
     /// Names of the files of a report: what to look for in a folder, beside `*.spv`.

@@ -1,8 +1,8 @@
 //! The files that are lists: buffers, bindings, names with values, the kernel's log, the fault.
 
 use super::Told;
-use crate::amdgpu::radv::model::*;
-use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::radv::model::*;
 use std::borrow::Cow;
 
 /// Bytes of text that an entry takes at least.

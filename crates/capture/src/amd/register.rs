@@ -32,7 +32,7 @@ pub fn plain_name(name: &str) -> &str {
 }
 
 /// The value of the first register of this name; prefixes do not count.
-pub(super) fn find(registers: &[Register<'_>], name: &str) -> Option<u32> {
+pub(crate) fn find(registers: &[Register<'_>], name: &str) -> Option<u32> {
     let name = plain_name(name);
     registers.iter().find(|r| r.plain_name() == name).map(|r| r.value)
 }

@@ -5,107 +5,10 @@
 //! Facts: `adreno_show`, `a5xx_show` and `a6xx_show` of Linux 4.19 to 6.17.
 
 use super::model::Blob;
+pub use super::sections::Section;
 use std::borrow::Cow;
 use std::io::BufRead;
 use unwedge_base::Span;
-
-/// The sections that kernels write, in the order in which they write them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Section {
-    /// `fault-info`
-    FaultInfo,
-    /// `pgtable-fault-info` (6.14 on)
-    PageTables,
-    /// `vm-log` (6.17 on)
-    VmLog,
-    /// `ringbuffer`
-    Ringbuffer,
-    /// `bos`
-    Bos,
-    /// `gmu-log`
-    GmuLog,
-    /// `gmu-hfi`
-    GmuHfi,
-    /// `gmu-debug`
-    GmuDebug,
-    /// `registers`
-    Registers,
-    /// `registers-hlsq` (a5xx)
-    RegistersHlsq,
-    /// `registers-gmu`
-    RegistersGmu,
-    /// `indexed-registers`
-    IndexedRegisters,
-    /// `shader-blocks`
-    ShaderBlocks,
-    /// `clusters`
-    Clusters,
-    /// `debugbus`
-    Debugbus,
-}
-
-impl Section {
-    /// Every section, in the order in which kernels write them.
-    pub const ALL: [Section; 15] = [
-        Section::FaultInfo,
-        Section::PageTables,
-        Section::VmLog,
-        Section::Ringbuffer,
-        Section::Bos,
-        Section::GmuLog,
-        Section::GmuHfi,
-        Section::GmuDebug,
-        Section::Registers,
-        Section::RegistersHlsq,
-        Section::RegistersGmu,
-        Section::IndexedRegisters,
-        Section::ShaderBlocks,
-        Section::Clusters,
-        Section::Debugbus,
-    ];
-
-    /// The heading, without its colon.
-    pub fn name(self) -> &'static str {
-        match self {
-            Section::FaultInfo => "fault-info",
-            Section::PageTables => "pgtable-fault-info",
-            Section::VmLog => "vm-log",
-            Section::Ringbuffer => "ringbuffer",
-            Section::Bos => "bos",
-            Section::GmuLog => "gmu-log",
-            Section::GmuHfi => "gmu-hfi",
-            Section::GmuDebug => "gmu-debug",
-            Section::Registers => "registers",
-            Section::RegistersHlsq => "registers-hlsq",
-            Section::RegistersGmu => "registers-gmu",
-            Section::IndexedRegisters => "indexed-registers",
-            Section::ShaderBlocks => "shader-blocks",
-            Section::Clusters => "clusters",
-            Section::Debugbus => "debugbus",
-        }
-    }
-
-    /// The section with this heading. The format document calls `bos` `bo`.
-    pub fn from_name(name: &str) -> Option<Section> {
-        if name == "bo" {
-            return Some(Section::Bos);
-        }
-        Section::ALL.into_iter().find(|s| s.name() == name)
-    }
-
-    /// The section that this list item opens an entry of, if it can be no other.
-    fn opened_by(key: &str) -> Option<Section> {
-        match key {
-            "id" => Some(Section::Ringbuffer),
-            "iova" => Some(Section::Bos),
-            "regs-name" => Some(Section::IndexedRegisters),
-            "type" => Some(Section::ShaderBlocks),
-            "cluster-name" => Some(Section::Clusters),
-            "debugbus-block" => Some(Section::Debugbus),
-            _ => None,
-        }
-    }
-}
 
 /// The keys outside of sections, in the order in which kernels write them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! Waves, rings and registers as umr shows them.
 
 use super::read::read;
-use crate::amdgpu::{Contents, Register};
+use crate::amd::{Contents, Register};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
@@ -257,7 +257,7 @@ impl<'a> UmrText<'a> {
     }
 
     /// The same of a text that is umr's by its name.
-    pub(in crate::amdgpu) fn read_any(text: &'a [u8]) -> UmrText<'a> {
+    pub(crate) fn read_any(text: &'a [u8]) -> UmrText<'a> {
         read(text).0
     }
 }

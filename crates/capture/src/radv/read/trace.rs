@@ -4,8 +4,8 @@
 //! everything else is indented by nine more. Mesa before 21 has no dwords, and its packets begin their line.
 
 use super::Told;
-use crate::amdgpu::radv::model::*;
-use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::radv::model::*;
 use unwedge_base::Span;
 
 /// Bytes of text that a packet or a stream takes at least.

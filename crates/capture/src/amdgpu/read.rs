@@ -9,7 +9,7 @@ mod blocks;
 use super::layout::{Layout, Piece, PieceText, Section, SectionInfo};
 use super::model::*;
 use super::render;
-use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
 use std::borrow::Cow;
 use unwedge_base::Span;
 

@@ -1,8 +1,8 @@
 //! Registers with their fields, as Mesa prints them: `NAME <- 0x00003028`, and `FIELD = value` below.
 
 use super::Told;
-use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
-use crate::amdgpu::umr::{ShownField, ShownRegister};
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::umr::{ShownField, ShownRegister};
 
 /// Bytes of text that a register or a field takes at least.
 pub(super) const BYTES_EACH: usize = 24;

@@ -6,8 +6,8 @@
 
 use super::layout::{Layout, Section, SectionInfo};
 use super::{read, render};
-use crate::amdgpu::register::find;
-use crate::amdgpu::{Contents, GfxVersion, Register};
+use crate::amd::register::find;
+use crate::amd::{Contents, GfxVersion, Register};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 

@@ -7,9 +7,10 @@
 mod entries;
 
 use super::layout::{Layout, Piece, SectionInfo, Style, Verbatim};
-use super::lines::{Line, LineKind, Lines, Number, Section, TopKey};
+use super::lines::{Line, LineKind, Lines, Number, TopKey};
 use super::model::*;
 use super::render::{Hash, Matcher, Renderer};
+use super::sections::{Heading, Section};
 use std::borrow::Cow;
 use unwedge_base::{ChipId, Diagnostic, Severity, Span};
 
@@ -294,15 +295,7 @@ impl<'a> Reader<'a> {
         let section = open.section;
         let span = Span::new(open.start, self.at);
         let raw = &self.text[open.start..self.at];
-        let missing = match section {
-            Section::Ringbuffer | Section::Bos | Section::GmuLog | Section::GmuHfi | Section::GmuDebug => {
-                Some("size")
-            }
-            Section::IndexedRegisters => Some("dwords"),
-            Section::Debugbus => Some("count"),
-            _ => None,
-        };
-        if let Some(key) = missing.filter(|key| !open.has(key)) {
+        if let Some(key) = section.facts().required.filter(|key| !open.has(key)) {
             self.loss(span, || format!("an entry of `{}` lacks its {key}", section.name()));
         }
         if open.header_pending {
@@ -493,15 +486,14 @@ impl<'a> Reader<'a> {
         let writes_all =
             self.dump.gpu_initialized.is_some() || has(Section::GmuLog) || has(Section::RegistersGmu);
         let last = self.dump.layout.sections.last().and_then(|s| s.section);
-        // These headings are written for what follows them, or not at all.
-        let announced = match last {
-            Some(Section::FaultInfo) => self.dump.fault.is_none(),
-            Some(Section::PageTables) => self.dump.page_tables.is_none(),
-            Some(Section::Bos) => self.dump.bos.is_empty(),
-            Some(Section::Registers) => self.dump.registers.is_empty() && !writes_all,
-            Some(Section::RegistersHlsq) => self.dump.registers_hlsq.is_empty(),
-            _ => false,
-        };
+        let announced = last.is_some_and(|section| {
+            let bare = match section.facts().heading {
+                Heading::WithEntries => true,
+                Heading::AlwaysFromA6xx => !writes_all,
+                Heading::Always => false,
+            };
+            bare && self.dump.entries(section) == 0
+        });
         if announced {
             self.loss(end, || format!("the dump is cut in section `{}`", section.unwrap_or_default()));
         } else if writes_all && !has(Section::Debugbus) && last != Some(Section::ShaderBlocks) {

@@ -7,8 +7,8 @@ mod trace;
 
 use super::members::{self, Member, MemberInfo, MemberKind};
 use super::model::*;
-use crate::amdgpu::text::Notes;
-use crate::amdgpu::umr::UmrText;
+use crate::amd::text::Notes;
+use crate::umr::UmrText;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
@@ -63,6 +63,7 @@ fn all<'a>(members: &[Member<'a>]) -> (RadvReport<'a>, bool) {
         report.members.push(MemberInfo {
             name: Cow::Borrowed(member.name),
             kind,
+            offset: member.offset,
             size: member.bytes.len() as u64,
             other_lines: told.other_lines,
         });

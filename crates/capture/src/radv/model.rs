@@ -1,9 +1,9 @@
 //! A hang report as a whole.
 
-use super::members::{Member, MemberInfo};
+use super::members::{Member, MemberInfo, MemberKind};
 use super::read;
-use crate::amdgpu::Contents;
-use crate::amdgpu::umr::{ShownRegister, UmrText, Vgpr, Wave, WavePlace};
+use crate::amd::Contents;
+use crate::umr::{ShownRegister, UmrText, Vgpr, Wave, WavePlace};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
@@ -395,6 +395,24 @@ impl<'a> RadvReport<'a> {
             && self.gpu.is_empty()
             && self.kernel.is_empty()
             && self.trap.is_none()
+    }
+
+    /// The files that it lacks: their kinds and names, and what their absence means. A text that does not say what its
+    /// parts are lacks none.
+    pub fn absent(&self) -> impl Iterator<Item = (MemberKind, String, &'static str)> {
+        let there = |kind| self.members.iter().any(|member| member.kind == Some(kind) && member.size > 0);
+        let one_text = there(MemberKind::Everything);
+        MemberKind::expected().filter(move |(kind, ..)| !one_text && !there(*kind))
+    }
+
+    /// A line of `app_info.log`.
+    pub fn app_entry(&self, name: &str) -> Option<&str> {
+        self.app.iter().find(|entry| entry.name == name).map(|entry| entry.value.as_ref())
+    }
+
+    /// A line of `gpu_info.log`.
+    pub fn gpu_entry(&self, name: &str) -> Option<&str> {
+        self.gpu.iter().find(|entry| entry.name == name).map(|entry| entry.value.as_ref())
     }
 
     /// Waves, as `umr_waves.log` has them.

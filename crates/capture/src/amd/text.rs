@@ -6,7 +6,7 @@ use unwedge_base::{Diagnostic, Severity, Span};
 
 /// One line as text.
 #[derive(Clone, Debug)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// Without its end of line, and without colours where the reader asked for that. Bytes that are not UTF-8 are
     /// replaced.
     pub text: Cow<'a, str>,
@@ -32,7 +32,7 @@ impl<'a> Line<'a> {
 
 /// The lines of a text.
 #[derive(Clone, Debug)]
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a [u8],
     at: usize,
     coloured: bool,
@@ -89,7 +89,7 @@ fn without_colours(text: &str) -> String {
 
 /// Reads a line from left to right. Every step that does not fit is `None`, and leaves the place undefined.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scan<'t>(&'t str);
+pub(crate) struct Scan<'t>(&'t str);
 
 impl<'t> Scan<'t> {
     /// From the start of this text.
@@ -178,7 +178,7 @@ impl<'t> Scan<'t> {
 
 /// How many items of some size a text may have: items that take many times the memory of their text are not real.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget(usize);
+pub(crate) struct Budget(usize);
 
 /// Items that a text of any size may have.
 const MIN_ITEMS: usize = 256;
@@ -198,7 +198,7 @@ impl Budget {
 
 /// Diagnostics, within bounds: a text may have one for each of its lines.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     /// Lines that say nothing known.
     pub other_lines: u64,
     kept: Vec<Diagnostic>,

@@ -109,6 +109,21 @@ impl Section {
         }
     }
 
+    /// What its absence means; `None` where that says nothing about the hang.
+    pub fn absence(self) -> Option<&'static str> {
+        match self {
+            Section::Timeout => Some("no job timed out, or the kernel is older than 6.9"),
+            Section::Fault => Some("page faults are told from Linux 6.10 on"),
+            Section::HwIps => {
+                Some("versions of IPs are told from Linux 6.10 on, of chips that have a list of them")
+            }
+            Section::Ip => Some("registers are dumped from Linux 6.11 on, of gfx9 and later"),
+            Section::Ring => Some("rings are dumped from Linux 6.10 on"),
+            Section::Ib => Some("IBs come with Linux after 6.18: what the job did is not known"),
+            _ => None,
+        }
+    }
+
     /// Whether a dump may have several of them.
     pub(super) fn repeats(self) -> bool {
         matches!(self, Section::Ip | Section::Ring | Section::Ib)

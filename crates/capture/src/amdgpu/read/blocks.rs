@@ -1,10 +1,10 @@
 //! The lines inside of sections.
 
 use super::Reader;
-use crate::amdgpu::devcore::layout::Section;
-use crate::amdgpu::devcore::model::*;
-use crate::amdgpu::register::Register;
-use crate::amdgpu::text::{Line, Scan};
+use crate::amd::register::Register;
+use crate::amd::text::{Line, Scan};
+use crate::amdgpu::layout::Section;
+use crate::amdgpu::model::*;
 
 /// Numbers of a version: the kernel writes five.
 const MAX_VERSION: usize = 5;

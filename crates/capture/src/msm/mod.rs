@@ -25,9 +25,11 @@ pub mod lines;
 mod model;
 mod read;
 mod render;
+mod sections;
 
 pub use layout::Layout;
 pub use model::*;
+pub use sections::{Heading, Section, SectionFacts};
 
 /// Whether the start of a file looks like a msm devcoredump. Looks at the first kilobyte only.
 pub fn sniff(start: &[u8]) -> bool {

@@ -4,12 +4,13 @@
 //! about it do not count. Facts: the show functions of Linux 4.19 to 6.17, named in [`super::lines`].
 
 use super::layout::{Layout, SectionInfo};
-use super::lines::{Section, TopKey};
+use super::lines::TopKey;
+use super::sections::Section;
 use super::{read, render};
 use crate::ascii85;
 use std::borrow::Cow;
 use std::fmt;
-use unwedge_base::{Buffer, ChipId, Diagnostic, Memory, Span};
+use unwedge_base::{Buffer, ChipId, Diagnostic, Generation, Memory, Span};
 
 /// A msm devcoredump. Absent sections are `None` or empty; nothing is filled in.
 #[derive(Clone, Debug, Default)]
@@ -370,6 +371,12 @@ impl<'a> Devcore<'a> {
             Section::Clusters => self.clusters.len(),
             Section::Debugbus => self.debugbus.len(),
         }
+    }
+
+    /// The sections that the text lacks although kernels write them for this generation.
+    pub fn absent(&self, generation: Option<Generation>) -> impl Iterator<Item = Section> + '_ {
+        let there = |section| self.sections().iter().any(|info| info.section == Some(section));
+        Section::ALL.into_iter().filter(move |&s| !there(s) && s.is_written_for(generation))
     }
 
     /// The value of a register of `registers:`.

@@ -4,8 +4,8 @@
 
 use super::Reader;
 use crate::ascii85;
-use crate::devcore::lines::{Line, LineKind, Section};
-use crate::devcore::model::*;
+use crate::msm::lines::{Line, LineKind, Section};
+use crate::msm::model::*;
 use std::borrow::Cow;
 use unwedge_base::Span;
 

@@ -4,9 +4,9 @@
 //! out, and counted: umr prints decoded packets, page walks and more between them.
 
 use super::model::*;
-use crate::amdgpu::register::plain_name;
-use crate::amdgpu::text::{Budget, Line, Lines, Notes, Scan};
-use crate::amdgpu::{Contents, Register};
+use crate::amd::register::plain_name;
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::amd::{Contents, Register};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use unwedge_base::Span;
@@ -25,7 +25,7 @@ const MAX_NAME: usize = 64;
 const MAX_COMPLAINTS: usize = 100;
 
 /// The text, and whether anything of umr's was found.
-pub(in crate::amdgpu) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
+pub(crate) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
     let mut reader = Reader {
         umr: UmrText::default(),
         columns: Vec::new(),

@@ -122,8 +122,6 @@ pub(super) fn rank_of_key(key: TopKey) -> u8 {
 
 /// See [`rank`].
 pub(super) fn rank_of_section(section: Section) -> u8 {
-    match section {
-        Section::FaultInfo | Section::PageTables | Section::VmLog => 10 + section as u8,
-        section => 21 + section as u8,
-    }
+    let in_order = section as u8;
+    if section.facts().before_status { 10 + in_order } else { 21 + in_order }
 }
