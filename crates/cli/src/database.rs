@@ -59,7 +59,7 @@ pub fn device_name(revision: Revision) -> Option<String> {
 /// The generation of the GPU a dump is of.
 pub fn generation(dump: &Devcore<'_>) -> Option<Generation> {
     let revision = dump.revision?;
-    unwedge_postmortem::adreno::generation(&Db::builtin(), revision.gpu_id, revision.chip_id)
+    Generation::of(revision.gpu_id, revision.chip_id)
 }
 
 /// The database as the GPU of a dump sees it.

@@ -1,6 +1,5 @@
 //! `unwedge regs`: looks registers, packets and enums up, and decodes values.
 
-mod chip;
 mod describe;
 mod intel;
 
@@ -9,11 +8,10 @@ use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::json::Heading;
 use crate::output::Output;
-use chip::Chip;
 use describe::Found;
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_hw::{Db, Gpu, Pattern, Space};
+use unwedge_hw::{Adreno, Db, Gpu, Pattern, Space};
 use unwedge_view::Style;
 
 /// Version of the schema of the JSON lines.
@@ -23,7 +21,9 @@ const IN_FULL: usize = 4;
 
 /// Runs the command.
 pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
-    let Some(chip) = Chip::parse(&args.chip) else {
+    // Every database has the built-in devices; that of a user is not needed to tell whose GPU it is.
+    let devices = Db::builtin();
+    let Some(chip) = devices.identify_name(&args.chip) else {
         let unknown = || {
             let examples = "a630, a6xx, FD630 or 6.3.0.2, or of Intel's tgl, 0x9a49 or 12.70";
             Failure::Usage(format!("{}: not a GPU; say {examples}", args.chip))
@@ -39,10 +39,10 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     };
     let db = database::load(global)?;
     let spaces = match args.space {
-        None => vec![Space::Gpu, Space::Gmu, chip.control, Space::CpPipe, Space::Sqe],
+        None => vec![Space::Gpu, Space::Gmu, chip.control(), Space::CpPipe, Space::Sqe],
         Some(SpaceArg::Gpu) => vec![Space::Gpu],
         Some(SpaceArg::Gmu) => vec![Space::Gmu],
-        Some(SpaceArg::Control) => vec![chip.control],
+        Some(SpaceArg::Control) => vec![chip.control()],
         Some(SpaceArg::Pipe) => vec![Space::CpPipe],
         Some(SpaceArg::Sqe) => vec![Space::Sqe],
     };
@@ -64,10 +64,10 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, false);
     // A failed write is remembered by `out`, and reported by its `finish`.
     let _ =
-        if args.json { json(&lookup, &chip, &results, &mut out) } else { text(&lookup, &results, &mut out) };
+        if args.json { json(&lookup, chip, &results, &mut out) } else { text(&lookup, &results, &mut out) };
     out.finish()?;
     match results.iter().find(|(_, found)| found.is_empty()) {
-        Some((query, _)) => Err(Failure::NotFound(lookup.unknown(query, &chip))),
+        Some((query, _)) => Err(Failure::NotFound(lookup.unknown(query, chip))),
         None => Ok(Outcome::Complete),
     }
 }
@@ -139,7 +139,7 @@ impl<'d> Lookup<'d> {
     }
 
     /// Why nothing was found, and where there is something.
-    fn unknown(self, query: &str, chip: &Chip) -> String {
+    fn unknown(self, query: &str, chip: Adreno<'_>) -> String {
         let elsewhere: Vec<&str> = unwedge_base::Generation::ALL
             .into_iter()
             .filter(|g| *g != chip.generation)
@@ -170,7 +170,7 @@ struct Header<'a> {
 
 fn json(
     lookup: &Lookup<'_>,
-    chip: &Chip,
+    chip: Adreno<'_>,
     results: &[(&str, Vec<Found<'_>>)],
     out: &mut Output,
 ) -> io::Result<()> {
@@ -179,7 +179,7 @@ fn json(
         &Header {
             heading: Heading::of_lines("unwedge.regs", SCHEMA, lookup.db.identity()),
             generation: chip.generation.name(),
-            gpu: chip.name.as_deref(),
+            gpu: chip.name(),
         },
     )?;
     out.write_all(b"\n")?;
