@@ -19,7 +19,6 @@ mod info;
 pub mod input;
 mod intel;
 mod isa;
-mod json;
 mod kind;
 mod lrc;
 mod man;
@@ -218,7 +217,7 @@ fn crashdec_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failu
     let mut out = Output::open(global, false);
     let outcome = decode::listing(&input, &arguments.options, &db, &mut out);
     out.finish()?;
-    let _ = writeln!(stderr, "crashdec: {}", database::line(db.identity()));
+    let _ = writeln!(stderr, "crashdec: {}", unwedge_view::device::database_line(db.identity()));
     outcome
 }
 

@@ -78,9 +78,11 @@ impl View {
         const OVER: u64 = 4 << 20;
         let (fixed, per_byte) = match self {
             View::Listing(_) => (crashdec::LENGTH, crashdec::LENGTH_PER_BYTE),
-            View::Json | View::Around { .. } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Json | View::Around { .. } => {
+                (unwedge_view::lines::LENGTH, unwedge_view::lines::LENGTH_PER_BYTE)
+            }
             View::Intel { json: false } => (intel::text::LENGTH, intel::text::LENGTH_PER_BYTE),
-            View::Intel { json: true } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Intel { json: true } => (unwedge_view::lines::LENGTH, unwedge_view::lines::LENGTH_PER_BYTE),
             View::Contexts { .. } => (contexts::OUTPUT_FLOOR, contexts::OUTPUT_OF_DUMP_PER_BYTE),
             View::Explain { .. } | View::Info { .. } => (1 << 20, 16),
         };

@@ -2,6 +2,9 @@
 //!
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
+pub mod device;
+pub mod json;
+pub mod lines;
 pub mod report;
 mod style;
 pub mod words;

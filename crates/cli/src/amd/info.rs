@@ -3,7 +3,6 @@
 use super::record::{Record, Value};
 use super::{Content, Source};
 use crate::failure::Failure;
-use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,6 +13,7 @@ use unwedge_capture::amdgpu::radv::{MemberKind, RadvReport};
 use unwedge_capture::amdgpu::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_view::Style;
+use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object: that of all files.
 const SCHEMA: u32 = 1;

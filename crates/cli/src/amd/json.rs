@@ -5,8 +5,6 @@ use super::packets::{self, Reader};
 use super::record::{Record, Value};
 use super::text::{stream_engine, umr_engine};
 use super::{Content, Source};
-use crate::decode::{Lines, Start, end};
-use crate::json::Hex;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
@@ -20,6 +18,8 @@ use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave, WavePlace};
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 use unwedge_stream::amd::Engine;
+use unwedge_view::json::Hex;
+use unwedge_view::lines::{Lines, Start, end};
 
 /// The first line.
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ pub(super) fn decode(
             rest = rest.text("process", &*process.name).number("pid", process.pid);
         }
     }
-    lines.push(&Header { start: Start::of(source.kind, db), rest });
+    lines.push(&Header { start: Start::of(source.kind.id(), db), rest });
     let code = Code::of(content);
     match content {
         Content::Dump(dump) => devcoredump(dump, db, &mut lines),

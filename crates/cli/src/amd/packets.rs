@@ -3,8 +3,6 @@
 
 use super::record::{Record, Value};
 use super::text::{self, Out};
-use crate::decode::Lines;
-use crate::json::Hex;
 use std::io;
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amdgpu::Contents;
@@ -12,6 +10,8 @@ use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Palette, Type, Variants};
 use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};
 use unwedge_stream::amd::{Engine, Event, Field, Header, Packet, Sink, State, Walker};
+use unwedge_view::json::Hex;
+use unwedge_view::lines::Lines;
 
 /// Dwords without a name to a line.
 const PER_LINE: usize = 8;

@@ -3,8 +3,6 @@
 use super::engine_name;
 use super::streams::Stream;
 use super::values::{FieldLine, Shown, telling};
-use crate::decode::Lines;
-use crate::json::{Hex, Words};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::intel::{FieldValue, Value};
@@ -15,6 +13,8 @@ use unwedge_intel::registers;
 use unwedge_intel::state::{Pointer, State, Written};
 use unwedge_intel::walk::{Event, EventKind, Space};
 use unwedge_view::Style;
+use unwedge_view::json::{Hex, Words};
+use unwedge_view::lines::Lines;
 
 /// MI_LOAD_REGISTER_*: offsets count from the engine's base.
 const RELATIVE: u32 = 1 << 19;

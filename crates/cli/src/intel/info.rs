@@ -1,11 +1,11 @@
 //! What is in a dump of i915 or xe: device, engines, captured memory, sections.
 
 use super::{Dump, Told, engine_name, kind_name, space_name};
-use crate::json::Hex;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_capture::intel::RingRegister;
 use unwedge_view::Style;
+use unwedge_view::json::Hex;
 
 /// Rows of a table that people are shown.
 const SHOWN: usize = 40;

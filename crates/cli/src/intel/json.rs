@@ -3,9 +3,6 @@
 use super::streams::Unpacked;
 use super::values::{Meaning, MeaningLine};
 use super::{Dump, Told, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
-use crate::decode::Lines;
-use crate::decode::sections::Start;
-use crate::json::{Hex, Words};
 use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::Diagnostic;
@@ -13,6 +10,9 @@ use unwedge_capture::intel::{Engine, Field, Index, Register};
 use unwedge_hw::Db;
 use unwedge_intel::platform::EngineClass;
 use unwedge_postmortem::intel::engine_of;
+use unwedge_view::json::{Hex, Words};
+use unwedge_view::lines::Lines;
+use unwedge_view::lines::Start;
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -162,7 +162,7 @@ pub fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> 
 fn header(dump: &Dump<'_>, db: &Db, lines: &mut Lines<'_>) {
     let (id, revision) = dump.pci();
     lines.push(&Header {
-        start: Start::of(dump.kind(), db),
+        start: Start::of(dump.kind().id(), db),
         device: dump.device().map(|name| Device {
             name,
             pci_id: id.map(|id| Hex::short(id.into())),

@@ -3,13 +3,13 @@
 use super::streams::Unpacked;
 use super::values::Meaning;
 use super::{Dump, Unpacking, commands, engine_name, memory_limit, space_name};
-use crate::json::hex_digits;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::intel::{Block, Engine, Field, Register};
 use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_postmortem::intel::engine_of;
 use unwedge_view::Style;
+use unwedge_view::json::hex_digits;
 
 /// Dwords in a row.
 const ROW: usize = 8;

@@ -1,7 +1,6 @@
 //! Values of fields of commands and registers, for people and as JSON.
 
 use super::space_name;
-use crate::json::{Hex, Scalar};
 use serde::Serialize;
 use std::fmt;
 use unwedge_capture::i915::ErrorState;
@@ -10,6 +9,7 @@ use unwedge_hw::intel::{FieldValue, Value};
 use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_intel::registers;
 use unwedge_postmortem::intel::fault_address;
+use unwedge_view::json::{Hex, Scalar};
 
 /// A value for people.
 pub struct Shown(pub Value);

@@ -4,7 +4,6 @@ use super::amd::{assembled, gpu, gpu_of, with_lanes};
 use crate::args::{AmdCheck, AmdEmit, AmdLoader, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::Write;
@@ -14,6 +13,7 @@ use unwedge_isa::amdgcn::entry::Set;
 use unwedge_isa::amdgcn::model::Gen;
 use unwedge_isa::amdgcn::source::metadata::{self, Stage};
 use unwedge_isa::amdgcn::{Gpu, Reg, codec, text};
+use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;

@@ -6,7 +6,6 @@ use super::{amd_launch, amd_link};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -19,6 +18,7 @@ use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_sim::amdgcn::{
     Dispatch, Fault, Initial, Memory, Program, State, Timing, Told, ToldWhat, Trace, Watch,
 };
+use unwedge_view::json::{Heading, Hex};
 
 /// Where code lies that says nothing of it.
 const CODE: u64 = 0x7f00_0000_0000;

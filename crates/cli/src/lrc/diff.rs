@@ -4,13 +4,13 @@ use super::source::Source;
 use super::{Whose, described, likely, register_name};
 use crate::args::{Global, LrcDiff};
 use crate::failure::{Failure, Outcome};
-use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::lrc::Layout;
 use unwedge_intel::lrc::commands::Saved;
 use unwedge_intel::lrc::diff::{Changed, diff};
+use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;

@@ -8,7 +8,6 @@ pub mod verify;
 
 use crate::args::{Global, LrcCommand, LrcTarget};
 use crate::failure::{Failure, Outcome};
-use crate::json::Hex;
 use serde::Serialize;
 use source::Context;
 use std::io::{self, Write};
@@ -16,6 +15,7 @@ use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE};
 use unwedge_intel::lrc::triage::identify;
 use unwedge_intel::lrc::{Image, Layout, Target};
 use unwedge_intel::platform::{Driver, Engine, Platform, Version};
+use unwedge_view::json::Hex;
 
 /// Runs the command.
 pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {

@@ -4,13 +4,13 @@ use super::source::Source;
 use super::{Whose, described, likely, load_name, place, register_name, title};
 use crate::args::{Global, LrcShow};
 use crate::failure::{Failure, Outcome};
-use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::commands::Decoder;
 use unwedge_intel::lrc::commands::{Command, Kind, Saved, registers, walk};
 use unwedge_intel::lrc::{Image, Layout, registers as names};
+use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;

@@ -4,7 +4,6 @@ use super::source::{Context, Source};
 use super::{Whose, described, load_name, place, register_name, title, unsaid};
 use crate::args::{Global, LrcVerify};
 use crate::failure::{Failure, Outcome};
-use crate::json::{Heading, Hex};
 use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -13,6 +12,7 @@ use unwedge_intel::lrc::triage::{Finding, What, name_copies, triage};
 use unwedge_intel::lrc::values::{Odd, odd};
 use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Verified, registers, tables};
 use unwedge_view::Style;
+use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;

@@ -1,12 +1,12 @@
 //! What is said about a register, a packet layout or an enum: once as data, printed as text or JSON.
 
 use super::Lookup;
-use crate::json::{Decoded, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Generation;
 use unwedge_hw::{Enum, Reg, Space, Type, Variants};
 use unwedge_view::Style;
+use unwedge_view::json::{Decoded, Hex};
 
 /// Enum values listed below a field; more are counted.
 const VALUES_SHOWN: usize = 16;

@@ -3,7 +3,6 @@
 use super::{IN_FULL, fits, number};
 use crate::failure::{Failure, Outcome};
 use crate::intel::values::{FieldLine, Shown};
-use crate::json::{Heading, Hex};
 use crate::lrc;
 use crate::output::Output;
 use serde::Serialize;
@@ -14,6 +13,7 @@ use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers::{self, Register};
 use unwedge_view::Style;
+use unwedge_view::json::{Heading, Hex};
 
 /// Names of values listed below a field; more are counted.
 const NAMES: usize = 16;

@@ -7,7 +7,6 @@ mod intel;
 use crate::args::{self, Global, SpaceArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
-use crate::json::Heading;
 use crate::output::Output;
 use chip::Chip;
 use describe::Found;
@@ -15,6 +14,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::{Db, Gpu, Pattern, Space};
 use unwedge_view::Style;
+use unwedge_view::json::Heading;
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -197,7 +197,7 @@ fn text(lookup: &Lookup<'_>, results: &[(&str, Vec<Found<'_>>)], out: &mut Outpu
             if found.len() <= IN_FULL { one.in_full(style, out)? } else { one.in_short(style, out)? }
         }
     }
-    writeln!(out, "{}", database::line(lookup.db.identity()))
+    writeln!(out, "{}", unwedge_view::device::database_line(lookup.db.identity()))
 }
 
 #[cfg(test)]

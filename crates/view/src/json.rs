@@ -3,8 +3,7 @@
 //! The schema is docs/json-schema.md: addresses and register values are zero-padded hex strings, every field may be
 //! absent, enums are open.
 
-use crate::capture;
-use crate::database;
+use crate::device;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::fmt;
 use unwedge_base::{ChipId, Generation};
@@ -185,18 +184,19 @@ impl Gpu {
     /// As the dump and the device table name it.
     pub fn of_dump(dump: &Devcore<'_>) -> Option<Gpu> {
         let revision = dump.revision?;
-        let generation = database::generation(dump);
-        let name = database::device_name(revision);
+        let generation = device::generation(dump);
+        let name = device::name(revision);
         Some(Gpu::new(Some(revision.gpu_id), Some(revision.chip_id), name, generation))
     }
 
-    /// As a section of a capture and the device table name it.
-    pub fn of_capture(identity: capture::Identity, generation: Option<Generation>) -> Gpu {
-        let (gpu_id, chip_id) = match identity {
-            capture::Identity::GpuId(id) => (Some(id), None),
-            capture::Identity::ChipId(id) => (None, Some(id)),
-        };
-        Gpu::new(gpu_id, chip_id, identity.name(), generation)
+    /// As a section of a capture, one number or the other, and the device table name it.
+    pub fn of_capture(
+        gpu_id: Option<u32>,
+        chip_id: Option<ChipId>,
+        name: Option<String>,
+        generation: Option<Generation>,
+    ) -> Gpu {
+        Gpu::new(gpu_id, chip_id, name, generation)
     }
 
     fn new(
