@@ -4,9 +4,9 @@ use crate::amd;
 use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Compression, Input, Stream};
-use crate::kind::Kind;
+use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
-use crate::{capture, database, intel, rd};
+use crate::{capture, database, rd};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use unwedge_capture::devcore::Devcore;
 use unwedge_capture::devcore::lines::Section;
 use unwedge_hw::Db;
 use unwedge_view::json::{Heading, Hex, Origin};
-use unwedge_view::{Style, device};
+use unwedge_view::{Style, device, intel};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -88,7 +88,7 @@ pub fn show(
         _ => None,
     };
     let kind = if dump.is_some() { Kind::MsmDevcore } else { kind };
-    let of_intel = intel::Dump::read(&input.bytes);
+    let of_intel = intel_dump(&input.bytes);
     let unread = matches!(kind, Kind::I915ErrorState | Kind::XeDevcore) && of_intel.is_none();
     if unread || matches!(kind, Kind::Empty | Kind::Text | Kind::Binary | Kind::NoErrorState) {
         return Err(Failure::no_dump(input, kind));

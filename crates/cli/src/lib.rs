@@ -17,7 +17,6 @@ pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
-mod intel;
 mod isa;
 mod kind;
 mod lrc;
@@ -39,7 +38,6 @@ use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
 
-use intel::Dump;
 use output::{Output, Share};
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -51,6 +49,7 @@ use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::Report;
 use unwedge_view::Style;
+use unwedge_view::intel::Dump;
 use unwedge_view::report as view_report;
 
 /// The program: reads the process's arguments, runs the command, gives its exit status.
@@ -162,7 +161,7 @@ pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
             let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
             Ok(unwedge_postmortem::explain_msm(&dump, db))
         }
-        _ => match Dump::read(&input.bytes) {
+        _ => match kind::intel_dump(&input.bytes) {
             Some(Dump::I915(state)) => Ok(unwedge_postmortem::explain_i915(&state)),
             Some(Dump::Xe(dump)) => Ok(unwedge_postmortem::explain_xe(&dump)),
             None => Err(wrong()),

@@ -3,6 +3,7 @@
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
 pub mod device;
+pub mod intel;
 pub mod json;
 pub mod lines;
 pub mod report;

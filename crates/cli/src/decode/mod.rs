@@ -12,17 +12,17 @@ use crate::args::{self, Global};
 use crate::capture::{self, Any, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::kind::Kind;
+use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
-use crate::{crashdec, database, intel};
+use crate::{crashdec, database};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_view::Style;
-use unwedge_view::device;
 use unwedge_view::lines::{Lines, end};
+use unwedge_view::{device, intel};
 
 /// Runs the command.
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
@@ -60,17 +60,18 @@ fn dump(
     out: &mut Output,
 ) -> Result<Outcome, Failure> {
     let told = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
-    if let Some(dump) = intel::Dump::read(&input.bytes) {
+    if let Some(dump) = intel_dump(&input.bytes) {
+        let size = input.bytes.len() as u64;
         return match (args.json, args.around) {
             (_, Some(args::Around::Hang)) => Err(Failure::Unusable(format!(
                 "{}: --around takes a msm devcoredump, this is {}",
                 input.name,
-                dump.kind().describe()
+                Kind::sniff(&input.bytes).describe()
             ))),
-            (true, None) => Ok(told(intel_json(&dump, input, db, max_size, out))),
+            (true, None) => Ok(told(intel::json::decode(&dump, size, &input.diagnostics, max_size, db, out))),
             (false, None) => {
                 let style = out.style;
-                Ok(told(intel_text(&dump, input, max_size, style, out)))
+                Ok(told(intel::text::decode(&dump, size, &input.diagnostics, max_size, style, out)))
             }
         };
     }
@@ -82,40 +83,6 @@ fn dump(
             around_hang(as_json, input, db, style, out).map(told)
         }
     }
-}
-
-/// A dump of i915 or xe as text. Returns what was lost.
-pub fn intel_text(
-    dump: &intel::Dump<'_>,
-    input: &Input,
-    max_size: u64,
-    style: Style,
-    out: &mut dyn Write,
-) -> Vec<Diagnostic> {
-    let mut diagnostics = input.diagnostics.clone();
-    diagnostics.extend(dump.diagnostics().iter().cloned());
-    diagnostics.extend(intel::text::show(dump, input.bytes.len(), max_size, style, out));
-    diagnostics
-}
-
-/// A dump of i915 or xe as JSON lines. Returns what was lost.
-pub fn intel_json(
-    dump: &intel::Dump<'_>,
-    input: &Input,
-    db: &Db,
-    max_size: u64,
-    out: &mut dyn Write,
-) -> Vec<Diagnostic> {
-    let mut diagnostics = input.diagnostics.clone();
-    diagnostics.extend(dump.diagnostics().iter().cloned());
-    let mut lines = Lines::new(input.bytes.len() as u64, out);
-    diagnostics.extend(intel::json::write(dump, max_size, db, &mut lines));
-    if lines.too_long() {
-        diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
-    }
-    end(&diagnostics, &mut lines);
-    lines.hand_on();
-    diagnostics
 }
 
 fn read(input: &Input) -> Result<Devcore<'_>, Failure> {

@@ -4,14 +4,14 @@ use super::layout;
 use crate::args::{Global, LrcTarget};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::intel::{Dump, memory_limit};
-use crate::kind::Kind;
+use crate::kind::{Kind, intel_dump};
 use std::path::Path;
 use unwedge_base::{Diagnostic, Memory, Span};
 use unwedge_capture::intel::BlockKind;
 use unwedge_intel::lrc::{Image, Layout, Target};
 use unwedge_intel::platform::Driver;
 use unwedge_postmortem::intel::{engine_of_id, queue_engine};
+use unwedge_view::intel::{Dump, memory_limit};
 
 /// Longest hexadecimal dword.
 const DIGITS: usize = 8;
@@ -88,7 +88,7 @@ impl Source {
     /// Of a dump of i915 or xe.
     pub fn of_dump(input: &Input, max_size: u64) -> Result<Source, Failure> {
         let nothing = || Failure::Unusable(format!("{}: there is no context in this dump", input.name));
-        let dump = Dump::read(&input.bytes).ok_or_else(nothing)?;
+        let dump = intel_dump(&input.bytes).ok_or_else(nothing)?;
         let device = dump.graphics();
         let mut diagnostics = input.diagnostics.clone();
         diagnostics.extend(dump.diagnostics().iter().cloned());

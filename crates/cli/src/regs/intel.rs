@@ -2,7 +2,6 @@
 
 use super::{IN_FULL, fits, number};
 use crate::failure::{Failure, Outcome};
-use crate::intel::values::{FieldLine, Shown};
 use crate::lrc;
 use crate::output::Output;
 use serde::Serialize;
@@ -13,6 +12,7 @@ use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers::{self, Register};
 use unwedge_view::Style;
+use unwedge_view::intel::values::{FieldLine, ValueText};
 use unwedge_view::json::{Heading, Hex};
 
 /// Names of values listed below a field; more are counted.
@@ -153,9 +153,13 @@ impl Answer {
         }
         for (bits, field) in self.fields.iter().zip(&self.register) {
             match self.raw {
-                Some(raw) => {
-                    writeln!(out, "    {:>7}  {:32} {}", bits.place(), bits.name, Shown(field.value(raw)))?
-                }
+                Some(raw) => writeln!(
+                    out,
+                    "    {:>7}  {:32} {}",
+                    bits.place(),
+                    bits.name,
+                    ValueText(field.value(raw))
+                )?,
                 None => bits.in_full(out)?,
             }
         }

@@ -2,7 +2,10 @@
 
 use super::engine_name;
 use super::streams::Stream;
-use super::values::{FieldLine, Shown, telling};
+use super::values::{FieldLine, ValueText, significant};
+use crate::Style;
+use crate::json::{Hex, Words};
+use crate::lines::Lines;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::intel::{FieldValue, Value};
@@ -12,9 +15,6 @@ use unwedge_intel::position::Agreement;
 use unwedge_intel::registers;
 use unwedge_intel::state::{Pointer, State, Written};
 use unwedge_intel::walk::{Event, EventKind, Space};
-use unwedge_view::Style;
-use unwedge_view::json::{Hex, Words};
-use unwedge_view::lines::Lines;
 
 /// MI_LOAD_REGISTER_*: offsets count from the engine's base.
 const RELATIVE: u32 = 1 << 19;
@@ -143,7 +143,7 @@ fn text_of(
         shown = shown.max(up_to);
         Ok(())
     };
-    for (field, value) in telling(command.fields()) {
+    for (field, value) in significant(command.fields()) {
         dwords((field.start / 32) as usize + 1, out)?;
         write!(out, "{:1$}{2}", "", 10 + 2 * field.depth as usize, field.name)?;
         field.indices().iter().try_for_each(|i| write!(out, "[{i}]"))?;
@@ -151,8 +151,8 @@ fn text_of(
             Value::Struct => writeln!(out)?,
             Value::Wide => writeln!(out, ": {} bits", field.width)?,
             _ => match register_of(command, &field, value, stream.version) {
-                Some(register) => writeln!(out, ": {} ({register})", Shown(value))?,
-                None => writeln!(out, ": {}", Shown(value))?,
+                Some(register) => writeln!(out, ": {} ({register})", ValueText(value))?,
+                None => writeln!(out, ": {}", ValueText(value))?,
             },
         }
     }
@@ -270,7 +270,7 @@ pub fn json(stream: &Stream<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
                 line.name = command.name();
                 line.dwords = Some(command.length.into());
                 line.data = Some(Words(command.words));
-                for (field, value) in telling(command.fields()) {
+                for (field, value) in significant(command.fields()) {
                     line.registers.extend(register_of(&command, &field, value, stream.version));
                     line.fields.push(FieldLine::of(&field, value));
                 }

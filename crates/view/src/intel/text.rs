@@ -3,13 +3,13 @@
 use super::streams::Unpacked;
 use super::values::Meaning;
 use super::{Dump, Unpacking, commands, engine_name, memory_limit, space_name};
+use crate::Style;
+use crate::json::hex_digits;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::intel::{Block, Engine, Field, Register};
 use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_postmortem::intel::engine_of;
-use unwedge_view::Style;
-use unwedge_view::json::hex_digits;
 
 /// Dwords in a row.
 const ROW: usize = 8;
@@ -19,15 +19,24 @@ pub const LENGTH: u64 = 64 << 20;
 /// See [`LENGTH`].
 pub const LENGTH_PER_BYTE: u64 = 64;
 
-/// Lists a dump. Returns what was lost on the way; a failed write is for the owner of `out` to remember.
-pub fn show(
+/// A dump as text. `bytes` is the size of its file, `unpacking` what was lost before it was read. Returns what was lost; a
+/// failed write is for the owner of `out` to remember.
+pub fn decode(
     dump: &Dump<'_>,
-    bytes: usize,
+    bytes: u64,
+    unpacking: &[Diagnostic],
     max_size: u64,
     style: Style,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
-    let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes as u64));
+    let mut diagnostics = [unpacking, dump.diagnostics()].concat();
+    diagnostics.extend(show(dump, bytes, max_size, style, out));
+    diagnostics
+}
+
+/// Lists a dump. Returns what was lost on the way; a failed write is for the owner of `out` to remember.
+fn show(dump: &Dump<'_>, bytes: u64, max_size: u64, style: Style, out: &mut dyn Write) -> Vec<Diagnostic> {
+    let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes));
     let version = dump.graphics().version;
     let mut listing = Listing { dump, version, style, out: Counted { out, left: length }, lost: Vec::new() };
     let ended = listing.all(max_size);

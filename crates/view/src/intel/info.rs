@@ -1,11 +1,11 @@
 //! What is in a dump of i915 or xe: device, engines, captured memory, sections.
 
-use super::{Dump, Told, engine_name, kind_name, space_name};
+use super::{Dump, Origin, engine_name, kind_name, space_name};
+use crate::Style;
+use crate::json::Hex;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_capture::intel::RingRegister;
-use unwedge_view::Style;
-use unwedge_view::json::Hex;
 
 /// Rows of a table that people are shown.
 const SHOWN: usize = 40;
@@ -16,7 +16,7 @@ pub struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
     #[serde(flatten)]
-    told: Told<'a>,
+    origin: Origin<'a>,
     engines: Vec<EngineSummary>,
     memory: Vec<MemorySummary<'a>>,
     sections: Vec<SectionSummary<'a>>,
@@ -67,7 +67,7 @@ impl<'a> Summary<'a> {
     pub fn of(dump: &'a Dump<'a>) -> Summary<'a> {
         Summary {
             gpu: dump.device(),
-            told: Told::of(dump),
+            origin: Origin::of(dump),
             engines: dump
                 .engines()
                 .iter()
@@ -110,16 +110,16 @@ impl<'a> Summary<'a> {
 
     /// For people.
     pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
-        let process = self.told.process.map(|name| match self.told.pid {
+        let process = self.origin.process.map(|name| match self.origin.pid {
             Some(pid) => format!("{name} [{pid}]"),
             None => name.to_owned(),
         });
         let rows = [
             ("gpu", Some(self.gpu.as_deref().unwrap_or("not said"))),
-            ("kernel", self.told.kernel),
-            ("time", self.told.time),
+            ("kernel", self.origin.kernel),
+            ("time", self.origin.time),
             ("process", process.as_deref()),
-            ("reason", self.told.reason),
+            ("reason", self.origin.reason),
         ];
         for (key, value) in rows {
             if let Some(value) = value {

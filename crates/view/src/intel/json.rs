@@ -2,17 +2,17 @@
 
 use super::streams::Unpacked;
 use super::values::{Meaning, MeaningLine};
-use super::{Dump, Told, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
+use super::{Dump, Origin, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
+use crate::json::{Hex, Words};
+use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::intel::{Engine, Field, Index, Register};
 use unwedge_hw::Db;
 use unwedge_intel::platform::EngineClass;
 use unwedge_postmortem::intel::engine_of;
-use unwedge_view::json::{Hex, Words};
-use unwedge_view::lines::Lines;
-use unwedge_view::lines::Start;
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -21,7 +21,7 @@ struct Header<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<Device>,
     #[serde(flatten)]
-    told: Told<'a>,
+    origin: Origin<'a>,
 }
 
 #[derive(Serialize)]
@@ -110,8 +110,29 @@ impl Serialize for Contents {
     }
 }
 
+/// A dump as JSON lines. `bytes` is the size of its file, `unpacking` what was lost before it was read. Returns what was
+/// lost.
+pub fn decode(
+    dump: &Dump<'_>,
+    bytes: u64,
+    unpacking: &[Diagnostic],
+    max_size: u64,
+    db: &Db,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
+    let mut diagnostics = [unpacking, dump.diagnostics()].concat();
+    let mut lines = Lines::new(bytes, out);
+    diagnostics.extend(write(dump, max_size, db, &mut lines));
+    if lines.too_long() {
+        diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
+    }
+    end(&diagnostics, &mut lines);
+    lines.hand_on();
+    diagnostics
+}
+
 /// Everything but the diagnostics and the end. Returns what was lost.
-pub fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     header(dump, db, lines);
     fields("device", dump.fields(), lines);
     match dump {
@@ -162,13 +183,13 @@ pub fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> 
 fn header(dump: &Dump<'_>, db: &Db, lines: &mut Lines<'_>) {
     let (id, revision) = dump.pci();
     lines.push(&Header {
-        start: Start::of(dump.kind().id(), db),
+        start: Start::of(dump.kind_id(), db),
         device: dump.device().map(|name| Device {
             name,
             pci_id: id.map(|id| Hex::short(id.into())),
             pci_revision: revision.map(|r| Hex::short(r.into())),
         }),
-        told: Told::of(dump),
+        origin: Origin::of(dump),
     });
 }
 

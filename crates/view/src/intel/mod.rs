@@ -1,4 +1,6 @@
 //! Error states of i915 and devcoredumps of xe, as `info` and `decode` show them.
+//!
+//! Never: reads a dump from its bytes.
 
 mod commands;
 pub mod info;
@@ -7,7 +9,6 @@ mod streams;
 pub mod text;
 pub mod values;
 
-use crate::kind::Kind;
 use serde::Serialize;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
@@ -32,20 +33,11 @@ pub enum Dump<'a> {
 }
 
 impl<'a> Dump<'a> {
-    /// Reads a dump, if it is one by its start.
-    pub fn read(bytes: &'a [u8]) -> Option<Dump<'a>> {
-        match Kind::sniff(bytes) {
-            Kind::I915ErrorState => ErrorState::read(bytes).ok().map(Dump::I915),
-            Kind::XeDevcore => xe::Devcore::read(bytes).ok().map(Dump::Xe),
-            _ => None,
-        }
-    }
-
-    /// What it is.
-    pub fn kind(&self) -> Kind {
+    /// The kind of file it is, for JSON.
+    fn kind_id(&self) -> &'static str {
         match self {
-            Dump::I915(_) => Kind::I915ErrorState,
-            Dump::Xe(_) => Kind::XeDevcore,
+            Dump::I915(_) => "i915-error-state",
+            Dump::Xe(_) => "xe-devcoredump",
         }
     }
 
@@ -169,7 +161,7 @@ impl<'a> Dump<'a> {
 
 /// What a dump says of the hang in its first lines, as JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct Origin<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,10 +174,10 @@ struct Told<'a> {
     reason: Option<&'a str>,
 }
 
-impl<'a> Told<'a> {
-    fn of(dump: &'a Dump<'_>) -> Told<'a> {
+impl<'a> Origin<'a> {
+    fn of(dump: &'a Dump<'_>) -> Origin<'a> {
         let process = dump.process();
-        Told {
+        Origin {
             kernel: dump.kernel(),
             time: dump.time(),
             process: process.map(|p| p.0),

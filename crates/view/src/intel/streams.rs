@@ -66,7 +66,7 @@ pub struct Unpacked<'d, 'a> {
     version: Version,
     limit: usize,
     ggtt: LazyImage<'d, 'a>,
-    /// Of the engine that was last asked for.
+    /// EngineStreams the engine that was last asked for.
     ppgtt: Option<(&'d Engine<'a>, LazyImage<'d, 'a>)>,
     left: u64,
 }
@@ -102,13 +102,13 @@ impl<'d, 'a> Unpacked<'d, 'a> {
         };
         let stands = |e: &Engine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
         let first = self.dump.engines().iter().position(stands).unwrap_or(0) == index;
-        let count = Of::new(self, engine, ppgtt.memory()).walks(first).len();
+        let count = EngineStreams::new(self, engine, ppgtt.memory()).walks(first).len();
         for nth in 0..count {
             let before = ppgtt.memory().stored();
             self.lead(engine, first, nth, &mut ppgtt);
             let more = ppgtt.memory().stored().saturating_sub(before);
             self.left = self.left.saturating_add(more.saturating_mul(BUDGET_PER_DWORD));
-            let of = Of::new(self, engine, ppgtt.memory());
+            let of = EngineStreams::new(self, engine, ppgtt.memory());
             let Some((name, walk, marks)) = of.walks(first).into_iter().nth(nth).filter(|_| self.left > 0)
             else {
                 continue;
@@ -126,7 +126,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
     /// Unpacks what a stream leads to.
     fn lead(&mut self, engine: &Engine<'a>, first: bool, nth: usize, ppgtt: &mut LazyImage<'d, 'a>) {
         for _ in 0..ROUNDS {
-            let of = Of::new(self, engine, ppgtt.memory());
+            let of = EngineStreams::new(self, engine, ppgtt.memory());
             let Some((_, walk, _)) = of.walks(first).into_iter().nth(nth) else { return };
             let acthd = engine.ring(RingRegister::Acthd).map(canonical);
             let budget = self.left.max(BUDGET);
@@ -148,7 +148,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
 }
 
 /// An engine and what it sees.
-struct Of<'m, 'a> {
+struct EngineStreams<'m, 'a> {
     dump: &'m Dump<'a>,
     engine: &'m Engine<'a>,
     version: Version,
@@ -158,10 +158,14 @@ struct Of<'m, 'a> {
 
 type Marks = Vec<(u64, &'static str)>;
 
-impl<'m, 'a> Of<'m, 'a> {
-    fn new(unpacked: &'m Unpacked<'_, 'a>, engine: &'m Engine<'a>, ppgtt: &'m Memory) -> Of<'m, 'a> {
+impl<'m, 'a> EngineStreams<'m, 'a> {
+    fn new(
+        unpacked: &'m Unpacked<'_, 'a>,
+        engine: &'m Engine<'a>,
+        ppgtt: &'m Memory,
+    ) -> EngineStreams<'m, 'a> {
         let class = engine_of(engine).map_or(EngineClass::Render, |id| id.class);
-        Of {
+        EngineStreams {
             dump: unpacked.dump,
             engine,
             version: unpacked.version,

@@ -1,6 +1,7 @@
 //! Values of fields of commands and registers, for people and as JSON.
 
 use super::space_name;
+use crate::json::{Hex, Scalar};
 use serde::Serialize;
 use std::fmt;
 use unwedge_capture::i915::ErrorState;
@@ -9,12 +10,11 @@ use unwedge_hw::intel::{FieldValue, Value};
 use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_intel::registers;
 use unwedge_postmortem::intel::fault_address;
-use unwedge_view::json::{Hex, Scalar};
 
 /// A value for people.
-pub struct Shown(pub Value);
+pub struct ValueText(pub Value);
 
-impl fmt::Display for Shown {
+impl fmt::Display for ValueText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             // What is that large is bits more often than a number.
@@ -43,7 +43,7 @@ pub fn is_silent(value: Value) -> bool {
 
 /// The fields of a command that say something: those of its length and those that are zero do not. A structure is told
 /// before its fields, if any of them is.
-pub fn telling(fields: impl Iterator<Item = FieldValue>) -> impl Iterator<Item = (FieldValue, Value)> {
+pub fn significant(fields: impl Iterator<Item = FieldValue>) -> impl Iterator<Item = (FieldValue, Value)> {
     fields.filter_map(|field| {
         let value = field.value()?;
         let told = !field.name.is_empty() && field.name != "DWord Length" && !is_silent(value);
@@ -191,7 +191,7 @@ impl fmt::Display for Meaning {
                     let comma = if i > 0 { ", " } else { "" };
                     match value {
                         Value::Bool(true) => write!(f, "{comma}{}", field.name)?,
-                        value => write!(f, "{comma}{}: {}", field.name, Shown(*value))?,
+                        value => write!(f, "{comma}{}: {}", field.name, ValueText(*value))?,
                     }
                 }
                 Ok(())
