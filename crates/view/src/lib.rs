@@ -6,6 +6,8 @@ pub mod device;
 pub mod intel;
 pub mod json;
 pub mod lines;
+pub mod lrc;
+pub mod regs;
 pub mod report;
 mod style;
 pub mod words;

@@ -66,7 +66,7 @@ pub struct Unpacked<'d, 'a> {
     version: Version,
     limit: usize,
     ggtt: LazyImage<'d, 'a>,
-    /// EngineStreams the engine that was last asked for.
+    /// Of the engine that was last asked for.
     ppgtt: Option<(&'d Engine<'a>, LazyImage<'d, 'a>)>,
     left: u64,
 }

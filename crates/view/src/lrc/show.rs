@@ -1,44 +1,17 @@
 //! `lrc show`: every dword of an image.
 
-use super::source::Source;
-use super::{Whose, described, likely, load_name, place, register_name, title};
-use crate::args::{Global, LrcShow};
-use crate::failure::{Failure, Outcome};
-use crate::output::Output;
+use super::{ContextName, described, load_name, place, register_name};
+use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_intel::commands::Decoder;
 use unwedge_intel::lrc::commands::{Command, Kind, Saved, registers, walk};
 use unwedge_intel::lrc::{Image, Layout, registers as names};
-use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
 /// Dwords of a command on a line.
 const LINE: usize = 8;
-
-/// Runs the command.
-pub fn run(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
-    let source = Source::open(&args.image.image, &args.target, global)?;
-    let mut out = Output::open(global, true);
-    for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
-        let image = context.image(args.image.page)?;
-        let told = context.layout(&args.target)?;
-        let guessed = told.is_none();
-        let layout = told.or_else(|| likely(&image));
-        let layout = layout.as_ref();
-        // A failed write is remembered by `out`, and reported by its `finish`.
-        let _ = if args.json {
-            json(&image, layout, args.all, &mut out)
-        } else {
-            title(context, i, &mut out)
-                .and_then(|()| if guessed && layout.is_some() { write!(out, "looks like ") } else { Ok(()) })
-                .and_then(|()| text(&image, layout, args.all, &mut out))
-        };
-    }
-    out.finish()?;
-    Ok(Outcome::of(&source.name, &source.diagnostics))
-}
 
 /// What is shown: the register page, or all from it on.
 fn shown<'a>(image: &Image<'a>, all: bool) -> &'a [u32] {
@@ -132,11 +105,11 @@ fn fields(saved: &Saved, name: Option<&str>, layout: Option<&Layout>) -> Vec<nam
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct PageObject<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<Whose>,
+    context: Option<ContextName>,
     page: usize,
     pages: usize,
     commands: Vec<ShownCommand>,
@@ -201,9 +174,9 @@ pub fn json(image: &Image<'_>, layout: Option<&Layout>, all: bool, out: &mut dyn
                 .collect(),
         }
     });
-    let all = Shown {
+    let all = PageObject {
         heading: Heading::of_plain_object("unwedge.lrc.show", SCHEMA),
-        context: layout.and_then(Whose::of),
+        context: layout.and_then(ContextName::of),
         page: image.page(),
         pages: image.pages(),
         commands: commands.collect(),

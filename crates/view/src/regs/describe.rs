@@ -1,12 +1,12 @@
 //! What is said about a register, a packet layout or an enum: once as data, printed as text or JSON.
 
 use super::Lookup;
+use crate::Style;
+use crate::json::{Decoded, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Generation;
 use unwedge_hw::{Enum, Reg, Space, Type, Variants};
-use unwedge_view::Style;
-use unwedge_view::json::{Decoded, Hex};
 
 /// Enum values listed below a field; more are counted.
 const VALUES_SHOWN: usize = 16;
@@ -16,7 +16,7 @@ const DIFFERENCES_SHOWN: usize = 6;
 /// An answer.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Found<'d> {
+pub enum Entry<'d> {
     /// A register.
     Register(Box<Register<'d>>),
     /// The layout of a packet's payload or of a descriptor.
@@ -175,7 +175,7 @@ fn bits(low: u32, high: u32) -> String {
 
 impl<'d> Lookup<'d> {
     /// Describes a register.
-    pub fn register(self, reg: Reg<'d>, value: Option<u64>) -> Found<'d> {
+    pub fn register(self, reg: Reg<'d>, value: Option<u64>) -> Entry<'d> {
         let shape = Shape::of(reg.ty());
         let written = value.and_then(|raw| Some(Written { ty: reg.ty()?, raw }));
         let generations = Generation::ALL
@@ -196,7 +196,7 @@ impl<'d> Lookup<'d> {
                 })
             })
             .collect();
-        Found::Register(Box::new(Register {
+        Entry::Register(Box::new(Register {
             name: reg.name(),
             space: space_name(self.space),
             offset: Hex::offset(reg.offset()),
@@ -211,7 +211,7 @@ impl<'d> Lookup<'d> {
     }
 
     /// Describes a packet's payload or a descriptor, or a packet without a layout.
-    pub fn layout(self, name: &str) -> Option<Found<'d>> {
+    pub fn layout(self, name: &str) -> Option<Entry<'d>> {
         let opcode = (0..=u8::MAX).find(|o| self.gpu.packet_name(*o) == Some(name));
         let domain = self.gpu.domain(name);
         let name = domain.map(|d| d.name()).or_else(|| opcode.and_then(|o| self.gpu.packet_name(o)))?;
@@ -225,34 +225,34 @@ impl<'d> Lookup<'d> {
                 });
             }
         }
-        Some(Found::Layout(Layout { name, opcode: opcode.map(|o| Hex::short(o.into())), dwords }))
+        Some(Entry::Layout(Layout { name, opcode: opcode.map(|o| Hex::short(o.into())), dwords }))
     }
 
     /// Describes an enum.
-    pub fn enumeration(self, name: &str, value: Option<u64>) -> Option<Found<'d>> {
+    pub fn enumeration(self, name: &str, value: Option<u64>) -> Option<Entry<'d>> {
         let e = self.gpu.enumeration(name)?;
-        Some(Found::Enum(Enumeration { name: e.name(), values: values(e), value }))
+        Some(Entry::Enum(Enumeration { name: e.name(), values: values(e), value }))
     }
 }
 
-impl Found<'_> {
+impl Entry<'_> {
     /// One line.
     pub fn in_short(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Found::Register(r) => match &r.written {
+            Entry::Register(r) => match &r.written {
                 Some(w) => writeln!(out, "{}  {} = {}", r.offset, r.name, write(w, style)),
                 None => writeln!(out, "{}  {}", r.offset, r.name),
             },
-            Found::Layout(l) => writeln!(out, "packet   {}", l.name),
-            Found::Enum(e) => writeln!(out, "enum     {}", e.name),
+            Entry::Layout(l) => writeln!(out, "packet   {}", l.name),
+            Entry::Enum(e) => writeln!(out, "enum     {}", e.name),
         }
     }
 
     /// Everything.
     pub fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Found::Register(r) => r.in_full(style, out)?,
-            Found::Layout(l) => {
+            Entry::Register(r) => r.in_full(style, out)?,
+            Entry::Layout(l) => {
                 write!(out, "{}", style.bold(l.name))?;
                 match l.opcode {
                     Some(opcode) => writeln!(out, "  opcode {opcode}")?,
@@ -271,7 +271,7 @@ impl Found<'_> {
                     d.shape.body("      ", out)?;
                 }
             }
-            Found::Enum(e) => {
+            Entry::Enum(e) => {
                 writeln!(out, "enum {}", style.bold(e.name))?;
                 for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == v.value)) {
                     writeln!(out, "  {:#6x}  {}", v.value, v.name)?;

@@ -1,9 +1,9 @@
 //! Registers, commands, structures and enums of Intel GPUs, as `unwedge regs` looks them up.
 
-use super::{IN_FULL, fits, number};
-use crate::failure::{Failure, Outcome};
-use crate::lrc;
-use crate::output::Output;
+use super::{IN_FULL, LookupError, Question, fits, number};
+use crate::Style;
+use crate::intel::values::{FieldLine, ValueText};
+use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::Pattern;
@@ -11,22 +11,14 @@ use unwedge_hw::intel::{Gpu, Item, Layout, Type};
 use unwedge_intel::commands::Decoder;
 use unwedge_intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers::{self, Register};
-use unwedge_view::Style;
-use unwedge_view::intel::values::{FieldLine, ValueText};
-use unwedge_view::json::{Heading, Hex};
 
 /// Names of values listed below a field; more are counted.
 const NAMES: usize = 16;
 
-/// The version of the graphics that a name stands for, where it is Intel's.
-pub fn version(chip: &str) -> Option<Version> {
-    lrc::version(chip)
-}
-
 /// An answer.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-enum Found {
+enum Entry {
     Register(Box<Answer>),
     Command(Shape),
     Structure(Shape),
@@ -217,9 +209,9 @@ impl Shape {
 }
 
 /// Everything a query matches: the exact name first, else what contains it.
-fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Found>, Failure> {
+fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry>, LookupError> {
     let gpu = Gpu::of(version.major.into(), version.release.into());
-    let register = |(r, engine)| Found::Register(Box::new(Answer::of(r, engine, value, version)));
+    let register = |(r, engine)| Entry::Register(Box::new(Answer::of(r, engine, value, version)));
     if let Some(offset) = number(query) {
         let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
         // Small offsets are those from the base of an engine.
@@ -236,7 +228,7 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Found
     let command = |i: unwedge_hw::intel::Instruction| {
         let (opcode, mask) = i.opcode();
         let engines = unwedge_hw::intel::Engine::ALL.into_iter().filter(|e| i.is_of(*e));
-        Found::Command(Shape {
+        Entry::Command(Shape {
             name: i.name(),
             opcode: Some(Hex::dword(opcode)),
             mask: Some(Hex::dword(mask)),
@@ -247,7 +239,7 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Found
     };
     let structure = |s: unwedge_hw::intel::Structure| {
         let (dwords, fields) = (Some(s.dwords()), fields(s.layout()));
-        Found::Structure(Shape {
+        Entry::Structure(Shape {
             name: s.name(),
             opcode: None,
             mask: None,
@@ -257,8 +249,8 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Found
         })
     };
     let names =
-        |e: unwedge_hw::intel::Enum| Found::Enum(Names { name: e.name(), values: named(e.iter()), value });
-    let exact: Vec<Found> = gpu
+        |e: unwedge_hw::intel::Enum| Entry::Enum(Names { name: e.name(), values: named(e.iter()), value });
+    let exact: Vec<Entry> = gpu
         .instruction_named(query)
         .map(command)
         .into_iter()
@@ -270,19 +262,19 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Found
     }
     let pattern = Pattern::new(query);
     let registers = registers::all(version).filter(|r| pattern.matches(r.name()));
-    let mut found: Vec<Found> = registers.map(|r| register((r, None))).collect();
+    let mut found: Vec<Entry> = registers.map(|r| register((r, None))).collect();
     found.extend(gpu.instructions().filter(|i| pattern.matches(i.name())).map(command));
     found.extend(gpu.structures().filter(|s| pattern.matches(s.name())).map(structure));
     found.extend(gpu.enumerations().filter(|e| pattern.matches(e.name())).map(names));
     Ok(found)
 }
 
-impl Found {
+impl Entry {
     fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Found::Register(r) => r.in_full(style, out)?,
-            Found::Command(shape) | Found::Structure(shape) => shape.in_full(style, out)?,
-            Found::Enum(e) => {
+            Entry::Register(r) => r.in_full(style, out)?,
+            Entry::Command(shape) | Entry::Structure(shape) => shape.in_full(style, out)?,
+            Entry::Enum(e) => {
                 writeln!(out, "enum {}", style.bold(e.name))?;
                 for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == u64::from(v.value))) {
                     writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
@@ -294,11 +286,11 @@ impl Found {
 
     fn in_short(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Found::Register(r) if r.space.is_some() => writeln!(out, "+{}  {}", r.offset, r.name),
-            Found::Register(r) => writeln!(out, " {}  {}", r.offset, r.name),
-            Found::Command(c) => writeln!(out, "command   {}", c.name),
-            Found::Structure(s) => writeln!(out, "structure {}", s.name),
-            Found::Enum(e) => writeln!(out, "enum      {}", e.name),
+            Entry::Register(r) if r.space.is_some() => writeln!(out, "+{}  {}", r.offset, r.name),
+            Entry::Register(r) => writeln!(out, " {}  {}", r.offset, r.name),
+            Entry::Command(c) => writeln!(out, "command   {}", c.name),
+            Entry::Structure(s) => writeln!(out, "structure {}", s.name),
+            Entry::Enum(e) => writeln!(out, "enum      {}", e.name),
         }
     }
 }
@@ -310,43 +302,55 @@ struct Header<'a> {
     graphics_version: String,
 }
 
-/// Runs the command for a GPU of Intel's.
-pub fn run(
+/// What was found for each question.
+pub struct Answers<'q> {
     version: Version,
-    questions: &[(&str, Option<u64>)],
-    json: bool,
-    out: &mut Output,
-) -> Result<Outcome, Failure> {
-    let answers = questions.iter().map(|&(query, value)| Ok((query, answer(version, query, value)?)));
-    let results = answers.collect::<Result<Vec<_>, Failure>>()?;
-    // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = print(version, &results, json, out);
-    match results.iter().find(|(_, found)| found.is_empty()) {
-        Some((query, _)) => Err(Failure::NotFound(format!(
-            "{query}: not on graphics {version}; try a pattern such as '*INSTDONE*' or 'MI_*'"
-        ))),
-        None => Ok(Outcome::Complete),
-    }
+    results: Vec<(&'q str, Vec<Entry>)>,
 }
 
-fn print(version: Version, results: &[(&str, Vec<Found>)], json: bool, out: &mut Output) -> io::Result<()> {
-    if json {
-        let heading = Heading::of_plain_lines("unwedge.regs", super::SCHEMA);
-        serde_json::to_writer(&mut *out, &Header { heading, graphics_version: version.to_string() })?;
-        writeln!(out)?;
+impl<'q> Answers<'q> {
+    /// Looks everything up.
+    ///
+    /// # Errors
+    /// When a value does not fit its register.
+    pub fn of(version: Version, questions: &[Question<'q>]) -> Result<Answers<'q>, LookupError> {
+        let answers = questions.iter().map(|q| Ok((q.query, answer(version, q.query, q.value)?)));
+        Ok(Answers { version, results: answers.collect::<Result<_, LookupError>>()? })
     }
-    let style = out.style;
-    for (_, found) in results {
-        for one in found {
-            if json {
-                serde_json::to_writer(&mut *out, one)?;
-                writeln!(out)?;
-            } else if found.len() <= IN_FULL {
-                one.in_full(style, out)?;
-            } else {
-                one.in_short(out)?;
+
+    /// Why nothing was found for the first question that nothing was found for.
+    pub fn missing(&self) -> Option<String> {
+        let (query, _) = self.results.iter().find(|(_, found)| found.is_empty())?;
+        let version = self.version;
+        Some(format!("{query}: not on graphics {version}; try a pattern such as '*INSTDONE*' or 'MI_*'"))
+    }
+
+    /// As JSON lines.
+    ///
+    /// # Errors
+    /// When `out` does not take them.
+    pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let heading = Heading::of_plain_lines("unwedge.regs", super::SCHEMA);
+        let header = Header { heading, graphics_version: self.version.to_string() };
+        serde_json::to_writer(&mut *out, &header)?;
+        writeln!(out)?;
+        for entry in self.results.iter().flat_map(|(_, found)| found) {
+            serde_json::to_writer(&mut *out, entry)?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// For people: in full, unless a question has many answers.
+    ///
+    /// # Errors
+    /// When `out` does not take it.
+    pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        for (_, found) in &self.results {
+            for entry in found {
+                if found.len() <= IN_FULL { entry.in_full(style, out)? } else { entry.in_short(out)? }
             }
         }
+        Ok(())
     }
-    Ok(())
 }

@@ -1,24 +1,20 @@
 //! `lrc verify`: where an image differs from its engine's layout, and what happened to it.
 
-use super::source::{Context, Source};
-use super::{Whose, described, load_name, place, register_name, title, unsaid};
-use crate::args::{Global, LrcVerify};
-use crate::failure::{Failure, Outcome};
-use crate::output::Output;
+use super::{ContextName, described, load_name, place, register_name};
+use crate::Style;
+use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_base::Diagnostic;
+use unwedge_base::Memory;
 use unwedge_intel::lrc::triage::{Finding, What, name_copies, triage};
 use unwedge_intel::lrc::values::{Odd, odd};
 use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Verified, registers, tables};
-use unwedge_view::Style;
-use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
 
-/// What was found.
-pub struct Found<'a> {
+/// An image beside the layout of its engine.
+pub struct Verification<'a> {
     image: Image<'a>,
     layout: Layout,
     verified: Verified,
@@ -33,44 +29,6 @@ struct Ring {
     layout: Layout,
     verified: Verified,
     odd: Vec<Odd>,
-}
-
-/// Runs the command.
-pub fn run(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
-    let mut source = Source::open(&args.image.image, &args.target, global)?;
-    let mut diagnostics = std::mem::take(&mut source.diagnostics);
-    let mut out = Output::open(global, true);
-    let style = out.style;
-    let mut wrong = false;
-    for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
-        let Some(layout) = context.layout(&args.target)? else {
-            if !source.is_dump {
-                return Err(unsaid());
-            }
-            let message =
-                format!("{}: the dump does not say whose it is; --platform and --engine do", context.place());
-            diagnostics.push(Diagnostic::loss(None, message));
-            continue;
-        };
-        let mut found = Found::of(context.image(args.image.page)?, layout);
-        found.look_in(&source, context);
-        for missing in [found.verified.missing, found.ring.as_ref().map_or(0, |r| r.verified.missing)] {
-            if missing != 0 {
-                let message = format!("{missing} dwords of the registers are missing: the image is cut");
-                diagnostics.push(Diagnostic::loss(None, message));
-            }
-        }
-        // A failed write is remembered by `out`, and reported by its `finish`.
-        let _ = if args.json {
-            json(&found, &mut out)
-        } else {
-            title(context, i, &mut out).and_then(|()| text(&found, style, &mut out))
-        };
-        wrong |= found.differences().next().is_some() || args.strict && found.is_noted();
-    }
-    out.finish()?;
-    let outcome = Outcome::of(&source.name, &diagnostics);
-    Ok(if wrong { Outcome::Found } else { outcome })
 }
 
 /// The ring state of a context that says it has one of its own, behind its other pages.
@@ -88,22 +46,33 @@ fn ring(image: &Image<'_>, layout: &Layout) -> Option<Ring> {
     Some(Ring { page, verified: state.verify(words), odd: odd(words, &state), layout: state })
 }
 
-impl<'a> Found<'a> {
+impl<'a> Verification<'a> {
     /// Looks at an image.
-    pub fn of(image: Image<'a>, layout: Layout) -> Found<'a> {
+    pub fn of(image: Image<'a>, layout: Layout) -> Verification<'a> {
         let verified = layout.verify(image.registers());
         let (findings, odd) = (triage(&image, &layout, &verified), odd(image.registers(), &layout));
         let ring = ring(&image, &layout);
-        Found { image, layout, verified, findings, odd, ring }
+        Verification { image, layout, verified, findings, odd, ring }
     }
 
     /// Looks for what overwrote the image in the memory of its dump.
-    pub fn look_in(&mut self, source: &Source, context: &Context) {
-        name_copies(&mut self.findings, &self.image, &source.memory, context.address);
+    /// `address`: where the context lies.
+    pub fn look_in(&mut self, memory: &[Memory], address: Option<u64>) {
+        name_copies(&mut self.findings, &self.image, memory, address);
     }
 
-    /// There is something that only counts where one is strict.
-    fn is_noted(&self) -> bool {
+    /// Whether a dword differs from the layout.
+    pub fn differs(&self) -> bool {
+        self.differences().next().is_some()
+    }
+
+    /// Dwords of the registers and of the ring state that the image does not have, because it is cut.
+    pub fn missing(&self) -> [usize; 2] {
+        [self.verified.missing, self.ring.as_ref().map_or(0, |r| r.verified.missing)]
+    }
+
+    /// Whether there is something that only counts where one is strict.
+    pub fn is_noted(&self) -> bool {
         !self.findings.is_empty()
             || self.notes().any(|(_, o)| !o.why.is_usual())
             || !self.verified.extra.is_empty()
@@ -150,7 +119,7 @@ impl<'a> Found<'a> {
 }
 
 /// As text.
-pub fn text(found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn text(found: &Verification<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}; {}", described(&found.layout), place(&found.image))?;
     if !found.image.is_recognized() {
         writeln!(out, "note: no page begins as registers do; --page says which one has them")?;
@@ -159,7 +128,7 @@ pub fn text(found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<
         writeln!(out, "note: the registers are usually in page {usual}: page {page} looks like them")?;
     }
     for f in &found.findings {
-        let bytes = Found::byte(f.page, f.dwords.start)..Found::byte(f.page, f.dwords.end);
+        let bytes = Verification::byte(f.page, f.dwords.start)..Verification::byte(f.page, f.dwords.end);
         let place = format!(
             "page {}, dwords {:#05x}..{:#05x} (bytes {:#x}..{:#x})",
             f.page, f.dwords.start, f.dwords.end, bytes.start, bytes.end
@@ -169,7 +138,7 @@ pub fn text(found: &Found<'_>, style: Style, out: &mut dyn Write) -> io::Result<
     for (page, d) in found.differences() {
         let role = found.layout_of(page).word(d.dword).map(|(_, role)| role);
         let (expected, word) = (found.means(d.expected, role, false), found.means(d.found, role, true));
-        let byte = Found::byte(page, d.dword);
+        let byte = Verification::byte(page, d.dword);
         writeln!(
             out,
             "  page {page} dword {:#05x} (byte {byte:#x}): expected {expected}, found {word}",
@@ -238,7 +207,7 @@ struct Report<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<Whose>,
+    context: Option<ContextName>,
     page: usize,
     pages: usize,
     compared: usize,
@@ -298,7 +267,7 @@ struct JsonOdd {
 }
 
 /// As JSON.
-pub fn json(found: &Found<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(found: &Verification<'_>, out: &mut dyn Write) -> io::Result<()> {
     let relative = found.layout.addressing().relative.is_some();
     let named = |d: &Difference, word: u32| match d.mismatch {
         Mismatch::OtherRegister => register_name(word, relative, Some(&found.layout)),
@@ -307,7 +276,7 @@ pub fn json(found: &Found<'_>, out: &mut dyn Write) -> io::Result<()> {
     let differences = found.differences().map(|(page, d)| JsonDifference {
         page,
         dword: d.dword,
-        byte: Found::byte(page, d.dword),
+        byte: Verification::byte(page, d.dword),
         kind: d.mismatch.id(),
         expected: Hex::dword(d.expected),
         found: Hex::dword(d.found),
@@ -356,7 +325,7 @@ pub fn json(found: &Found<'_>, out: &mut dyn Write) -> io::Result<()> {
     });
     let report = Report {
         heading: Heading::of_plain_object("unwedge.lrc.verify", SCHEMA),
-        context: Whose::of(&found.layout),
+        context: ContextName::of(&found.layout),
         page: found.image.page(),
         pages: found.image.pages(),
         compared: found.verified.compared,
