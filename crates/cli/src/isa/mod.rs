@@ -7,7 +7,6 @@ pub mod amd_check;
 mod amd_launch;
 mod amd_link;
 mod amd_run;
-mod amd_step;
 pub mod ir2;
 pub mod ir3;
 

@@ -1,11 +1,9 @@
-//! `unwedge amd run --step`: the emulator's state before each instruction, by commands.
+//! The emulator's state before each instruction, by commands.
 
-use super::amd_run::{Loaded, number, scalar};
-use crate::args::AmdRun;
-use crate::output::Output;
+use super::{number, scalar};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, Write};
 use unwedge_isa::amdgcn::Reg;
 use unwedge_sim::amdgcn::{Control, Program, Stand, State};
 
@@ -37,32 +35,45 @@ enum Plan {
     End,
 }
 
+/// What is run.
+pub struct Loaded {
+    /// Its code.
+    pub program: Program,
+    /// Where its first word lies.
+    pub base: u64,
+    /// Functions of a code object in the order of a listing, with their offsets.
+    pub functions: Vec<(String, u32)>,
+}
+
 /// The conversation.
-pub(super) struct Stepper<'p, 'o> {
+pub struct Stepper<'p> {
     program: &'p Program,
     code: &'p Loaded,
     function: Option<&'p str>,
     lines: Box<dyn Iterator<Item = io::Result<String>> + 'p>,
     prompt: bool,
-    out: &'o mut Output,
+    out: &'p mut dyn Write,
     breaks: BTreeSet<u32>,
     plan: Plan,
     last: String,
 }
 
-impl<'p, 'o> Stepper<'p, 'o> {
-    pub(super) fn new(code: &'p Loaded, args: &'p AmdRun, out: &'o mut Output) -> Stepper<'p, 'o> {
-        let own = args.commands.is_empty();
-        let lines: Box<dyn Iterator<Item = io::Result<String>>> = match own {
-            true => Box::new(io::stdin().lock().lines()),
-            false => Box::new(args.commands.iter().map(|line| Ok(line.clone()))),
-        };
+impl<'p> Stepper<'p> {
+    /// Commands come from `lines`, after a prompt if somebody types them. `function` is the one whose labels go without a
+    /// number.
+    pub fn new(
+        code: &'p Loaded,
+        function: Option<&'p str>,
+        lines: Box<dyn Iterator<Item = io::Result<String>> + 'p>,
+        prompt: bool,
+        out: &'p mut dyn Write,
+    ) -> Stepper<'p> {
         Stepper {
             program: &code.program,
             code,
-            function: args.function.as_deref(),
+            function,
             lines,
-            prompt: own && io::stdin().is_terminal(),
+            prompt,
             out,
             breaks: BTreeSet::new(),
             plan: Plan::Ask,
@@ -71,7 +82,7 @@ impl<'p, 'o> Stepper<'p, 'o> {
     }
 
     /// Whether the next instruction is executed. At the end of the commands the run ends.
-    pub(super) fn ask(&mut self, state: &mut State<'_, '_>) -> Control {
+    pub fn ask(&mut self, state: &mut State<'_, '_>) -> Control {
         let now = state.now();
         let here = (state.workgroup(), now.wave);
         match &mut self.plan {
@@ -115,7 +126,7 @@ impl<'p, 'o> Stepper<'p, 'o> {
         }
     }
 
-    /// A failed write is remembered by the output.
+    /// A failed write is for the owner of the output to remember.
     fn show(&mut self, text: &str) {
         let _ = self.out.write_all(text.as_bytes());
         let _ = self.out.flush();
@@ -153,7 +164,7 @@ impl<'p, 'o> Stepper<'p, 'o> {
                 .ok_or_else(|| format!("`{name}` is no command: see help"))?,
         };
         let count = |word: Option<&str>, default: u64| match word {
-            Some(word) => number(word).map_err(|_| format!("`{word}` is no number")),
+            Some(word) => number(word).ok_or_else(|| format!("`{word}` is no number")),
             None => Ok(default),
         };
         let now = state.now();
@@ -230,10 +241,10 @@ impl<'p, 'o> Stepper<'p, 'o> {
         let (name, more) = place.split_once('+').unwrap_or((place, "0"));
         let function = self.code.functions.iter().find(|(own, _)| own == name);
         let offset = match (function, place.strip_prefix('L').and_then(|label| self.label(label))) {
-            (Some((_, start)), _) => number(more).map_err(|_| unknown())?.saturating_add((*start).into()),
+            (Some((_, start)), _) => number(more).ok_or_else(unknown)?.saturating_add((*start).into()),
             (_, Some(at)) => at,
             _ => {
-                let at = number(place).map_err(|_| unknown())?;
+                let at = number(place).ok_or_else(unknown)?;
                 at.checked_sub(self.code.base).unwrap_or(at)
             }
         };
@@ -303,7 +314,7 @@ fn print(name: &str, state: &State<'_, '_>, now: &Stand, out: &mut String) -> Re
             .scalar(Reg::SCC)
             .map(|(value, bits)| if bits & 1 != 0 { "?".to_owned() } else { value.to_string() }),
         _ => {
-            let reg = scalar(name).map_err(|_| unknown())?;
+            let reg = scalar(name).ok_or_else(unknown)?;
             state.scalar(Reg(reg)).map(|(value, bits)| digits(value, bits))
         }
     };

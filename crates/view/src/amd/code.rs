@@ -1,7 +1,7 @@
 //! Instructions of AMD GPUs for reports: what [`Disassembler`] asks for, over the tables of `isa`, and [`Checker`], over `check`.
 
 use super::Content;
-use crate::isa::amd_check::registers;
+use crate::asm::check::registers;
 use std::borrow::Cow;
 use unwedge_capture::amdgpu::umr::Wave;
 use unwedge_check::amdgcn::{Finding, Level, Options, Rule, check};

@@ -3,6 +3,8 @@
 
 use super::record::{Record, Value};
 use super::text::{self, Out};
+use crate::json::Hex;
+use crate::lines::Lines;
 use std::io;
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amdgpu::Contents;
@@ -10,8 +12,6 @@ use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Palette, Type, Variants};
 use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};
 use unwedge_stream::amd::{Engine, Event, Field, Header, Packet, Sink, State, Walker};
-use unwedge_view::json::Hex;
-use unwedge_view::lines::Lines;
 
 /// Dwords without a name to a line.
 const PER_LINE: usize = 8;

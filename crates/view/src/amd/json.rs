@@ -1,10 +1,13 @@
 //! `decode --json` of what AMD GPUs leave: one object per entry.
 
+use super::Content;
 use super::code::{Code, Words};
 use super::packets::{self, Reader};
 use super::record::{Record, Value};
 use super::text::{stream_engine, umr_engine};
-use super::{Content, Source};
+use crate::info::FileInfo;
+use crate::json::Hex;
+use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
@@ -18,8 +21,6 @@ use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave, WavePlace};
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 use unwedge_stream::amd::Engine;
-use unwedge_view::json::Hex;
-use unwedge_view::lines::{Lines, Start, end};
 
 /// The first line.
 #[derive(Serialize)]
@@ -32,13 +33,13 @@ struct Header<'a> {
 
 /// Everything. Returns what was lost.
 pub(super) fn decode(
-    source: &Source,
+    file: &FileInfo<'_>,
     content: &Content<'_>,
     mut diagnostics: Vec<Diagnostic>,
     db: &Db,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
-    let mut lines = Lines::new(source.size().1, out);
+    let mut lines = Lines::new(file.bytes, out);
     let mut rest = Record::default().maybe("gpu", content.gpu().map(Value::Owned));
     if let Content::Dump(dump) = content {
         rest = rest
@@ -50,7 +51,7 @@ pub(super) fn decode(
             rest = rest.text("process", &*process.name).number("pid", process.pid);
         }
     }
-    lines.push(&Header { start: Start::of(source.kind.id(), db), rest });
+    lines.push(&Header { start: Start::of(file.kind, db), rest });
     let code = Code::of(content);
     match content {
         Content::Dump(dump) => devcoredump(dump, db, &mut lines),

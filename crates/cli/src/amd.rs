@@ -1,30 +1,20 @@
 //! What AMD GPUs leave when they hang, for commands: amdgpu devcoredumps, RADV reports (folder or text), text of umr.
 //!
-//! [`Source`] is the bytes, [`Content`] their reading; `info` and `decode` show it, `explain` says what hung. Instructions
-//! that have no text get one.
-
-mod code;
-mod info;
-mod json;
-mod packets;
-mod record;
-mod text;
-
-pub use info::info;
+//! [`Source`] is the bytes, [`Content`] their reading, which `unwedge_view` shows.
 
 use crate::failure::{Failure, MSM};
 use crate::input::Input;
 use crate::kind::Kind;
-use code::Code;
 use std::io::Write;
 use std::path::Path;
 use unwedge_base::Diagnostic;
 use unwedge_capture::amdgpu::radv::{Member, MemberKind};
 use unwedge_capture::amdgpu::{Devcoredump, RadvReport, UmrText};
 use unwedge_hw::Db;
-use unwedge_postmortem::amd::Options;
-use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
+use unwedge_postmortem::Report;
 use unwedge_view::Style;
+use unwedge_view::amd::{self, Content};
+use unwedge_view::info::FileInfo;
 
 /// SPIR-V modules of a report that are read; RADV writes one for each shader of a pipeline.
 const MAX_SPIRV: usize = 64;
@@ -43,16 +33,6 @@ pub struct Source {
     /// The files of a folder with their names, or the one file.
     files: Vec<(String, Input)>,
     folder: bool,
-}
-
-/// What a source says.
-pub enum Content<'a> {
-    /// An amdgpu devcoredump.
-    Dump(Box<Devcoredump<'a>>),
-    /// A hang report of RADV.
-    Report(Box<RadvReport<'a>>),
-    /// Text of umr.
-    Umr(UmrText<'a>),
 }
 
 impl Source {
@@ -125,20 +105,33 @@ impl Source {
         })
     }
 
+    /// What is known of it whatever it holds.
+    fn file<'a>(&'a self, compression: &'a [&'static str]) -> FileInfo<'a> {
+        let (stored, bytes) = self.size();
+        FileInfo {
+            name: &self.name,
+            kind: self.kind.id(),
+            described: self.kind.describe(),
+            stored,
+            bytes,
+            compression,
+        }
+    }
+
     /// Bytes as stored, and decompressed.
-    pub fn size(&self) -> (u64, u64) {
+    fn size(&self) -> (u64, u64) {
         let of = |size: fn(&Input) -> u64| self.files.iter().map(|(_, input)| size(input)).sum();
         (of(|input| input.stored), of(|input| input.bytes.len() as u64))
     }
 
     /// Names of compressions that were undone, of a single file.
-    pub fn compression(&self) -> Vec<&'static str> {
+    fn compression(&self) -> Vec<&'static str> {
         let one = if self.folder { None } else { self.files.first() };
         one.map_or_else(Vec::new, |(_, input)| input.compression.iter().map(|c| c.name()).collect())
     }
 
     /// What was lost while reading: by undoing compression, and in the content.
-    pub fn diagnostics(&self, content: &Content<'_>) -> Vec<Diagnostic> {
+    fn diagnostics(&self, content: &Content<'_>) -> Vec<Diagnostic> {
         self.unpacking().chain(content.diagnostics().iter().cloned()).collect()
     }
 
@@ -153,45 +146,27 @@ impl Source {
     }
 }
 
-impl Content<'_> {
-    /// What was malformed or lost.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
-        match self {
-            Content::Dump(dump) => &dump.diagnostics,
-            Content::Report(report) => &report.diagnostics,
-            Content::Umr(umr) => &umr.diagnostics,
-        }
-    }
-
-    /// The GPU, as far as it is named: `gfx1030`, or what RADV calls it.
-    pub fn gpu(&self) -> Option<String> {
-        match self {
-            Content::Dump(dump) => dump.gfx_version().map(|version| version.to_string()),
-            Content::Report(report) => {
-                let device = report.gpu.iter().find(|entry| entry.name == "Device name")?;
-                Some(device.value.clone().into_owned())
-            }
-            Content::Umr(umr) => umr.registers.iter().find_map(|register| {
-                let path = register.path.as_deref()?;
-                Some(path.rsplit('.').next().unwrap_or(path).to_owned())
-            }),
-        }
-    }
-}
-
 /// `explain`: what hung, where and why.
 pub fn explain(source: &Source) -> Result<Report, Failure> {
-    let content = source.read()?;
-    let facts = Db::amd();
-    let code = Code::of(&content);
-    let options = Options { disassembler: Some(&code), checker: Some(&code) };
-    let mut report = match &content {
-        Content::Dump(dump) => explain_amdgpu(dump, &facts, options),
-        Content::Report(radv) => explain_radv(radv, &facts, options),
-        Content::Umr(umr) => explain_umr(umr, &facts, options),
-    };
+    let mut report = amd::explain(&source.read()?);
     report.diagnostics.splice(0..0, source.unpacking());
     Ok(report)
+}
+
+/// `info`: what is in a source. Returns what was lost. A failed write ends the output; it is for the owner of `out` to
+/// remember why.
+pub fn info(
+    source: &Source,
+    db: &Db,
+    as_json: bool,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<Vec<Diagnostic>, Failure> {
+    let content = source.read()?;
+    let diagnostics = source.diagnostics(&content);
+    let compression = source.compression();
+    let _ = amd::info(&source.file(&compression), &content, &diagnostics, db, as_json, style, out);
+    Ok(diagnostics)
 }
 
 /// `decode`: everything, as JSON lines or text. Returns what was lost. A failed write ends the output; it is for the
@@ -203,12 +178,11 @@ pub fn decode(
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
     let content = source.read()?;
-    let diagnostics = source.diagnostics(&content);
-    let facts = Db::amd();
     if as_json {
-        Ok(json::decode(source, &content, diagnostics, &facts, out))
-    } else {
-        let _ = text::decode(&content, &facts, style, out);
-        Ok(diagnostics)
+        let unpacking: Vec<Diagnostic> = source.unpacking().collect();
+        let compression = source.compression();
+        return Ok(amd::decode_json(&source.file(&compression), &content, &unpacking, out));
     }
+    let _ = amd::decode_text(&content, style, out);
+    Ok(source.diagnostics(&content))
 }

@@ -1,7 +1,7 @@
 //! JSON objects put together field by field: fields that are not known are left out.
 
+use crate::json::{Hex, Words};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use unwedge_view::json::{Hex, Words};
 
 /// A value of a field.
 pub enum Value<'a> {

@@ -1,8 +1,10 @@
 //! `info` of what AMD GPUs leave: what is there, and what is not.
 
+use super::Content;
 use super::record::{Record, Value};
-use super::{Content, Source};
-use crate::failure::Failure;
+use crate::Style;
+use crate::info::FileInfo;
+use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,34 +14,33 @@ use unwedge_capture::amdgpu::devcore::{Section, VramState};
 use unwedge_capture::amdgpu::radv::{MemberKind, RadvReport};
 use unwedge_capture::amdgpu::umr::UmrText;
 use unwedge_hw::Db;
-use unwedge_view::Style;
-use unwedge_view::json::{Heading, Hex};
 
 /// Version of the schema of the JSON object: that of all files.
 const SCHEMA: u32 = 1;
 
-/// What is in a source, as JSON or text. Returns what was lost. A failed write ends the output; it is for the owner of
-/// `out` to remember why.
+/// What is in a file or folder, as JSON or text.
+///
+/// # Errors
+/// When `out` does not take it.
 pub fn info(
-    source: &Source,
+    file: &FileInfo<'_>,
+    content: &Content<'_>,
+    diagnostics: &[Diagnostic],
     db: &Db,
     as_json: bool,
     style: Style,
     out: &mut dyn Write,
-) -> Result<Vec<Diagnostic>, Failure> {
-    let content = source.read()?;
-    let diagnostics = source.diagnostics(&content);
-    let summary = match &content {
+) -> io::Result<()> {
+    let summary = match content {
         Content::Dump(dump) => dump_summary(dump),
         Content::Report(report) => report_summary(report),
         Content::Umr(umr) => umr_summary(umr),
     };
-    let _ = if as_json {
-        json(source, &content, &summary, &diagnostics, db, out)
+    if as_json {
+        json(file, content, &summary, diagnostics, db, out)
     } else {
-        text(source, &content, &summary, &diagnostics, style, out)
-    };
-    Ok(diagnostics)
+        text(file, content, &summary, diagnostics, style, out)
+    }
 }
 
 /// What both outputs say.
@@ -244,16 +245,15 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
 }
 
 fn text(
-    source: &Source,
+    file: &FileInfo<'_>,
     content: &Content<'_>,
     summary: &Summary<'_>,
     diagnostics: &[Diagnostic],
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    writeln!(out, "{}: {}", style.bold(&source.name), source.kind.describe())?;
-    let (stored, bytes) = source.size();
-    let compression = source.compression();
+    writeln!(out, "{}: {}", style.bold(file.name), file.described)?;
+    let FileInfo { stored, bytes, compression, .. } = *file;
     if compression.is_empty() {
         writeln!(out, "  size      {bytes} bytes")?;
     } else {
@@ -306,14 +306,13 @@ struct Object<'a> {
 }
 
 fn json(
-    source: &Source,
+    file: &FileInfo<'_>,
     content: &Content<'_>,
     summary: &Summary<'_>,
     diagnostics: &[Diagnostic],
     db: &Db,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (stored, bytes) = source.size();
     let facts = summary
         .facts
         .iter()
@@ -344,10 +343,10 @@ fn json(
         .with("sections", Value::Records(parts.collect()))
         .with("absent", Value::Records(absent.collect()));
     let rest = Record::default()
-        .text("kind", source.kind.id())
-        .number("stored_bytes", stored)
-        .number("bytes", bytes)
-        .with("compression", Value::Texts(source.compression()))
+        .text("kind", file.kind)
+        .number("stored_bytes", file.stored)
+        .number("bytes", file.bytes)
+        .with("compression", Value::Texts(file.compression.to_vec()))
         .with("amd", Value::Record(content))
         .with("problems", Value::Records(problems.collect()));
     let object = Object { heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()), rest };

@@ -4,6 +4,7 @@ use super::Content;
 use super::code::{Code, Words};
 use super::info::fault_line;
 use super::packets::{self, Reader};
+use crate::Style;
 use std::fmt::Display;
 use std::io::{self, Write};
 use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, Power, VramState};
@@ -17,7 +18,6 @@ use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 use unwedge_stream::amd::Engine;
-use unwedge_view::Style;
 
 /// Dwords to a line.
 const PER_LINE: u64 = 8;
