@@ -38,13 +38,11 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     }
     let dump =
         Devcore::read(&text).map_err(|_| Failure::Database("the demo's dump does not read back".into()))?;
-    let mut report = unwedge_postmortem::explain_msm(&dump, &db);
-    if let Some(path) = &args.save {
-        unwedge_view::report::name_file(&mut report, &path.to_string_lossy());
-    }
+    let report = unwedge_postmortem::explain_msm(&dump, &db);
+    let file = args.save.as_ref().map(|path| path.to_string_lossy());
     let mut out = Output::open(global, false);
     let style = out.style;
-    print_report(&report, None, args.json, style, &mut out);
+    print_report(&report, file.as_deref(), None, args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of("demo", &report.diagnostics))
 }

@@ -1,3 +1,16 @@
 //! What a file is, by its content: the library's, under the name that commands call it.
 
 pub use unwedge_capture::FileKind as Kind;
+
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::{sniff, xe};
+use unwedge_view::intel::Dump;
+
+/// A dump of i915 or xe, if the bytes are one by their start.
+pub fn intel_dump(bytes: &[u8]) -> Option<Dump<'_>> {
+    match sniff(bytes) {
+        Kind::I915ErrorState => ErrorState::read(bytes).ok().map(Dump::I915),
+        Kind::XeDevcore => xe::Devcore::read(bytes).ok().map(Dump::Xe),
+        _ => None,
+    }
+}

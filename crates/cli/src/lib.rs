@@ -17,9 +17,7 @@ pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
-mod intel;
 mod isa;
-mod json;
 mod kind;
 mod lrc;
 mod man;
@@ -40,7 +38,6 @@ use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
 
-use intel::Dump;
 use output::{Output, Share};
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -52,6 +49,7 @@ use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::Report;
 use unwedge_view::Style;
+use unwedge_view::intel::Dump;
 use unwedge_view::report as view_report;
 
 /// The program: reads the process's arguments, runs the command, gives its exit status.
@@ -136,9 +134,6 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut report = report_of(&input, &db)?;
     report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
-    if args.file.as_os_str() != "-" {
-        view_report::name_file(&mut report, &args.file.to_string_lossy());
-    }
     let mut out = Output::open(global, false);
     let style = out.style;
     let sqe = match Devcore::read(&input.bytes) {
@@ -149,7 +144,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         }
         Err(_) => None,
     };
-    print_report(&report, sqe.as_ref(), args.json, style, &mut out);
+    print_report(&report, name_of(&args.file).as_deref(), sqe.as_ref(), args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of(&input.name, &report.diagnostics))
 }
@@ -166,7 +161,7 @@ pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
             let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
             Ok(unwedge_postmortem::explain_msm(&dump, db))
         }
-        _ => match Dump::read(&input.bytes) {
+        _ => match kind::intel_dump(&input.bytes) {
             Some(Dump::I915(state)) => Ok(unwedge_postmortem::explain_i915(&state)),
             Some(Dump::Xe(dump)) => Ok(unwedge_postmortem::explain_xe(&dump)),
             None => Err(wrong()),
@@ -175,30 +170,32 @@ pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
 }
 
 fn explain_amd(source: &amd::Source, args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
-    let mut report = amd::explain(source)?;
-    if args.file.as_os_str() != "-" {
-        view_report::name_file(&mut report, &args.file.to_string_lossy());
-    }
+    let report = amd::explain(source)?;
     let mut out = Output::open(global, false);
     let style = out.style;
-    print_report(&report, None, args.json, style, &mut out);
+    print_report(&report, name_of(&args.file).as_deref(), None, args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of(&source.name, &report.diagnostics))
+}
+
+/// What advised commands call the dump: its file, unless it came from standard input.
+fn name_of(file: &Path) -> Option<String> {
+    (file.as_os_str() != "-").then(|| file.to_string_lossy().into_owned())
 }
 
 /// A failed write is remembered by `out`, and reported by its `finish`.
 fn print_report(
     report: &Report,
+    file: Option<&str>,
     sqe: Option<&microcode::Microcode>,
     json: bool,
     style: Style,
     out: &mut dyn Write,
 ) {
     let _ = if json {
-        view_report::json(report, sqe, out)
+        view_report::json(report, file, sqe, out)
     } else {
-        let style = Style { colour: style.colour };
-        view_report::text(report, &style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
+        view_report::text(report, file, style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
 }
 
@@ -219,7 +216,7 @@ fn crashdec_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failu
     let mut out = Output::open(global, false);
     let outcome = decode::listing(&input, &arguments.options, &db, &mut out);
     out.finish()?;
-    let _ = writeln!(stderr, "crashdec: {}", database::line(db.identity()));
+    let _ = writeln!(stderr, "crashdec: {}", unwedge_view::device::database_line(db.identity()));
     outcome
 }
 

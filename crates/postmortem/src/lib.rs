@@ -4,11 +4,15 @@
 
 pub mod adreno;
 pub mod amd;
+mod args;
 pub mod intel;
+mod prose;
 mod report;
 mod rules;
 
 pub use adreno::explain_msm;
 pub use amd::{explain_amdgpu, explain_radv, explain_umr};
+pub use args::{Arg, Args};
 pub use intel::{explain_i915, explain_xe};
 pub use report::*;
+pub use rules::{AdviceId, RULES, Rule, RuleRow, Vendors};

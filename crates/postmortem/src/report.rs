@@ -1,6 +1,9 @@
 //! The result of a post-mortem. Serializers (text, JSON, later HTML) show exactly this.
 
-use unwedge_base::Diagnostic;
+use crate::args::{Arg, Args};
+use crate::rules::{AdviceId, Rule};
+use std::borrow::Cow;
+use unwedge_base::{Diagnostic, Span};
 
 /// How far to trust an inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +18,7 @@ pub enum Trust {
     Certain,
 }
 
-/// What a finding is about. New kinds may be added.
+/// What a finding is about, coarsely. New kinds may be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FindingKind {
@@ -47,41 +50,211 @@ pub enum FindingKind {
     NotCaptured,
 }
 
-/// One piece of evidence: what was read, and where.
+/// What a finding is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Subject {
+    /// The GPU as a whole.
+    #[default]
+    Gpu,
+    /// The dump itself.
+    Dump,
+    /// A ring by its number.
+    Ring(u32),
+    /// A ring, engine or queue by its name: `gfx_0.0.0`, `rcs0`.
+    Engine(String),
+    /// A packet or command.
+    Packet {
+        /// Its name, if it decodes.
+        name: Option<String>,
+        /// Its address, if known.
+        iova: Option<u64>,
+    },
+    /// A draw, dispatch, blit or event.
+    Work {
+        /// `draw`, `dispatch`, `blit`, `event` …
+        kind: &'static str,
+        /// Its number in the stream.
+        number: u32,
+    },
+    /// Memory at an address.
+    Memory(u64),
+    /// A hardware block, or several that are looked at together: `SP`, `CP`, `GMU`, `IOMMU`.
+    Block(Cow<'static, str>),
+    /// A register.
+    Register(Cow<'static, str>),
+    /// A shader, by the driver's name for it or its stage; and its address.
+    Shader {
+        /// `Pixel Shader`.
+        name: Option<String>,
+        /// Where its code starts.
+        iova: Option<u64>,
+    },
+    /// A context of an engine.
+    Context(String),
+    /// The process whose work it was.
+    Process(String),
+    /// A section of the dump.
+    Section(Cow<'static, str>),
+}
+
+/// One piece of evidence: where it was read, and what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// The section of the dump: `registers`, `ringbuffer 0`, `indexed-registers CP_SQE_STAT`.
     pub section: String,
-    /// What it says: `CP_IB1_REM_SIZE = 0x5`.
-    pub what: String,
+    /// What it says.
+    pub fact: Fact,
     /// GPU address, where one is involved.
     pub iova: Option<u64>,
     /// Byte range of the dump, where it is known.
-    pub span: Option<unwedge_base::Span>,
+    pub span: Option<Span>,
+}
+
+/// What a piece of evidence says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fact {
+    /// A register or an element of an indexed register.
+    Register {
+        /// Its name.
+        name: Cow<'static, str>,
+        /// Its value.
+        value: u64,
+        /// Its fields that matter; empty where the whole value does.
+        fields: Vec<FieldFact>,
+    },
+    /// Dwords of a stream, a ring or a buffer.
+    Dwords {
+        /// 0 ring, 1 IB1, 2 IB2, 3 draw state; `None` for memory that is no stream.
+        level: Option<u8>,
+        /// Dword offset of the first from the start of the stream or block.
+        first: Option<u64>,
+        /// How many, which may be more than `words` has.
+        count: u64,
+        /// The dwords, as far as they matter.
+        words: Vec<u32>,
+        /// The packet or value that they are, if that is what matters.
+        packet: Option<String>,
+    },
+    /// A field of a section: `last-fence`, `Reset count`.
+    Field {
+        /// Its name, as the dump has it.
+        name: Cow<'static, str>,
+        /// Its value.
+        value: Arg,
+    },
+    /// Several things that one section says together, each by name.
+    Record(Args),
+    /// Work that the stream sent.
+    Work(Args),
+    /// A buffer that the dump lists.
+    Buffer {
+        /// Its size in bytes.
+        size: u64,
+        /// Its name, if it has one.
+        name: Option<String>,
+    },
+    /// Code of a shader.
+    Code {
+        /// Bytes from the start of the shader, where that is known.
+        offset: Option<u64>,
+        /// Its dwords.
+        words: Vec<u32>,
+    },
+    /// A line of a log or report, as it is.
+    Line(String),
+    /// The dump does not hold this, and why.
+    Absent {
+        /// What is not there.
+        name: Cow<'static, str>,
+        /// Why, where it is known: `not recorded before Linux 5.13`.
+        reason: Option<Cow<'static, str>>,
+    },
+    /// Words of a finding that still carries its sentences.
+    Prose(String),
+}
+
+/// A field of a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldFact {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// Its value, shifted down.
+    pub value: u64,
+    /// The name of that value, if it is of an enum.
+    pub meaning: Option<Cow<'static, str>>,
 }
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
+    /// The rule that fired.
+    pub rule: Option<Rule>,
+    /// What it is about, coarsely: that of the rule.
     pub kind: FindingKind,
     /// How sure it is.
     pub trust: Trust,
-    /// One line, for the verdict.
-    pub title: String,
-    /// Why, in one or two sentences; may be empty.
-    pub why: String,
+    /// What it is about, exactly.
+    pub subject: Subject,
+    /// What its words are made of.
+    pub args: Args,
     /// What was read to come to it.
     pub evidence: Vec<Evidence>,
+    /// One line, for findings that still carry their sentences.
+    pub title: String,
+    /// Why, likewise.
+    pub why: String,
 }
 
 /// Something to try next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// An environment variable setting or a command, ready to paste.
+    /// What to do.
+    pub id: Option<AdviceId>,
+    /// What its words are made of.
+    pub args: Args,
+    /// A command, for advice that still carries its sentences.
     pub action: String,
-    /// What it will tell.
+    /// What it will tell, likewise.
     pub reason: String,
+}
+
+impl Finding {
+    /// A finding by a rule, about a subject.
+    pub fn new(rule: Rule, trust: Trust, subject: Subject) -> Finding {
+        Finding {
+            rule: Some(rule),
+            kind: rule.row().kind,
+            trust,
+            subject,
+            args: Args::default(),
+            evidence: Vec::new(),
+            title: String::new(),
+            why: String::new(),
+        }
+    }
+
+    /// Adds a value that its words are made of.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, arg: impl Into<Arg>) -> Finding {
+        self.args = self.args.with(name, arg);
+        self
+    }
+
+    /// Adds a value if there is one.
+    #[must_use]
+    pub fn with_some(mut self, name: &'static str, arg: Option<impl Into<Arg>>) -> Finding {
+        self.args = self.args.with_some(name, arg);
+        self
+    }
+
+    /// Adds evidence.
+    #[must_use]
+    pub fn seen(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Finding {
+        self.evidence.extend(evidence);
+        self
+    }
 }
 
 /// One level of the hang point.
@@ -174,8 +347,10 @@ pub struct Report {
     pub database: String,
     /// Where the CP stopped, if the dump tells.
     pub hang: Option<HangPoint>,
-    /// Findings, the most telling first.
+    /// Findings, the most telling first; where the hang point is known, it is the first.
     pub findings: Vec<Finding>,
+    /// The findings that explain the hang, as positions in `findings`, the strongest first.
+    pub causes: Vec<usize>,
     /// Code that waves stand in, most waves first.
     pub code: Vec<CodeExcerpt>,
     /// What to try next, the most telling first.

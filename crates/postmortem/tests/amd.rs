@@ -5,7 +5,9 @@ use unwedge_capture::amdgpu::radv::{Member, RadvReport};
 use unwedge_capture::amdgpu::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::Options;
-use unwedge_postmortem::{Finding, FindingKind, Report, Trust, explain_amdgpu, explain_radv, explain_umr};
+use unwedge_postmortem::{
+    Fact, Finding, FindingKind, Report, Trust, explain_amdgpu, explain_radv, explain_umr,
+};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec, ring_stream_text, texts,
 };
@@ -380,7 +382,10 @@ Main Registers:
     assert!(report.gpu.starts_with("AMD gfx11 or one like it"), "{}", report.gpu);
     let found = find(&report, FindingKind::Suspect, "1 wave stands at 0x761613e5674c");
     assert_eq!(
-        found.evidence[0].what,
+        match &found.evidence[0].fact {
+            Fact::Prose(what) => what,
+            _ => "",
+        },
         "SE0 SA0 WGP3 SIMD1 wave 0: PC 0x761613e5674c, EXEC 0xffffffff, PRIV, vmcnt 3"
     );
 }

@@ -313,7 +313,7 @@ fn busy_blocks_and_their_meaning() {
         let busy = find(&report, FindingKind::Busy);
         assert!(busy.title.contains(says), "{blocks:?}: {}", busy.title);
         assert_eq!(busy.trust, trust, "{blocks:?}");
-        assert!(busy.evidence[0].what.starts_with("RBBM_STATUS = "));
+        assert!(prose(&busy.evidence[0]).starts_with("RBBM_STATUS = "));
     }
 }
 

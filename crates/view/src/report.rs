@@ -2,7 +2,7 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
-use crate::Style;
+use crate::{Style, words};
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -23,23 +23,8 @@ const INDENT: &str = "      ";
 /// Version of the JSON schema.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Puts the name of the dump's file into the commands that a report advises.
-pub fn name_file(report: &mut Report, file: &str) {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@".contains(c);
-    let quoted = if !file.is_empty() && file.chars().all(plain) {
-        file.to_owned()
-    } else {
-        format!("'{}'", file.replace('\'', r"'\''"))
-    };
-    for advice in &mut report.advice {
-        if let Some((before, after)) = advice.action.split_once(" FILE") {
-            advice.action = format!("{before} {quoted}{after}");
-        }
-    }
-}
-
-/// Writes a report as one screen of text.
-pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a report as one screen of text. `file` is what the advised commands call the dump.
+pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let head = [&report.gpu, &report.kernel, &report.process].map(|s| clean(s)).join(" · ");
     let mut head = wrap(&head, WIDTH, 3);
     if head.len() > HEAD_LINES {
@@ -57,12 +42,12 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
     if findings.iter().all(|f| f.kind != FindingKind::HangPoint) {
         writeln!(out, "{}  the dump does not say where the GPU hung", style.paint("1;31", "HUNG"))?;
     }
-    let code = code(report, *style);
+    let code = code(report, style);
     let mut left = FINDING_LINES.saturating_sub(code.len());
     let mut hidden = 0;
     for (i, finding) in findings.iter().enumerate() {
         let hung = finding.kind == FindingKind::HangPoint;
-        let lines = block(finding, if hung { "HUNG" } else { "ALSO" }, hung, *style);
+        let lines = block(finding, if hung { "HUNG" } else { "ALSO" }, hung, style);
         if i > MAX_ALSO || (i > 0 && lines.len() > left) {
             hidden += 1;
             continue;
@@ -79,7 +64,7 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "{line}")?;
     }
     if !absent.is_empty() {
-        let list = absent.iter().map(|f| clean(&f.title)).collect::<Vec<_>>().join("; ");
+        let list = absent.iter().map(|f| clean(&words::finding(f).title)).collect::<Vec<_>>().join("; ");
         for line in wrap(&format!("not in the dump: {list}"), WIDTH - INDENT.len(), 2).into_iter().take(3) {
             writeln!(out, "{INDENT}{}", style.paint("2", &line))?;
         }
@@ -87,8 +72,8 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
     for (i, advice) in report.advice.iter().enumerate() {
         let label = if i == 0 { style.paint("1;36", "NEXT") } else { "    ".to_owned() };
         let number = i + 1;
-        let action = clean(&advice.action);
-        let text = format!("{action}: {}", clean(&advice.reason));
+        let action = clean(&words::action(advice, file));
+        let text = format!("{action}: {}", clean(&words::reason(advice)));
         for (j, line) in wrap(&text, WIDTH - 9, 0).into_iter().enumerate() {
             match j {
                 0 => {
@@ -110,10 +95,11 @@ pub fn text(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<(
 
 /// The lines of one finding.
 fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String> {
+    let words = words::finding(finding);
     let trust = finding.trust.word();
     let width = WIDTH - INDENT.len();
     let mut lines = Vec::new();
-    for (i, line) in wrap(&clean(&finding.title), width - trust.len() - 2, 2).into_iter().enumerate() {
+    for (i, line) in wrap(&clean(&words.title), width - trust.len() - 2, 2).into_iter().enumerate() {
         let columns = line.chars().count();
         lines.push(match i {
             0 => {
@@ -125,9 +111,9 @@ fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String
             _ => format!("{INDENT}{line}"),
         });
     }
-    if !finding.why.is_empty() {
+    if !words.why.is_empty() {
         lines.extend(
-            wrap(&format!("why: {}", clean(&finding.why)), width, 5)
+            wrap(&format!("why: {}", clean(&words.why)), width, 5)
                 .into_iter()
                 .map(|l| INDENT.to_owned() + &l),
         );
@@ -135,7 +121,8 @@ fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String
     if !finding.evidence.is_empty() {
         let most = if full { 3 } else { 2 };
         let what = |e: &Evidence| {
-            if full { clean(&e.what) } else { format!("{} ({})", clean(&e.what), clean(&e.section)) }
+            let what = clean(&words::evidence(e));
+            if full { what } else { format!("{what} ({})", clean(&e.section)) }
         };
         let seen = finding.evidence.iter().map(what).collect::<Vec<_>>().join(if full { ", " } else { "; " });
         let mut seen = wrap(&format!("seen: {seen}"), width - 2, 6);
@@ -221,8 +208,13 @@ fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
     lines
 }
 
-/// Writes a report as JSON, with a line end.
-pub fn json<S: Serialize>(report: &Report, sqe: Option<&S>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a report as JSON, with a line end. `file` is what the advised commands call the dump.
+pub fn json<S: Serialize>(
+    report: &Report,
+    file: Option<&str>,
+    sqe: Option<&S>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let document = Document {
         sqe,
         schema: "unwedge.explain",
@@ -234,7 +226,7 @@ pub fn json<S: Serialize>(report: &Report, sqe: Option<&S>, out: &mut dyn Write)
         hang: report.hang.as_ref().map(Hang::of),
         findings: report.findings.iter().map(JsonFinding::of).collect(),
         code: report.code.iter().map(JsonCode::of).collect(),
-        advice: report.advice.iter().map(|Advice { action, reason }| JsonAdvice { action, reason }).collect(),
+        advice: report.advice.iter().map(|advice| JsonAdvice::of(advice, file)).collect(),
         diagnostics: report
             .diagnostics
             .iter()
@@ -267,7 +259,7 @@ struct Document<'r, S> {
     findings: Vec<JsonFinding<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code: Vec<JsonCode<'r>>,
-    advice: Vec<JsonAdvice<'r>>,
+    advice: Vec<JsonAdvice>,
     diagnostics: Vec<JsonDiagnostic<'r>>,
 }
 
@@ -301,18 +293,20 @@ struct Level {
 
 #[derive(Serialize)]
 struct JsonFinding<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
     kind: &'static str,
     trust: &'static str,
-    title: &'r str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    why: &'r str,
+    title: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    why: String,
     evidence: Vec<JsonEvidence<'r>>,
 }
 
 #[derive(Serialize)]
 struct JsonEvidence<'r> {
     section: &'r str,
-    what: &'r str,
+    what: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -352,9 +346,21 @@ struct JsonLine<'r> {
 }
 
 #[derive(Serialize)]
-struct JsonAdvice<'r> {
-    action: &'r str,
-    reason: &'r str,
+struct JsonAdvice {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'static str>,
+    action: String,
+    reason: String,
+}
+
+impl JsonAdvice {
+    fn of(advice: &Advice, file: Option<&str>) -> JsonAdvice {
+        JsonAdvice {
+            id: advice.id.map(|id| id.id()),
+            action: words::action(advice, file),
+            reason: words::reason(advice),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -424,17 +430,19 @@ impl<'r> JsonCode<'r> {
 
 impl<'r> JsonFinding<'r> {
     fn of(finding: &'r Finding) -> JsonFinding<'r> {
-        let evidence = finding.evidence.iter().map(|Evidence { section, what, iova, span }| JsonEvidence {
-            section,
-            what,
-            address: iova.map(address),
-            bytes: span.map(bytes),
+        let evidence = finding.evidence.iter().map(|e| JsonEvidence {
+            section: &e.section,
+            what: words::evidence(e),
+            address: e.iova.map(address),
+            bytes: e.span.map(bytes),
         });
+        let words = words::finding(finding);
         JsonFinding {
+            rule: finding.rule.map(|rule| rule.row().id),
             kind: finding.kind.id(),
             trust: finding.trust.word(),
-            title: &finding.title,
-            why: &finding.why,
+            title: words.title,
+            why: words.why,
             evidence: evidence.collect(),
         }
     }
@@ -443,17 +451,20 @@ impl<'r> JsonFinding<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_postmortem::Trust;
+    use unwedge_postmortem::{Args, Fact, Subject, Trust};
 
     fn report() -> Report {
         let finding = |kind, title: &str| Finding {
+            rule: None,
             kind,
             trust: Trust::Likely,
+            subject: Subject::Gpu,
+            args: Args::new(),
             title: title.to_owned(),
             why: "because".to_owned(),
             evidence: vec![Evidence {
                 section: "registers".to_owned(),
-                what: "CP_RB_RPTR = 0x5".to_owned(),
+                fact: Fact::Prose("CP_RB_RPTR = 0x5".to_owned()),
                 iova: Some(0x1000),
                 span: Some(Span { start: 3, end: 9 }),
             }],
@@ -466,14 +477,19 @@ mod tests {
                 finding(FindingKind::Busy, &"word ".repeat(60)),
                 finding(FindingKind::NotCaptured, "fault-info"),
             ],
-            advice: vec![Advice { action: "TU_DEBUG=sysmem".to_owned(), reason: "no tiling".to_owned() }],
+            advice: vec![Advice {
+                id: None,
+                args: Args::new(),
+                action: "TU_DEBUG=sysmem".to_owned(),
+                reason: "no tiling".to_owned(),
+            }],
             ..Report::default()
         }
     }
 
     fn screen(report: &Report, colour: bool) -> String {
         let mut out = Vec::new();
-        text(report, &Style { colour }, &mut out).unwrap();
+        text(report, None, Style { colour }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -501,19 +517,6 @@ mod tests {
     }
 
     #[test]
-    fn advised_commands_name_the_file() {
-        let named = |file| {
-            let action = "unwedge decode FILE --around hang".to_owned();
-            let mut report =
-                Report { advice: vec![Advice { action, reason: String::new() }], ..Report::default() };
-            name_file(&mut report, file);
-            report.advice.remove(0).action
-        };
-        assert_eq!(named("a/crash.devcore.gz"), "unwedge decode a/crash.devcore.gz --around hang");
-        assert_eq!(named("it's here"), r"unwedge decode 'it'\''s here' --around hang");
-    }
-
-    #[test]
     fn an_empty_report_says_so() {
         assert!(screen(&Report::default(), false).contains("does not say where the GPU hung"));
     }
@@ -521,7 +524,7 @@ mod tests {
     #[test]
     fn json_has_hex_addresses_and_a_schema_version() {
         let mut out = Vec::new();
-        json(&report(), None::<&()>, &mut out).unwrap();
+        json(&report(), None, None::<&()>, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["schema_version"], SCHEMA_VERSION);
         assert_eq!(value["findings"][0]["kind"], "hang-point");

@@ -6,7 +6,8 @@ use unwedge_stream::adreno::DrawKind;
 use crate::adreno::case::Case;
 use crate::adreno::hang::Stop;
 use crate::adreno::wait::{Polled, Wait};
-use crate::report::{Advice, Finding, FindingKind, Trust};
+use crate::prose::{Advice, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// Which driver made the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@
 use unwedge_base::Generation;
 
 use crate::adreno::case::Case;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// One reading of a combination of flags. A flag given as `A|B` stands for any of these: names differ by generation.
 struct Rule {

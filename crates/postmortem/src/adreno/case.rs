@@ -8,7 +8,7 @@ use unwedge_capture::devcore::{Devcore, Indexed, RegisterValue};
 use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
 
 use crate::adreno::sqe::SqeStat;
-use crate::report::Evidence;
+use crate::prose::Evidence;
 
 /// One register section of a dump, by name.
 pub struct Values<'a> {

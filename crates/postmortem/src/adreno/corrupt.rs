@@ -5,7 +5,8 @@ use unwedge_base::Generation;
 use crate::adreno::case::Case;
 use crate::adreno::hang::Stop;
 use crate::adreno::trace::header_of;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// Dwords that people and allocators write on purpose.
 const POISON: &[u32] = &[

@@ -5,7 +5,8 @@ use unwedge_capture::devcore::Fault;
 
 use crate::adreno::case::Case;
 use crate::adreno::hang::Stop;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// Addresses below this are null pointers plus an offset.
 const NULL_LIMIT: u64 = 0x1_0000;

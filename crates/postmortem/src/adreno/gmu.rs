@@ -5,7 +5,8 @@
 use unwedge_capture::devcore::GmuBuffer;
 
 use crate::adreno::case::Case;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// What firmware leaves in GMU_CM3_FW_INIT_RESULT once it is up: older ones a magic, newer ones a bit.
 fn alive(result: u32) -> bool {

@@ -15,7 +15,8 @@ use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker};
 use crate::adreno::case::Case;
 use crate::adreno::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
 use crate::adreno::wait::Wait;
-use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
+use crate::prose::Evidence;
+use crate::report::{HangPoint, LevelPosition, Trust};
 
 /// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
 const LOOKBACK: u64 = 20;

@@ -13,7 +13,8 @@ use crate::adreno::mempool::{self, Mempool, Queue, QueueEnd};
 use crate::adreno::sqe::SqeStat;
 use crate::adreno::trace::{Work, header_of, packet_name};
 use crate::adreno::wait::{Polled, Wait};
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// Which pass of a frame a marker stands for.
 pub fn pass_name(generation: Generation, marker: u32) -> Option<&'static str> {

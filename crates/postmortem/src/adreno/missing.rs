@@ -5,7 +5,8 @@ use unwedge_base::Generation;
 use crate::adreno::case::Case;
 use crate::adreno::hang::Stop;
 use crate::adreno::inflight::pool;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// What is absent: grave gaps one by one, the rest in one finding.
 pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {

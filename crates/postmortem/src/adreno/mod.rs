@@ -23,8 +23,10 @@ use unwedge_base::{ChipId, Diagnostic, Generation};
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 
-use crate::report::{Finding, FindingKind, Report, Trust};
-use crate::rules::weight;
+use crate::prose::Finding;
+use crate::prose::weight;
+use crate::report::{self, FindingKind, Report, Subject, Trust};
+use crate::rules::Rule;
 use hang::Stop;
 
 /// Explains a msm devcoredump.
@@ -47,18 +49,12 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
     report.gpu = gpu_name(revision, gpu.and_then(|gpu| gpu.name()), known);
     let Some(generation) = known else {
         let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
-        report.findings.extend(fault::finding(&case, None));
-        report.findings.extend(gmu::findings(&case));
-        report.findings.extend(progress::findings(&case, None));
+        report.findings.extend(fault::finding(&case, None).into_iter().map(Into::into));
+        report.findings.extend(gmu::findings(&case).into_iter().map(Into::into));
+        report.findings.extend(progress::findings(&case, None).into_iter().map(Into::into));
         let message = "the GPU is not known: registers and command streams are not read";
         report.diagnostics.push(Diagnostic::loss(None, message));
-        report.findings.push(Finding {
-            kind: FindingKind::NotCaptured,
-            trust: Trust::Certain,
-            title: "the GPU's generation: the dump has no revision this tool knows".to_owned(),
-            why: "Registers and packets differ by generation; none can be named without it.".to_owned(),
-            evidence: Vec::new(),
-        });
+        report.findings.push(report::Finding::new(Rule::UnknownGpu, Trust::Certain, Subject::Gpu));
         return report;
     };
     judge(&Case::new(dump, db.gpu(generation)), &mut report);
@@ -92,8 +88,9 @@ fn judge(case: &Case<'_>, report: &mut Report) {
         findings.insert(0, verdict(case, stop, &findings));
     }
     findings.extend(missing::findings(case, found.as_ref()));
-    report.advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
-    report.findings = findings;
+    let advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
+    report.advice = advice.into_iter().map(Into::into).collect();
+    report.findings = findings.into_iter().map(Into::into).collect();
     report.hang = found.filter(|_| !finished).map(|s| s.point);
 }
 

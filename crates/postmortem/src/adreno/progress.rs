@@ -3,7 +3,8 @@
 use crate::adreno::busy::idle;
 use crate::adreno::case::Case;
 use crate::adreno::hang::{Stop, pointers};
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// There is nothing left to do: the hung ring is read to its end, its fences are retired, and no block is known to be
 /// busy.

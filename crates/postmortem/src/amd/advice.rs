@@ -2,7 +2,8 @@
 
 use super::case::Case;
 use super::position::Stop;
-use crate::report::{Advice, Finding, FindingKind, Trust};
+use crate::prose::{Advice, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_stream::amd::Engine;
 
 /// What to try next, the most telling first.

@@ -1,7 +1,8 @@
 //! Which blocks are busy, what the command processor waits for, and what that means together.
 
 use super::case::{Case, Reg};
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 
 /// Blocks that work on draws and dispatches, by the fields of GRBM_STATUS.
 const WORKERS: [&str; 14] = [

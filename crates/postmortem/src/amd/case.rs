@@ -2,7 +2,7 @@
 //!
 //! Never: conclusions. What a source does not say stays absent.
 
-use crate::report::Evidence;
+use crate::prose::Evidence;
 use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, RingType};
 use unwedge_capture::amdgpu::radv::{KernelEvent, RadvReport, Shader};

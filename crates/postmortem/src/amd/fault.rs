@@ -1,7 +1,8 @@
 //! Page faults: who accessed what, and what was there.
 
 use super::case::{Case, Fault};
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
 use unwedge_hw::{Field, Value, Variants};

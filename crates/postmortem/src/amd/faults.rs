@@ -6,7 +6,8 @@
 
 use super::case::{Case, wave_field};
 use super::code::Decoder;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::Shader;
 use unwedge_capture::amdgpu::umr::Wave;
 use unwedge_hw::amd::Gfx;

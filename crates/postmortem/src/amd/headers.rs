@@ -3,7 +3,8 @@
 use super::case::{Case, Reg};
 use super::position::Stop;
 use super::stream::Walked;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_stream::amd::{Engine, Header};
 
 /// The FIFOs of headers that dumps list, and whose they are.

@@ -22,8 +22,9 @@ pub use code::Disassembler;
 pub use faults::{Checker, CodeFault};
 pub use waves::wave_code;
 
-use crate::report::{Evidence, Finding, FindingKind, HangPoint, Report, Trust};
-use crate::rules::weight;
+use crate::prose::weight;
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, HangPoint, Report, Trust};
 use case::Case;
 use position::Stop;
 use programs::Work;
@@ -162,9 +163,9 @@ fn judge(case: &Case<'_>, db: &Db, options: Options<'_>, report: &mut Report) {
     {
         findings.insert(0, by_trace_alone(progress, &place, &findings));
     }
-    report.advice = advice::advise(case, stop.as_ref(), &findings);
+    report.advice = advice::advise(case, stop.as_ref(), &findings).into_iter().map(Into::into).collect();
     findings.extend(missing(case, stop.as_ref(), &walked));
-    report.findings = findings;
+    report.findings = findings.into_iter().map(Into::into).collect();
     report.hang = point;
 }
 

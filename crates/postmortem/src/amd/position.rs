@@ -11,7 +11,8 @@
 
 use super::case::{Case, Reg, Ring};
 use super::stream::{Called, Seen, Walked};
-use crate::report::{Evidence, HangPoint, LevelPosition, Trust};
+use crate::prose::Evidence;
+use crate::report::{HangPoint, LevelPosition, Trust};
 use unwedge_capture::amdgpu::devcore::Place;
 use unwedge_stream::amd::{Engine, reduce};
 

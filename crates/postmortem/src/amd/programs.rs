@@ -5,7 +5,8 @@ use super::case::Case;
 use super::code::{self, Decoder};
 use super::position::Stop;
 use super::stream::Walked;
-use crate::report::{CodeExcerpt, Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{CodeExcerpt, FindingKind, Trust};
 use unwedge_stream::amd::{DrawKind, Program};
 
 /// The draw or dispatch that the command processor stands at.

@@ -4,7 +4,8 @@
 //! the command in front of it then, and not necessarily ended it.
 
 use super::case::Case;
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::{Reached, TracePacket, TraceStream};
 
 /// How far it came.

@@ -3,7 +3,8 @@
 use super::case::Case;
 use super::position::Stop;
 use super::stream::{Seen, Walked};
-use crate::report::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_stream::amd::{Operand, Wait};
 
 /// The packet that the command processor stopped in, if it waits; else those in what it was executing that may.

@@ -8,7 +8,8 @@
 use super::case::{Case, wave_field};
 use super::code::{self, Decoder, Disassembler};
 use super::faults::Stands;
-use crate::report::{CodeExcerpt, Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{CodeExcerpt, FindingKind, Trust};
 use unwedge_capture::amdgpu::radv::{AnnotatedWave, Instruction, Shader};
 use unwedge_capture::amdgpu::umr::Wave;
 use unwedge_hw::Db;

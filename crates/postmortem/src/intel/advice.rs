@@ -2,7 +2,8 @@
 
 use super::case::{Case, Unit};
 use super::stop::Stop;
-use crate::{Advice, Finding, FindingKind};
+use crate::prose::{Advice, Finding};
+use crate::report::FindingKind;
 use unwedge_capture::intel::BlockKind;
 use unwedge_intel::platform::{Driver, EngineClass};
 

@@ -1,7 +1,8 @@
 //! Which units are not done, by the INSTDONE registers.
 
 use super::case::{Case, Unit, finding, list};
-use crate::{Finding, FindingKind, Trust};
+use crate::prose::Finding;
+use crate::report::{FindingKind, Trust};
 use unwedge_hw::intel::Engine;
 use unwedge_intel::instdone;
 

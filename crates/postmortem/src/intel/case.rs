@@ -3,7 +3,8 @@
 //! Never: judging it.
 
 use super::device::active_head;
-use crate::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Memory, Span};
 use unwedge_capture::intel::{Block, BlockKind, Engine, Register, RingRegister};

@@ -1,7 +1,8 @@
 //! The image of the context that was on an engine, against the layout its hardware saves.
 
 use super::case::{Case, Unit, finding};
-use crate::{Finding, FindingKind, Trust};
+use crate::prose::Finding;
+use crate::report::{FindingKind, Trust};
 use unwedge_capture::intel::{Block, BlockKind};
 use unwedge_intel::lrc::triage::{self, What};
 use unwedge_intel::lrc::{Image, Layout, Target, values};
@@ -38,7 +39,7 @@ fn check(
     let name = unit.name();
     let base = block.address.unwrap_or(0) + 4096 * image.page() as u64;
     let section = format!("{} of {name}", block.name);
-    let evidence = |what: String, dword: Option<usize>| crate::Evidence {
+    let evidence = |what: String, dword: Option<usize>| crate::prose::Evidence {
         section: section.clone(),
         what,
         iova: dword.map(|d| base + 4 * d as u64),

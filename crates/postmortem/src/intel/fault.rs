@@ -5,7 +5,8 @@
 //! bits 16:12 say whose fault it is, and the address and its space are in FAULT_TLB_DATA.
 
 use super::case::{Case, Unit, finding, seen};
-use crate::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_base::Memory;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Register, RingRegister};

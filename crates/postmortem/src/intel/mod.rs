@@ -14,7 +14,8 @@ mod state;
 mod stop;
 mod wait;
 
-use crate::{Finding, FindingKind, Report, Trust};
+use crate::prose::Finding;
+use crate::report::{FindingKind, Report, Trust};
 use case::{Case, Unit, Wanted, finding, list, seen};
 pub use device::{Device, active_head, engine_of, engine_of_id, queue_engine};
 pub use fault::fault_address;
@@ -284,8 +285,9 @@ fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
         findings.insert(0, verdict);
     }
     findings.extend(missing(case, &hung));
-    report.advice = advice::advise(case, &hung, first_stop.as_ref(), &findings);
-    report.findings = findings;
+    report.advice =
+        advice::advise(case, &hung, first_stop.as_ref(), &findings).into_iter().map(Into::into).collect();
+    report.findings = findings.into_iter().map(Into::into).collect();
 }
 
 /// The engines that hang: those the kernel says, or else those that have not read all there is.

@@ -2,7 +2,8 @@
 
 use super::case::{Case, Unit, finding};
 use super::state;
-use crate::{Evidence, Finding, FindingKind, HangPoint, LevelPosition, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, HangPoint, LevelPosition, Trust};
 use unwedge_capture::intel::{BlockKind, RingRegister};
 use unwedge_intel::commands::{Command, Decoder};
 use unwedge_intel::position::{Agreement, Locator, Place, Position};

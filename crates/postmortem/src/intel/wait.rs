@@ -4,7 +4,8 @@
 
 use super::case::{Case, Unit, finding};
 use super::stop::{Found, Stop};
-use crate::{Evidence, Finding, FindingKind, Trust};
+use crate::prose::{Evidence, Finding};
+use crate::report::{FindingKind, Trust};
 use unwedge_intel::walk::canonical;
 
 /// Opcodes of commands that wait: bits 28:23 of an MI header.

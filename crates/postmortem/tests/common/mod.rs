@@ -26,7 +26,7 @@ pub fn find(report: &Report, kind: FindingKind) -> &Finding {
 }
 
 pub fn all_evidence(finding: &Finding) -> String {
-    finding.evidence.iter().map(|e| format!("{}: {}\n", e.section, e.what)).collect()
+    finding.evidence.iter().map(|e| format!("{}: {}\n", e.section, prose(e))).collect()
 }
 
 /// Sets registers by name.
@@ -106,4 +106,12 @@ pub fn waiting() -> (Generation, DevcoreBuilder) {
         .concat();
     let headers = [wait_for_fence()[0], draw()[0], pkt7(CP_SET_MARKER, &[1])[0]];
     stopped(At { ib1: (&ib1, 4), ib2: None, headers }).named("RBBM_STATUS", ONLY_CP)
+}
+
+/// The words of evidence that still carries them.
+pub fn prose(e: &unwedge_postmortem::Evidence) -> &str {
+    match &e.fact {
+        unwedge_postmortem::Fact::Prose(what) => what,
+        _ => "",
+    }
 }

@@ -1,0 +1,1 @@
+//! The words of rules over dumps of i915 and xe.
