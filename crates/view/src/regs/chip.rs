@@ -1,8 +1,8 @@
 //! Names of GPUs as people write them.
 
 use unwedge_base::{ChipId, Generation};
+use unwedge_hw::intel::platform::{Driver, Platform, Version};
 use unwedge_hw::{Db, Device, Space};
-use unwedge_intel::platform::{Driver, Platform, Version};
 
 /// A GPU, or a whole generation.
 #[derive(Debug)]
