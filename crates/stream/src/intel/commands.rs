@@ -5,8 +5,8 @@
 //!
 //! Never: following addresses, formatting.
 
-use crate::platform::{EngineClass, Version};
-use unwedge_hw::intel::{Engine, Gpu, Instruction, Values};
+use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_hw::intel::{Gpu, Instruction, Values};
 
 /// What decodes commands of one kind of engine of one generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,20 +14,7 @@ pub struct Decoder {
     /// The tables.
     pub gpu: Gpu,
     /// The engine.
-    pub engine: Engine,
-}
-
-impl From<EngineClass> for Engine {
-    fn from(class: EngineClass) -> Engine {
-        match class {
-            EngineClass::Render => Engine::Render,
-            EngineClass::Compute => Engine::Compute,
-            EngineClass::Copy => Engine::Blitter,
-            EngineClass::VideoDecode => Engine::Video,
-            EngineClass::VideoEnhance => Engine::Enhance,
-            EngineClass::Gsc => Engine::Gsc,
-        }
-    }
+    pub engine: EngineClass,
 }
 
 /// The type of a command: bits 31:29 of its header.
@@ -98,7 +85,7 @@ impl<'w> Command<'w> {
 impl Decoder {
     /// For engines of a class, of a graphics version.
     pub fn new(version: Version, class: EngineClass) -> Decoder {
-        Decoder { gpu: Gpu::of(version.major.into(), version.release.into()), engine: class.into() }
+        Decoder { gpu: Gpu::of(version.major.into(), version.release.into()), engine: class }
     }
 
     /// The command at the start of `words`; `None` when there are none, or the header is no command's.

@@ -6,7 +6,7 @@
 //!
 //! Never: formatting.
 
-use crate::walk::{Event, EventKind, Space};
+use super::walk::{Event, EventKind, Space};
 use std::collections::VecDeque;
 
 /// Commands remembered in front of ACTHD.
@@ -133,7 +133,7 @@ pub struct Locator {
 impl Locator {
     /// For these registers; `space` is where ACTHD counts, if that is known.
     pub fn new(acthd: u64, space: Option<Space>, ipehr: Option<u32>) -> Locator {
-        let acthd = crate::walk::canonical(acthd);
+        let acthd = super::walk::canonical(acthd);
         Locator {
             acthd,
             space,

@@ -6,9 +6,9 @@
 //!
 //! Never: formatting, reading of memory.
 
-use crate::commands::Command;
-use crate::position::Place;
-use crate::walk::{Event, EventKind, Space};
+use super::commands::Command;
+use super::position::Place;
+use super::walk::{Event, EventKind, Space};
 use std::collections::{BTreeMap, HashMap};
 use unwedge_hw::intel::{FieldValue, Instruction, Value};
 

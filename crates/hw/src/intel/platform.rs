@@ -3,11 +3,13 @@
 //! Facts are those of the Linux kernel drivers i915 and xe; they stand in `data/intel/platforms`. Never: what a driver does
 //! with them.
 
+pub use super::engine_class::EngineClass;
+use super::engine_class::same;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-include!(concat!(env!("OUT_DIR"), "/platforms.rs"));
+include!(concat!(env!("OUT_DIR"), "/intel_platforms.rs"));
 
 /// The version of a graphics IP, as the kernel drivers count it: 8.00 is Broadwell, 12.70 the graphics of Meteor Lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +23,7 @@ pub struct Version {
 impl Version {
     /// Before every other.
     pub const MIN: Version = Version::new(0, 0);
-    /// Behind every other.
+    /// After every other.
     pub const MAX: Version = Version::new(u8::MAX, u8::MAX);
 
     /// `major.release`.
@@ -56,53 +58,12 @@ impl FromStr for Version {
     }
 }
 
-/// A name that stands for nothing.
+/// A name that nothing has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no {what} has the name `{name}`")]
 pub struct UnknownName {
     what: &'static str,
     name: String,
-}
-
-/// A class of engines. Its members execute the same commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EngineClass {
-    /// `rcs`: 3D, and compute where there is no engine of its own for it.
-    Render,
-    /// `ccs`.
-    Compute,
-    /// `bcs`, the blitter.
-    Copy,
-    /// `vcs`.
-    VideoDecode,
-    /// `vecs`.
-    VideoEnhance,
-    /// `gsc`, the graphics security controller.
-    Gsc,
-}
-
-impl EngineClass {
-    /// All of them.
-    pub const ALL: [EngineClass; 6] = [
-        EngineClass::Render,
-        EngineClass::Compute,
-        EngineClass::Copy,
-        EngineClass::VideoDecode,
-        EngineClass::VideoEnhance,
-        EngineClass::Gsc,
-    ];
-
-    /// What the names of its engines begin with.
-    pub fn prefix(self) -> &'static str {
-        match self {
-            EngineClass::Render => "rcs",
-            EngineClass::Compute => "ccs",
-            EngineClass::Copy => "bcs",
-            EngineClass::VideoDecode => "vcs",
-            EngineClass::VideoEnhance => "vecs",
-            EngineClass::Gsc => "gsc",
-        }
-    }
 }
 
 /// An engine.
@@ -167,14 +128,28 @@ pub enum Driver {
 impl Driver {
     /// Both.
     pub const ALL: [Driver; 2] = [Driver::I915, Driver::Xe];
+
+    /// Its name in the kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Driver::I915 => "i915",
+            Driver::Xe => "xe",
+        }
+    }
+
+    /// The one of this name.
+    pub const fn named(name: &str) -> Option<Driver> {
+        match name {
+            _ if same(name, Driver::I915.name()) => Some(Driver::I915),
+            _ if same(name, Driver::Xe.name()) => Some(Driver::Xe),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Driver::I915 => "i915",
-            Driver::Xe => "xe",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -183,7 +158,7 @@ impl FromStr for Driver {
 
     fn from_str(text: &str) -> Result<Driver, UnknownName> {
         let unknown = || UnknownName { what: "driver", name: text.to_owned() };
-        Driver::ALL.into_iter().find(|d| d.to_string() == text).ok_or_else(unknown)
+        Driver::named(text).ok_or_else(unknown)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A bit is set while its unit has nothing to do. Which bits a generation has stands in the tables; bits they do not name
 //! say nothing. Facts on which register a dump means by a name: the print functions of i915 and xe.
 
-use unwedge_hw::intel::{Engine, Gpu, Register};
+use unwedge_hw::intel::{EngineClass, Gpu, Register};
 
 /// A unit that is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +19,15 @@ const SINCE: [&str; 5] = ["GEN7_", "GEN8_", "GEN12_", "XEHPG_", "XEHP_"];
 
 /// The INSTDONE register of a name as dumps print it, of an engine: `INSTDONE` is another on each. `None`: the tables have
 /// none, or it is no INSTDONE register.
-pub fn register(gpu: Gpu, engine: Engine, name: &str) -> Option<Register> {
+pub fn register(gpu: Gpu, engine: EngineClass, name: &str) -> Option<Register> {
     let own = match engine {
-        Engine::Render => "INSTDONE_1",
+        EngineClass::Render => "INSTDONE_1",
         // Compute engines have the geometry front end's streamer bits in a register of their own.
-        Engine::Compute => "CCS_INSTDONE",
-        Engine::Blitter => "BCS_INSTDONE",
-        Engine::Video => "VCS_INSTDONE",
-        Engine::Enhance => "VECS_INSTDONE",
-        Engine::Gsc => return None,
+        EngineClass::Compute => "CCS_INSTDONE",
+        EngineClass::Copy => "BCS_INSTDONE",
+        EngineClass::VideoDecode => "VCS_INSTDONE",
+        EngineClass::VideoEnhance => "VECS_INSTDONE",
+        EngineClass::Gsc => return None,
     };
     let bare = SINCE.iter().find_map(|since| name.strip_prefix(since)).unwrap_or(name);
     let name = match bare {

@@ -3,10 +3,10 @@
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use unwedge_base::{Buffer, Memory};
-use unwedge_intel::commands::Decoder;
-use unwedge_intel::platform::{EngineClass, Version};
-use unwedge_intel::state::State;
-use unwedge_intel::walk::{Space, Spaces, Walk};
+use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_stream::intel::commands::Decoder;
+use unwedge_stream::intel::state::State;
+use unwedge_stream::intel::walk::{Space, Spaces, Walk};
 use unwedge_testkit::intel::{MI_BATCH_BUFFER_END, load_registers, pipe_control, primitive, stream};
 
 fn main() {

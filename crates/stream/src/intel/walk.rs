@@ -11,7 +11,7 @@
 //!
 //! Never: formatting, conclusions.
 
-use crate::commands::{Command, CommandType, Decoder};
+use super::commands::{Command, CommandType, Decoder};
 use std::collections::HashSet;
 use unwedge_base::Memory;
 

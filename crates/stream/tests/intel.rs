@@ -2,12 +2,12 @@
 
 use unwedge_base::{Buffer, Memory};
 use unwedge_hw::intel::Value;
-use unwedge_intel::commands::{Decoder, length_by_type};
-use unwedge_intel::instdone;
-use unwedge_intel::platform::{EngineClass, Version};
-use unwedge_intel::position::{Agreement, Locator};
-use unwedge_intel::state::{Base, State, Written};
-use unwedge_intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk};
+use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_stream::intel::commands::{Decoder, length_by_type};
+use unwedge_stream::intel::instdone;
+use unwedge_stream::intel::position::{Agreement, Locator};
+use unwedge_stream::intel::state::{Base, State, Written};
+use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk};
 
 const TGL: Version = Version::new(12, 0);
 
