@@ -231,7 +231,9 @@ fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
         match &bank.place {
             Place::Block => {}
             Place::Instance(instance) => line.instance = Some(*instance),
-            Place::Video { unit, instance, .. } => (line.unit, line.instance) = (Some(&**unit), Some(*instance)),
+            Place::Video { unit, instance, .. } => {
+                (line.unit, line.instance) = (Some(&**unit), Some(*instance))
+            }
             Place::Compute { xcc, mec, pipe, queue } => {
                 (line.xcc, line.mec, line.pipe, line.queue) = (*xcc, Some(*mec), Some(*pipe), Some(*queue));
             }
