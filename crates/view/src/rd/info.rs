@@ -1,14 +1,14 @@
 //! `unwedge rd info`, and what `unwedge info` says about captures: GPU, processes, submits and what they start.
 
+use crate::Style;
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
+use crate::json::{self, Hex};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
-use unwedge_view::Style;
-use unwedge_view::json::{self, Hex};
 
 /// What is in a capture.
 #[derive(Serialize, Default)]

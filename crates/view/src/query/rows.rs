@@ -1,12 +1,12 @@
 //! Rows of a query: text, CSV or JSON lines. Never: which rows there are.
 
-use crate::args::{FormatArg, ValuesArg};
+use super::{Format, ValueForm};
+use crate::json::{Decoded, Heading, Hex};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::io::{self, Write};
 use unwedge_hw::{Gpu, Identity, Palette, Selected, Variants};
 use unwedge_stream::query::{Scene, Truth};
-use unwedge_view::json::{Decoded, Heading, Hex};
 
 /// Version of the schema of the JSON lines.
 pub const SCHEMA: u32 = 1;
@@ -29,7 +29,7 @@ struct Column<'d> {
 
 impl Column<'_> {
     /// The text of a value.
-    fn show(&mut self, value: u64, how: ValuesArg, palette: &Palette) -> &[u8] {
+    fn show(&mut self, value: u64, how: ValueForm, palette: &Palette) -> &[u8] {
         if self.last != Some(value) {
             self.last = Some(value);
             self.text.clear();
@@ -46,8 +46,8 @@ pub struct Rows<'o, 'd> {
     out: &'o mut dyn Write,
     buffer: Vec<u8>,
     palette: Palette,
-    format: FormatArg,
-    values: ValuesArg,
+    format: Format,
+    values: ValueForm,
     /// Rows may be there whose condition is not known.
     unknown: bool,
     /// What streams are numbered: submits, or the rings of a dump.
@@ -60,15 +60,15 @@ pub struct Rows<'o, 'd> {
     pub rows: u64,
 }
 
-/// How to print rows.
+/// ValueForm to print rows.
 #[derive(Clone, Copy)]
-pub struct Style {
+pub struct RowStyle {
     /// Colours.
     pub palette: Palette,
     /// The format.
-    pub format: FormatArg,
+    pub format: Format,
     /// What of a value.
-    pub values: ValuesArg,
+    pub values: ValueForm,
     /// Mark rows whose condition is not known.
     pub unknown: bool,
     /// `submit` or `ring`.
@@ -77,8 +77,8 @@ pub struct Style {
 
 impl<'o, 'd> Rows<'o, 'd> {
     /// Rows on their way to `out`.
-    pub fn new(style: Style, out: &'o mut dyn Write) -> Rows<'o, 'd> {
-        let Style { palette, format, values, unknown, stream } = style;
+    pub fn new(style: RowStyle, out: &'o mut dyn Write) -> Rows<'o, 'd> {
+        let RowStyle { palette, format, values, unknown, stream } = style;
         Rows {
             out,
             buffer: Vec::new(),
@@ -118,7 +118,7 @@ impl<'o, 'd> Rows<'o, 'd> {
 
     fn head(&mut self, gpu: Gpu<'_>, db: &Identity) {
         match self.format {
-            FormatArg::Text => {
+            Format::Text => {
                 let value = if self.columns.is_empty() { "" } else { "  register: value" };
                 let _ = writeln!(
                     self.buffer,
@@ -126,7 +126,7 @@ impl<'o, 'd> Rows<'o, 'd> {
                     self.stream, "draw", "kind", "pass"
                 );
             }
-            FormatArg::Csv => {
+            Format::Csv => {
                 self.buffer.extend_from_slice(self.stream.as_bytes());
                 self.buffer.extend_from_slice(b",draw,kind,pass");
                 if self.unknown {
@@ -138,7 +138,7 @@ impl<'o, 'd> Rows<'o, 'd> {
                 }
                 self.buffer.push(b'\n');
             }
-            FormatArg::Ndjson => {
+            Format::Ndjson => {
                 let columns = self.columns.iter().map(Head::new).collect();
                 let generation = gpu.generation().name();
                 let header =
@@ -153,9 +153,9 @@ impl<'o, 'd> Rows<'o, 'd> {
     pub fn row(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
         self.rows = self.rows.saturating_add(1);
         match self.format {
-            FormatArg::Text => self.text(scene, truth, values),
-            FormatArg::Csv => self.csv(scene, truth, values),
-            FormatArg::Ndjson => self.json(scene, truth, values),
+            Format::Text => self.text(scene, truth, values),
+            Format::Csv => self.csv(scene, truth, values),
+            Format::Ndjson => self.json(scene, truth, values),
         }
         self.hand_on(PIECE);
     }
@@ -222,7 +222,7 @@ impl<'o, 'd> Rows<'o, 'd> {
             count: draw.count,
             instances: draw.instances,
             condition: (truth == Truth::Unknown).then_some("unknown"),
-            values: Values { columns: &self.columns, values, decoded: self.values == ValuesArg::Decoded },
+            values: Values { columns: &self.columns, values, decoded: self.values == ValueForm::Decoded },
         };
         record(&row, &mut self.buffer);
     }
@@ -230,11 +230,11 @@ impl<'o, 'd> Rows<'o, 'd> {
     /// What stands below the rows.
     pub fn end(&mut self, db: &Identity, lost: bool, left_out: u64) {
         match self.format {
-            FormatArg::Text => {
-                let _ = writeln!(self.buffer, "{}", unwedge_view::device::database_line(db));
+            Format::Text => {
+                let _ = writeln!(self.buffer, "{}", crate::device::database_line(db));
             }
-            FormatArg::Csv => {}
-            FormatArg::Ndjson => {
+            Format::Csv => {}
+            Format::Ndjson => {
                 let draws = self.rows;
                 record(&End { ty: "end", draws, condition_unknown: left_out, lost }, &mut self.buffer);
             }
@@ -289,9 +289,9 @@ fn hex(column: &Selected<'_>, value: u64) -> Hex {
     }
 }
 
-fn value_text(register: &Selected<'_>, value: u64, how: ValuesArg, palette: &Palette, out: &mut Vec<u8>) {
+fn value_text(register: &Selected<'_>, value: u64, how: ValueForm, palette: &Palette, out: &mut Vec<u8>) {
     match register.ty {
-        Some(ty) if how == ValuesArg::Decoded => {
+        Some(ty) if how == ValueForm::Decoded => {
             ty.write(value, &mut Variants::default(), palette, out);
         }
         _ => {
@@ -374,6 +374,7 @@ struct Row<'a, 'd> {
     values: Values<'a, 'd>,
 }
 
+/// Values by the names of their columns, which are only known once a GPU is: a map, written by hand.
 struct Values<'a, 'd> {
     columns: &'a [Column<'d>],
     values: &'a [Option<u64>],

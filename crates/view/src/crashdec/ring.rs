@@ -3,7 +3,7 @@
 
 use super::prefetch::{self, Search};
 use super::sections::Walk;
-use crate::text::{self, CffText, Marker, Target};
+use crate::listing::{self, CffText, Marker, Target};
 use unwedge_base::{Dwords, Generation};
 use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{Registers, Walker};
@@ -141,13 +141,13 @@ fn list(
     let Some(chip) = walk.chip else { return registers };
     let search = Search { gpu: chip.gpu, memory: &walk.memory };
     let targets = prefetch::locate(&search, stream, targets);
-    let options = text::Options {
+    let options = listing::Options {
         summary: walk.options.summary,
         allregs: walk.options.allregs,
         markers: walk.options.markers,
         palette: walk.palette,
         ambles: walk.options.more,
-        ..text::Options::default()
+        ..listing::Options::default()
     };
     let budget = *walk.budget.get_or_insert_with(|| unwedge_stream::adreno::budget(&walk.memory));
     let walking = unwedge_stream::adreno::Options { linear: true, budget };

@@ -1,6 +1,7 @@
 //! The command streams of a dump's rings as JSON lines: one object per event of the walk.
 
 use super::Lines;
+use crate::json::{Decoded, Hex, Words};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,7 +15,6 @@ use unwedge_stream::adreno::{
     BinPlace, Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
     TroubleKind, Walker, mode,
 };
-use unwedge_view::json::{Decoded, Hex, Words};
 
 /// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
 const MAX_GAP: usize = 1 << 16;

@@ -5,153 +5,184 @@
 
 mod rows;
 
-use crate::args::{self, Global};
-use crate::capture::{self, Choice, Consumer, Identity, Opened, Player, Submission};
-use crate::database;
+use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
-use crate::failure::{Failure, Outcome, complain};
-use crate::input::{Input, Stream};
-use crate::output::Output;
-use rows::{Rows, Style};
+use crate::{CaptureStream, Source, ViewError, device};
+use rows::{RowStyle, Rows};
+use std::ffi::OsString;
+use std::fmt;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Section, Step};
-use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Selected};
+use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Palette, Selected};
 use unwedge_postmortem::adreno::{Case, hang};
-use unwedge_stream::query::{Draws, Expr, ExprError, Lost, Query, Scene, Visitor, When};
+use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, Scene, Visitor, When};
 
-/// Runs the command.
-pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
-    let question = Question::new(args)?;
-    let db = database::load(global)?;
-    let opened = capture::open_any(&args.file, global.max_size)?;
-    let mut out = Output::open(global, false);
-    let palette = out.style.palette();
-    let result = match opened {
-        Opened::Capture(mut stream) => {
-            let answered = ask(&question, &mut stream, &db, global.max_size, palette, &mut out);
-            answered.map(|answered| answered.tell(&stream.name))
-        }
-        Opened::Dump(input) => dump(&question, &input, &db, palette, &mut out),
-    };
-    out.finish()?;
-    if result.is_ok() && args.format == args::FormatArg::Csv {
-        complain!("{}", unwedge_view::device::database_line(db.identity()));
-    }
-    result
+/// A format of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// A line for each register.
+    #[default]
+    Text,
+    /// A line for each draw, with a line of names above.
+    Csv,
+    /// A JSON object for each draw.
+    Ndjson,
 }
 
-/// Answers about a capture in rows without colours.
+/// What is printed of a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValueForm {
+    /// Its bits, hexadecimal.
+    Raw,
+    /// What it means.
+    #[default]
+    Decoded,
+}
+
+/// What to ask, and how to print the answer.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names, fields after a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone.
+    pub registers: Vec<String>,
+    /// Only draws for which this holds.
+    pub condition: Option<String>,
+    /// Only these submits; of a dump, these rings.
+    pub submits: Option<RangeInclusive<u32>>,
+    /// Only these draws.
+    pub draws: Option<RangeInclusive<u32>>,
+    /// Only draws of these passes; all, when there are none.
+    pub passes: Vec<Pass>,
+    /// Only submits of processes whose names begin so.
+    pub process: Option<OsString>,
+    /// At which draws rows are wanted.
+    pub when: When,
+    /// Take a buffer that runs for each tile once for each mode.
+    pub once: bool,
+    /// Also draws for which the condition depends on registers that nothing has written.
+    pub unknown: bool,
+    /// The format of the rows.
+    pub format: Format,
+    /// What is printed of a value.
+    pub values: ValueForm,
+    /// Colours.
+    pub palette: Palette,
+}
+
+/// Answers a question about a capture. A failed write is for the owner of `out` to remember.
+///
+/// # Errors
+/// When the first GPU of the capture has no such register, or the condition cannot be asked of it.
 pub fn capture(
-    args: &args::Query,
-    stream: &mut Stream,
-    db: &Db,
-    max_alive: u64,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let question = Question::new(args)?;
-    ask(&question, stream, db, max_alive, unwedge_hw::Palette::default(), out).map(drop)
-}
-
-/// Answers a question about a capture.
-fn ask(
     question: &Question<'_>,
-    stream: &mut Stream,
+    stream: &mut dyn CaptureStream,
     db: &Db,
     max_alive: u64,
-    palette: unwedge_hw::Palette,
     out: &mut dyn Write,
-) -> Result<Answered, Failure> {
-    let style = question.style(palette, "submit");
-    let choice = Choice { exe: question.args.process.clone(), compositors: true, ..Choice::default() };
-    let mut asker = Asker::new(question, style, db.identity(), stream.live, out);
+) -> Result<Answered, ViewError> {
+    let style = question.style("submit");
+    let choice = Choice { exe: question.options.process.clone(), compositors: true, ..Choice::default() };
+    let mut asker = Asker::new(question, style, db.identity(), stream.live(), out);
     let mut diagnostics = Player::new(choice, db, max_alive).play(&mut *stream, &mut asker);
     diagnostics.extend(stream.diagnostics());
     asker.finish(diagnostics)
 }
 
 /// What there is to say beside the rows.
-struct Answered {
-    notes: Vec<String>,
-    diagnostics: Vec<Diagnostic>,
-    left_out: u64,
+#[derive(Debug, Default)]
+pub struct Answered {
+    /// What other GPUs of the capture could not be asked.
+    pub notes: Vec<Note>,
+    /// What was lost or is unusual.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Draws for which the condition was neither true nor false.
+    pub left_out: u64,
 }
 
-impl Answered {
-    /// Says it.
-    fn tell(self, name: &str) -> Outcome {
-        for note in &self.notes {
-            complain!("{name}: {note}");
+/// A GPU that cannot be asked all.
+#[derive(Debug)]
+pub enum Note {
+    /// It has no such register.
+    NoRegister {
+        /// Of which GPU.
+        generation: Generation,
+        /// The register.
+        name: String,
+    },
+    /// Its draws are left out.
+    LeftOut {
+        /// Of which GPU.
+        generation: Generation,
+        /// Why.
+        why: ViewError,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::NoRegister { generation, name } => write!(f, "{generation} has no {name}: unknown there"),
+            Note::LeftOut { generation, why } => write!(f, "draws of {generation} are left out: {why}"),
         }
-        let outcome = Outcome::of(name, &self.diagnostics);
-        for note in self.diagnostics.iter().filter(|d| d.severity == Severity::Note) {
-            complain!("{name}: {note}");
-        }
-        tell_left_out(name, self.left_out);
-        outcome
     }
 }
 
 /// What is asked, as far as it is understood without a GPU.
-struct Question<'a> {
-    args: &'a args::Query,
+#[derive(Debug)]
+pub struct Question<'a> {
+    options: &'a Options,
     condition: Option<Expr>,
 }
 
 impl<'a> Question<'a> {
-    fn new(args: &'a args::Query) -> Result<Question<'a>, Failure> {
-        let text = args.condition.as_deref();
-        let condition = text.map(|text| Expr::parse(text).map_err(|e| pointed(text, &e))).transpose()?;
-        Ok(Question { args, condition })
+    /// Reads the condition.
+    ///
+    /// # Errors
+    /// When the condition cannot be understood.
+    pub fn new(options: &'a Options) -> Result<Question<'a>, ViewError> {
+        let parse = |text: &String| {
+            Expr::parse(text).map_err(|error| ViewError::Condition { text: text.clone(), error })
+        };
+        let condition = options.condition.as_ref().map(parse).transpose()?;
+        Ok(Question { options, condition })
     }
 
-    fn style(&self, palette: unwedge_hw::Palette, stream: &'static str) -> Style {
-        let args::Query { format, values, unknown, .. } = *self.args;
-        Style { palette, format, values, unknown, stream }
+    fn style(&self, stream: &'static str) -> RowStyle {
+        let Options { format, values, unknown, palette, .. } = *self.options;
+        RowStyle { palette, format, values, unknown, stream }
     }
 
     /// The registers that are asked for, on the first GPU there is.
-    fn columns<'d>(&self, gpu: Gpu<'d>) -> Result<Vec<Selected<'d>>, Failure> {
+    fn columns<'d>(&self, gpu: Gpu<'d>) -> Result<Vec<Selected<'d>>, ViewError> {
         let mut columns = Vec::new();
-        for name in &self.args.registers {
-            columns.extend(gpu.select(name).map_err(|e| Failure::Usage(e.to_string()))?);
+        for name in &self.options.registers {
+            columns.extend(gpu.select(name)?);
         }
         Ok(columns)
     }
 
     /// The question about a GPU. A register that it has not is unknown on it.
-    fn bind<'d>(&self, gpu: Gpu<'d>, columns: Vec<Option<Selected<'d>>>) -> Result<Query<'d>, Failure> {
-        let args = self.args;
+    fn bind<'d>(&self, gpu: Gpu<'d>, columns: Vec<Option<Selected<'d>>>) -> Result<Query<'d>, ViewError> {
+        let options = self.options;
         let mut query = Query::new(columns);
-        query.submits = args.submit.clone().unwrap_or(query.submits);
-        query.draws = args.draw.clone().unwrap_or(query.draws);
-        query.passes.clone_from(&args.pass);
-        query.when = match (args.written, args.changed) {
-            (true, _) => When::Written,
-            (_, true) => When::Changed,
-            _ => When::Always,
-        };
-        query.unknown = args.unknown;
+        query.submits = options.submits.clone().unwrap_or(query.submits);
+        query.draws = options.draws.clone().unwrap_or(query.draws);
+        query.passes.clone_from(&options.passes);
+        query.when = options.when;
+        query.unknown = options.unknown;
         if let Some(expr) = &self.condition {
-            query.condition = Some(expr.bind(gpu).map_err(|e| pointed(expr.text(), &e))?);
+            let refused = |error| ViewError::Condition { text: expr.text().to_owned(), error };
+            query.condition = Some(expr.bind(gpu).map_err(refused)?);
         }
         Ok(query)
     }
 
     /// Nothing after this submit is asked for.
     fn last_submit(&self) -> u32 {
-        self.args.submit.as_ref().map_or(u32::MAX, |range| *range.end())
+        self.options.submits.as_ref().map_or(u32::MAX, |range| *range.end())
     }
-}
-
-/// A mistake in a condition, with a mark below its place.
-fn pointed(text: &str, error: &ExprError) -> Failure {
-    let flat = text.replace(['\n', '\t', '\r'], " ");
-    let before = flat.get(..error.start).map_or(0, |before| before.chars().count());
-    let marked = flat.get(error.start..error.end).map_or(0, |marked| marked.chars().count()).max(1);
-    let mark = format!("{:before$}{}", "", "^".repeat(marked));
-    Failure::Usage(format!("--where: {error}\n    {flat}\n    {mark}"))
 }
 
 /// A draw goes in, a row comes out, if it is wanted.
@@ -186,19 +217,19 @@ struct Asker<'a, 'o, 'd> {
     met: Vec<Met<'d>>,
     ask: Option<Ask<'o, 'd>>,
     draws: Option<Draws<'d, Ask<'o, 'd>>>,
-    failure: Option<Failure>,
+    failure: Option<ViewError>,
     /// Rows are handed on after each submit.
     live: bool,
     ended: bool,
     /// Draws left out on the GPUs before.
     left_out: u64,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
     fn new(
         question: &'a Question<'a>,
-        style: Style,
+        style: RowStyle,
         db: &'a DbIdentity,
         live: bool,
         out: &'o mut dyn Write,
@@ -219,7 +250,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
     }
 
     /// The GPU is known: looks names up. Returns why that cannot be, for the first GPU.
-    fn meet(&mut self, gpu: Gpu<'d>) -> Result<(), Failure> {
+    fn meet(&mut self, gpu: Gpu<'d>) -> Result<(), ViewError> {
         let first = self.draws.is_none();
         // GPUs may come by turns: what they have is looked up, and told, once.
         let known = self.met.iter().find(|met| met.generation == gpu.generation());
@@ -235,7 +266,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
                 let one = |name: &String| gpu.select(name).ok()?.into_iter().next();
                 let columns: Vec<_> = self.names.iter().map(one).collect();
                 for (name, _) in self.names.iter().zip(&columns).filter(|(_, column)| column.is_none()) {
-                    self.notes.push(format!("{} has no {name}: unknown there", gpu.generation()));
+                    self.notes.push(Note::NoRegister { generation: gpu.generation(), name: name.clone() });
                 }
                 columns
             }
@@ -245,7 +276,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
             Some(Ok(query)) => Some(query),
             Some(Err(failure)) if first => return Err(failure),
             Some(Err(failure)) => {
-                self.notes.push(format!("draws of {} are left out: {failure}", gpu.generation()));
+                self.notes.push(Note::LeftOut { generation: gpu.generation(), why: failure });
                 None
             }
         };
@@ -260,7 +291,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
             }
             None => {
                 let Some(ask) = self.ask.take() else { return Ok(()) };
-                &mut self.draws.insert(Draws::new(gpu, true, self.question.args.once, ask)).visitor
+                &mut self.draws.insert(Draws::new(gpu, true, self.question.options.once, ask)).visitor
             }
         };
         self.left_out += ask.query.as_ref().map_or(0, |query| query.left_out);
@@ -270,7 +301,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
     }
 
     /// What stands below the rows.
-    fn finish(self, diagnostics: Vec<Diagnostic>) -> Result<Answered, Failure> {
+    fn finish(self, diagnostics: Vec<Diagnostic>) -> Result<Answered, ViewError> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
@@ -281,16 +312,6 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
             ask.rows.end(self.db, lost, left_out);
         }
         Ok(Answered { notes: self.notes, diagnostics, left_out })
-    }
-}
-
-/// The condition was neither true nor false for some draws.
-fn tell_left_out(name: &str, left_out: u64) {
-    if left_out > 0 {
-        complain!(
-            "{name}: {left_out} draws are left out because the condition depends on registers that nothing has \
-             written: --unknown lists them"
-        );
     }
 }
 
@@ -324,7 +345,7 @@ impl<'d> Consumer<'d> for Asker<'_, '_, 'd> {
         let Some(draws) = &mut self.draws else { return };
         draws.submit = number;
         walk.run(draws);
-        for (severity, message) in told(std::mem::take(&mut draws.lost)) {
+        for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
             walk.tell(severity, message);
         }
         let rows = &mut draws.visitor.rows;
@@ -340,62 +361,60 @@ impl<'d> Consumer<'d> for Asker<'_, '_, 'd> {
 }
 
 /// What a walk could not follow, in words.
-pub fn told(lost: Lost) -> Vec<(Severity, String)> {
+pub(crate) fn lost_messages(lost: Lost) -> Vec<(Severity, String)> {
     let Lost { missing, missing_in_all, skipped, too_deep, budget_spent } = lost;
     let shown = missing.len() as u64;
-    let mut told: Vec<(Severity, String)> = missing
+    let mut messages: Vec<(Severity, String)> = missing
         .into_iter()
         .map(|(iova, dwords)| (Severity::Note, format!("could not find: {iova:016x} ({dwords})")))
         .collect();
     if missing_in_all > shown {
-        told.push((Severity::Note, format!("and {} more", missing_in_all - shown)));
+        messages.push((Severity::Note, format!("and {} more", missing_in_all - shown)));
     }
     if skipped > 0 {
-        told.push((Severity::Note, format!("{skipped} dwords of its streams are no packets")));
+        messages.push((Severity::Note, format!("{skipped} dwords of its streams are no packets")));
     }
     if too_deep > 0 {
-        told.push((Severity::Loss, format!("{too_deep} buffers inside too many others are left out")));
+        messages.push((Severity::Loss, format!("{too_deep} buffers inside too many others are left out")));
     }
     if budget_spent {
         let message = "the command stream is too long, or its buffers call each other too often: the rest of it is \
                        left out";
-        told.push((Severity::Loss, message.to_owned()));
+        messages.push((Severity::Loss, message.to_owned()));
     }
-    told
+    messages
 }
 
-/// Answers about a dump: the rings' streams as `decode` walks them.
-fn dump(
+/// Answers a question about a dump: the rings' streams as `decode` walks them. A failed write is for the owner of `out`
+/// to remember.
+///
+/// # Errors
+/// When it is not a devcoredump of msm, its GPU is not known or has no such register, or the condition cannot be asked
+/// of it.
+pub fn dump(
     question: &Question<'_>,
-    input: &Input,
+    source: Source<'_>,
     db: &Db,
-    palette: unwedge_hw::Palette,
     out: &mut dyn Write,
-) -> Result<Outcome, Failure> {
-    let dump = Devcore::read(&input.bytes)
-        .map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))?;
-    let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
+) -> Result<Answered, ViewError> {
+    let dump = Devcore::read(source.bytes)?;
+    let mut diagnostics = source.diagnostics.to_vec();
     diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = unwedge_view::device::gpu(&dump, db).ok_or_else(|| {
-        Failure::Unusable(format!(
-            "{}: the GPU of the dump is not known: its streams are not decoded",
-            input.name
-        ))
-    })?;
+    let gpu = device::gpu(&dump, db).ok_or(ViewError::UnknownGpu)?;
     let case = Case::new(&dump, gpu);
     let columns: Vec<Option<Selected<'_>>> = question.columns(gpu)?.into_iter().map(Some).collect();
     let names: Vec<String> = columns.iter().flatten().map(|column| column.name.clone()).collect();
     let mut ask = Ask {
         query: Some(question.bind(gpu, columns.clone())?),
-        rows: Rows::new(question.style(palette, "ring"), out),
+        rows: Rows::new(question.style("ring"), out),
     };
     ask.rows.columns(&names, &columns, gpu, db.identity());
     let mut budget = unwedge_stream::adreno::budget(&case.memory);
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {
-        let mut draws = Draws::new(gpu, false, question.args.once, ask);
+        let mut draws = Draws::new(gpu, false, question.options.once, ask);
         draws.submit = stretch.ring.id;
         stretch.walk(&case, &mut budget, &mut draws);
-        for (severity, message) in told(std::mem::take(&mut draws.lost)) {
+        for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
             let message = format!("ring {}: {message}", stretch.ring.id);
             diagnostics.push(Diagnostic { severity, span: Some(stretch.ring.span), message });
         }
@@ -404,9 +423,8 @@ fn dump(
             break;
         }
     }
-    let outcome = Outcome::of(&input.name, &diagnostics);
+    let lost = diagnostics.iter().any(|d| d.severity == Severity::Loss);
     let left_out = ask.query.as_ref().map_or(0, |query| query.left_out);
-    ask.rows.end(db.identity(), outcome == Outcome::Lost, left_out);
-    tell_left_out(&input.name, left_out);
-    Ok(outcome)
+    ask.rows.end(db.identity(), lost, left_out);
+    Ok(Answered { notes: Vec::new(), diagnostics, left_out })
 }

@@ -1,9 +1,16 @@
-//! crashdec's options.
+//! `unwedge crashdec`: Mesa's crashdec, with its options.
 
-use super::Options;
+use crate::args::Global;
+use crate::failure::{Failure, Outcome};
 use crate::getopt::{self, Argument, Known};
+use crate::input::Input;
+use crate::output::Output;
+use crate::{database, decode};
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use unwedge_view::crashdec::Options;
+use unwedge_view::device;
 
 /// What crashdec prints for `-h` and when it does not understand its options.
 pub const USAGE: &str = "\
@@ -80,6 +87,27 @@ pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments,
         parsed.file = None;
     }
     Ok(parsed)
+}
+
+/// Mesa's crashdec: its options, standard input by default, nothing but its text on standard output.
+pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
+    let mut stderr = io::stderr();
+    let arguments = match parse_args(args.iter().cloned()) {
+        Ok(arguments) => arguments,
+        Err(usage) => {
+            let complaint = usage.to_string();
+            let separator = if complaint.is_empty() { "" } else { "\n" };
+            let _ = write!(stderr, "{complaint}{separator}{}", USAGE);
+            return Ok(Outcome::Misused);
+        }
+    };
+    let input = Input::open(arguments.file.as_deref().unwrap_or(Path::new("-")), global.max_size)?;
+    let db = database::load(global)?;
+    let mut out = Output::open(global, false);
+    let outcome = decode::listing(&input, &arguments.options, &db, &mut out);
+    out.finish()?;
+    let _ = writeln!(stderr, "crashdec: {}", device::database_line(db.identity()));
+    outcome
 }
 
 #[cfg(test)]

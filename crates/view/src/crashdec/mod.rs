@@ -5,7 +5,6 @@
 //! stops or crashes (a malformed line, a device it does not know, the dump's end inside a section) this goes on.
 //! The layout of the lines follows what crashdec of Mesa 25.0 prints.
 
-mod args;
 mod hfi;
 mod indexed;
 mod mempool;
@@ -15,9 +14,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-pub use args::{USAGE, parse_args};
-
-use crate::text::Text;
+use crate::listing::Text;
 use sections::Walk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};

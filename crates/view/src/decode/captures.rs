@@ -1,14 +1,11 @@
-//! Captures: the listing of `cffdump`, or every event of every submit as JSON lines, as the capture comes in. Never: more
-//! memory than what is alive.
+//! Every event of every submit of a capture as JSON lines, as the capture comes in. Never: more memory than what is
+//! alive.
 
 use super::stream::JsonSink;
-use crate::args::{self, Global};
+use crate::CaptureStream;
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
-use crate::cffdump::{self, Listing};
-use crate::failure::Outcome;
-use crate::input::Stream;
-use crate::kind::Kind;
-use crate::output::Output;
+use crate::json::{self, Hex};
+use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
@@ -16,41 +13,23 @@ use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::TroubleKind;
-use unwedge_view::json::{self, Hex};
-use unwedge_view::lines::{Lines, Start, end};
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
 pub const LENGTH_PER_BYTE: u64 = 1 << 11;
 
-/// The listing. Nothing of the window system is left out.
-pub fn text(args: &args::Decode, mut stream: Stream, db: &Db, global: &Global, out: &mut Output) -> Outcome {
-    let options = cffdump::Arguments {
-        summary: args.summary,
-        allregs: args.allregs,
-        markers: args.markers,
-        bindless: args.verbose,
-        textures: args.verbose,
-        show_compositor: true,
-        // The name of the file says nothing about what is in it.
-        unit_test: true,
-        ..cffdump::Arguments::default()
-    };
-    let (name, slow) = (stream.name.clone(), stream.live);
-    let mut listing = Listing::new(options, out.style.colour, db, global.max_size).with_any_gpus();
-    let mut diagnostics = listing.run(&name, &mut stream, slow, out);
-    diagnostics.splice(0..0, stream.diagnostics());
-    let _ = writeln!(out, "{}", unwedge_view::device::database_line(db.identity()));
-    Outcome::of(&name, &diagnostics)
-}
-
-/// Every event as a JSON line. Returns what was lost.
-pub fn json(mut stream: Stream, db: &Db, max_alive: u64, out: &mut dyn Write) -> Vec<Diagnostic> {
+/// Every event of a capture as a JSON line. Returns what was lost. A failed write is for the owner of `out` to remember.
+pub fn capture(
+    stream: &mut dyn CaptureStream,
+    db: &Db,
+    max_alive: u64,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
     let mut lines = Lines::new(0, out);
-    lines.push(&Start::of(Kind::RdCapture.id(), db));
+    lines.push(&Start::of("rd-capture", db));
     let choice = Choice { compositors: true, ..Choice::default() };
-    let slow = stream.live;
+    let slow = stream.live();
     let mut events = Events { lines, slow, lost: Vec::new() };
-    let mut diagnostics = Player::new(choice, db, max_alive).play(&mut stream, &mut events);
+    let mut diagnostics = Player::new(choice, db, max_alive).play(&mut *stream, &mut events);
     let Events { mut lines, lost, .. } = events;
     diagnostics.splice(0..0, stream.diagnostics());
     diagnostics.extend(lost);

@@ -1,14 +1,13 @@
 //! The sections of a dump as JSON lines: one object per entry.
 
-use crate::kind::Kind;
+use crate::device;
+use crate::json::{Decoded, Gpu, Hex, Origin, Words};
+use crate::lines::{Lines, Start};
 use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::Span;
 use unwedge_capture::devcore::{Blob, Devcore, GmuBuffer, RegisterValue};
 use unwedge_hw::{Db, Registers, Space};
-use unwedge_view::device;
-use unwedge_view::json::{Decoded, Gpu, Hex, Origin, Words};
-use unwedge_view::lines::{Lines, Start};
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -27,7 +26,7 @@ struct Header<'a> {
 /// The first line of every stream.
 pub fn header(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     lines.push(&Header {
-        start: Start::of(Kind::MsmDevcore.id(), db),
+        start: Start::of("msm-devcoredump", db),
         gpu: Gpu::of_dump(dump),
         origin: Origin::of(dump),
         gpu_initialized: dump.gpu_initialized.map(|v| v != 0),

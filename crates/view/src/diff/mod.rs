@@ -1,4 +1,4 @@
-//! `unwedge diff`: which state differs between two draws, two submits or two captures.
+//! Which state differs between two draws, two submits or two captures.
 //!
 //! Both sides are read at once, each by a thread of its own, submit by submit: memory is bounded by the longest submit.
 //! Never: what a difference is; that is `unwedge_stream::compare`'s.
@@ -6,154 +6,172 @@
 mod show;
 mod side;
 
-use crate::args::{self, Global};
-use crate::capture::{self, Opened};
-use crate::database;
-use crate::failure::{Failure, Outcome, complain};
-use crate::output::Output;
+use crate::json::Heading;
+use crate::{CaptureStream, Style, ViewError, device};
 use serde::Serialize;
 use show::Show;
-pub use side::Selector;
-use side::{Level, Told};
+use side::SideEvent;
 use std::io::Write;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_hw::Db;
 use unwedge_stream::compare::{Comparer, Pairing, Record};
-use unwedge_view::Style;
-use unwedge_view::json::Heading;
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
 
-/// Runs the command.
-pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
-    let mut a = Selector::parse(&args.a, None);
-    let mut b = Selector::parse(&args.b, Some(&a.file));
-    for side in [&mut a, &mut b] {
-        for (option, slot, value) in
-            [("--submit", &mut side.submit, args.submit), ("--draw", &mut side.draw, args.draw)]
-        {
-            if value.is_some() && slot.is_some() {
-                return Err(Failure::Usage(format!("{option}: {} says it already", side.file.display())));
-            }
-            *slot = slot.or(value);
+/// What of which input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// What the input is called. Two sides of one name are of one input.
+    pub name: String,
+    /// Only this submit; of a dump this ring.
+    pub submit: Option<u32>,
+    /// Only this draw.
+    pub draw: Option<u32>,
+}
+
+/// How much is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Everything in an input.
+    File,
+    /// A submit.
+    Submit,
+    /// A draw.
+    Draw,
+}
+
+impl Selector {
+    /// How much it is.
+    pub fn level(&self) -> Level {
+        match (self.submit, self.draw) {
+            (_, Some(_)) => Level::Draw,
+            (Some(_), None) => Level::Submit,
+            (None, None) => Level::File,
         }
     }
-    if a.level() != b.level() {
-        let message = "one side is a draw, a submit or a file, and the other is not: select the same of both";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    if a.file == b.file && a.file.as_os_str() == "-" {
-        return Err(Failure::Usage("standard input can be one side only".to_owned()));
-    }
-    let db = database::load(global)?;
-    let mut out = Output::open(global, !args.json);
-    let style = out.style;
-    let open = |file: &Path| capture::open_any(file, global.max_size);
-    let between = between(args, [&a, &b], &open, &db, global.max_size, style, &mut out);
-    out.finish()?;
-    let Between { differs, cut, told } = between?;
-    let lost = told.into_iter().fold(cut, |lost, (name, diagnostics)| tell(&name, &diagnostics) | lost);
-    Ok(match (lost, differs && args.exit_code) {
-        (true, _) => Outcome::Lost,
-        (false, true) => Outcome::Found,
-        (false, false) => Outcome::Complete,
-    })
+}
+
+/// An input that was opened.
+pub enum Opened {
+    /// A capture, to be read bit by bit.
+    Capture(Box<dyn CaptureStream>),
+    /// A dump.
+    Dump {
+        /// Its contents.
+        bytes: Vec<u8>,
+        /// What was lost of it on the way.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+/// One of the two that are compared.
+pub struct Side<'a, E> {
+    /// What of it.
+    pub selector: &'a Selector,
+    /// Opens it, on a thread of its own.
+    pub open: &'a (dyn Fn() -> Result<Opened, E> + Sync),
+}
+
+/// How to compare.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Take a buffer that runs for each tile once for each mode.
+    pub once: bool,
+    /// JSON lines instead of text.
+    pub json: bool,
+    /// How text may style.
+    pub style: Style,
+}
+
+/// Why a side cannot be read.
+#[derive(Debug)]
+pub enum SideError<E> {
+    /// It cannot be opened.
+    Open(E),
+    /// It cannot be compared.
+    View(ViewError),
 }
 
 /// Two sides, compared.
-pub struct Between {
-    differs: bool,
+#[derive(Debug)]
+pub struct Compared<E> {
+    /// Something differs.
+    pub differs: bool,
     /// Not all was compared.
-    cut: bool,
-    /// What was lost and what is unusual, by file.
-    told: [(String, Vec<Diagnostic>); 2],
+    pub cut: bool,
+    /// The submit or draw asked for is not on both sides.
+    pub absent: bool,
+    /// What to say beside the result.
+    pub notes: Vec<String>,
+    /// What was lost and what is unusual, by side.
+    pub sides: [Result<Vec<Diagnostic>, SideError<E>>; 2],
 }
 
-/// Opens a file by its name, on a thread of its own.
-pub type Open<'a> = dyn Fn(&Path) -> Result<Opened, Failure> + Sync + 'a;
-
-/// Compares two sides. A failed write is remembered by `out`, and reported by its owner.
-pub fn between(
-    args: &args::Diff,
-    [a, b]: [&Selector; 2],
-    open: &Open<'_>,
+/// Compares two sides. A failed write is for the owner of `out` to remember. Half of a comparison is none: where a side
+/// cannot be read, or lacks what was asked for, the output has no end.
+pub fn compare<'s, E: Send>(
+    [a, b]: [Side<'s, E>; 2],
+    options: Options,
     db: &Db,
     max_alive: u64,
-    style: Style,
     out: &mut dyn Write,
-) -> Result<Between, Failure> {
-    let (result, told) = std::thread::scope(|scope| {
-        let start = |selector: &Selector| {
+) -> Compared<E> {
+    let (comparison, sides) = std::thread::scope(|scope| {
+        let start = |side: Side<'s, E>| {
+            let Side { selector, open } = side;
             let selector = selector.clone();
             // Nothing waits in between: each side has the submit it reads and the one that is compared.
             let (sender, receiver) = sync_channel(0);
             let read = move || {
-                let opened = open(&selector.file)?;
-                side::read(opened, &selector, args.once, db, max_alive, sender)
+                let opened = open().map_err(SideError::Open)?;
+                side::read(opened, &selector, options.once, db, max_alive, sender).map_err(SideError::View)
             };
             (scope.spawn(read), receiver)
         };
+        let (selector_a, selector_b) = (a.selector, b.selector);
         let ((read_a, from_a), (read_b, from_b)) = (start(a), start(b));
-        let mut compared = Compared { args, a, b, db, differs: false, cut: false, style, out };
-        let result = compared.run(Side::new(from_a), Side::new(from_b));
-        let found = (compared.differs, compared.cut);
-        // Half of a comparison is none.
+        let (differs, cut, absent, notes) = (false, false, false, Vec::new());
+        let mut comparison =
+            Comparison { options, a: selector_a, b: selector_b, db, differs, cut, absent, notes, out };
+        comparison.run(Records::new(from_a), Records::new(from_b));
         let end = |handle: std::thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        (result.map(|()| found), [(a, end(read_a)), (b, end(read_b))])
+        (comparison, [end(read_a), end(read_b)])
     });
-    let name = |selector: &Selector| selector.file.display().to_string();
-    let told = match told {
-        [(a, Ok(of_a)), (b, Ok(of_b))] => [(name(a), of_a), (name(b), of_b)],
-        [(_, Err(e)), (_, Err(other))] => {
-            complain!("{other}");
-            return Err(e);
+    if let ([Ok(of_a), Ok(of_b)], false) = (&sides, comparison.absent) {
+        let lost = |d: &Diagnostic| d.severity == Severity::Loss;
+        let lost = comparison.cut || of_a.iter().chain(of_b).any(lost);
+        if options.json {
+            line(&End { ty: "end", differs: comparison.differs, lost }, comparison.out);
+        } else {
+            let _ = writeln!(comparison.out, "{}", device::database_line(db.identity()));
         }
-        [(_, Err(e)), (selector, Ok(diagnostics))] | [(selector, Ok(diagnostics)), (_, Err(e))] => {
-            tell(&name(selector), &diagnostics);
-            return Err(e);
-        }
-    };
-    let (differs, cut) = result?;
-    let lost = cut || told.iter().flat_map(|(_, told)| told).any(|d| d.severity == Severity::Loss);
-    if args.json {
-        line(&End { ty: "end", differs, lost }, out);
-    } else {
-        let _ = writeln!(out, "{}", unwedge_view::device::database_line(db.identity()));
     }
-    Ok(Between { differs, cut, told })
+    let Comparison { differs, cut, absent, notes, .. } = comparison;
+    Compared { differs, cut, absent, notes, sides }
 }
 
-/// Says what was lost, and what is unusual.
-fn tell(name: &str, diagnostics: &[Diagnostic]) -> bool {
-    for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
-        complain!("{name}: {note}");
-    }
-    Outcome::of(name, diagnostics) == Outcome::Lost
-}
-
-/// What a side has told so far.
-struct Side {
-    from: Receiver<Told>,
+/// The records of a side, one after another.
+struct Records {
+    from: Receiver<SideEvent>,
     generation: Option<Generation>,
     submits: u32,
 }
 
-impl Side {
-    fn new(from: Receiver<Told>) -> Side {
-        Side { from, generation: None, submits: 0 }
+impl Records {
+    fn new(from: Receiver<SideEvent>) -> Records {
+        Records { from, generation: None, submits: 0 }
     }
 
     /// The next submit; `None` at the end.
     fn next(&mut self) -> Option<Box<Record>> {
         loop {
             match self.from.recv().ok()? {
-                Told::Gpu(generation) => self.generation = Some(generation),
-                Told::Submit(record) => {
+                SideEvent::Gpu(generation) => self.generation = Some(generation),
+                SideEvent::Submit(record) => {
                     self.submits = self.submits.saturating_add(1);
                     return Some(record);
                 }
@@ -162,19 +180,20 @@ impl Side {
     }
 }
 
-struct Compared<'a> {
-    args: &'a args::Diff,
+struct Comparison<'a> {
+    options: Options,
     a: &'a Selector,
     b: &'a Selector,
     db: &'a Db,
     differs: bool,
     cut: bool,
-    style: Style,
+    absent: bool,
+    notes: Vec<String>,
     out: &'a mut dyn Write,
 }
 
-impl Compared<'_> {
-    fn run(&mut self, mut a: Side, mut b: Side) -> Result<(), Failure> {
+impl Comparison<'_> {
+    fn run(&mut self, mut a: Records, mut b: Records) {
         let level = self.a.level();
         let (mut of_a, mut of_b) = (a.next(), b.next());
         self.head(&a, &b);
@@ -192,7 +211,7 @@ impl Compared<'_> {
             let gpu = self.db.gpu(generation);
             let comparer = match &mut comparer {
                 Some((of, comparer)) if *of == generation => comparer,
-                slot => &mut slot.insert((generation, Comparer::new(gpu, self.a.file != self.b.file))).1,
+                slot => &mut slot.insert((generation, Comparer::new(gpu, self.a.name != self.b.name))).1,
             };
             let comparison = match level {
                 Level::Draw => comparer.compare_paired(x, y, vec![Pairing::Both(0, 0)]),
@@ -200,8 +219,8 @@ impl Compared<'_> {
             };
             let differs = show::differs(x, y, &comparison, level);
             self.differs |= differs;
-            let show = Show { gpu, style: self.style };
-            if self.args.json {
+            let show = Show { gpu, style: self.options.style };
+            if self.options.json {
                 line(&show.json(x, y, &comparison, level), self.out);
             } else if level != Level::File {
                 show.text(x, y, &comparison, level, self.out);
@@ -214,34 +233,35 @@ impl Compared<'_> {
                 if record.cut {
                     self.cut = true;
                     let submit = record.submit;
-                    complain!(
+                    self.notes.push(format!(
                         "{side}, submit {submit}: too many draws, writes or shaders: not all are compared"
-                    );
+                    ));
                 }
             }
             if level != Level::File {
-                return Ok(());
+                return;
             }
             (of_a, of_b) = (a.next(), b.next());
         }
         if level != Level::File && self.differs {
-            return Ok(());
+            return;
         }
-        self.end(a, b, (of_a.is_some(), of_b.is_some()), equal)
+        self.end(a, b, (of_a.is_some(), of_b.is_some()), equal);
     }
 
     /// What there is besides pairs.
-    fn end(&mut self, mut a: Side, mut b: Side, left: (bool, bool), equal: u32) -> Result<(), Failure> {
+    fn end(&mut self, mut a: Records, mut b: Records, left: (bool, bool), equal: u32) {
         if self.a.level() != Level::File {
             // A side that could not be read says why itself.
             for (selector, there) in [(self.a, left.0), (self.b, left.1)] {
                 if !there {
-                    complain!("{}: no {}", selector.file.display(), wanted(selector));
+                    self.notes.push(format!("{}: no {}", selector.name, wanted(selector)));
                 }
             }
-            return Err(Failure::NotFound("nothing to compare".to_owned()));
+            self.absent = true;
+            return;
         }
-        if !self.args.json && equal > 0 {
+        if !self.options.json && equal > 0 {
             let _ = writeln!(self.out, "{equal} submits do not differ");
         }
         if left.0 != left.1 || left == (true, true) {
@@ -252,26 +272,25 @@ impl Compared<'_> {
             self.differs = true;
             self.say(&format!("submits: {} | {}", a.submits, b.submits));
         }
-        Ok(())
     }
 
     fn say(&mut self, message: &str) {
-        if self.args.json {
+        if self.options.json {
             line(&Note { ty: "note", message }, self.out);
         } else {
             let _ = writeln!(self.out, "{message}");
         }
     }
 
-    fn head(&mut self, a: &Side, b: &Side) {
-        let side = |selector: &Selector, side: &Side| SideLine {
-            file: selector.file.display().to_string(),
+    fn head(&mut self, a: &Records, b: &Records) {
+        let side = |selector: &Selector, side: &Records| SideLine {
+            file: selector.name.clone(),
             submit: selector.submit,
             draw: selector.draw,
             generation: side.generation.map(Generation::name),
         };
         let (a, b) = (side(self.a, a), side(self.b, b));
-        if self.args.json {
+        if self.options.json {
             let heading = Heading::of_lines("unwedge.diff", SCHEMA, self.db.identity());
             return line(&Header { heading, a, b }, self.out);
         }

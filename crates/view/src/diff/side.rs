@@ -1,12 +1,10 @@
 //! One of the two things that are compared: where it is, and its submits, one after another.
 
-use crate::capture::{Choice, Consumer, Identity, Opened, Player, Submission};
+use super::{Opened, Selector};
+use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
-use crate::failure::Failure;
-use crate::input::Input;
-use crate::query::told;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use crate::query::lost_messages;
+use crate::{Source, ViewError, device};
 use std::sync::mpsc::SyncSender;
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::devcore::Devcore;
@@ -16,64 +14,8 @@ use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::compare::{Record, Recorder};
 use unwedge_stream::query::Draws;
 
-/// What of which file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selector {
-    /// The file.
-    pub file: PathBuf,
-    /// Only this submit; of a dump this ring.
-    pub submit: Option<u32>,
-    /// Only this draw.
-    pub draw: Option<u32>,
-}
-
-/// How much is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Everything in a file.
-    File,
-    /// A submit.
-    Submit,
-    /// A draw.
-    Draw,
-}
-
-impl Selector {
-    /// `FILE`, `FILE:SUBMIT`, `FILE:SUBMIT.DRAW`, `FILE:.DRAW`; what begins with the colon is of `first`'s file. A file
-    /// that is called so is meant before all else.
-    pub fn parse(text: &OsStr, first: Option<&Path>) -> Selector {
-        let whole = Selector { file: PathBuf::from(text), submit: None, draw: None };
-        if Path::new(text).exists() {
-            return whole;
-        }
-        let Some((file, place)) = text.to_str().and_then(|text| text.rsplit_once(':')) else { return whole };
-        let number = |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
-        let (submit, draw) = match place.split_once('.') {
-            Some((submit, draw)) => (number(submit), draw.parse().ok().map(Some)),
-            None => (place.parse().ok().map(Some), Some(None)),
-        };
-        let file = match (file, first) {
-            ("", Some(first)) => first.to_path_buf(),
-            _ => PathBuf::from(file),
-        };
-        match (submit, draw) {
-            (Some(submit), Some(draw)) => Selector { file, submit, draw },
-            _ => whole,
-        }
-    }
-
-    /// How much it is.
-    pub fn level(&self) -> Level {
-        match (self.submit, self.draw) {
-            (_, Some(_)) => Level::Draw,
-            (Some(_), None) => Level::Submit,
-            (None, None) => Level::File,
-        }
-    }
-}
-
-/// What a side tells while it is read.
-pub enum Told {
+/// What comes from a side while it is read.
+pub enum SideEvent {
     /// The GPU of what follows.
     Gpu(Generation),
     /// A submit that is wanted.
@@ -87,8 +29,8 @@ pub fn read(
     once: bool,
     db: &Db,
     max_alive: u64,
-    out: SyncSender<Told>,
-) -> Result<Vec<Diagnostic>, Failure> {
+    out: SyncSender<SideEvent>,
+) -> Result<Vec<Diagnostic>, ViewError> {
     match opened {
         Opened::Capture(mut stream) => {
             let mut tape =
@@ -98,7 +40,10 @@ pub fn read(
             diagnostics.extend(stream.diagnostics());
             Ok(diagnostics)
         }
-        Opened::Dump(input) => dump(selector, once, &input, db, &out),
+        Opened::Dump { bytes, diagnostics } => {
+            let source = Source { bytes: &bytes, diagnostics: &diagnostics };
+            dump(selector, once, source, db, &out)
+        }
     }
 }
 
@@ -106,7 +51,7 @@ pub fn read(
 struct Tape<'a, 'd> {
     selector: &'a Selector,
     once: bool,
-    out: SyncSender<Told>,
+    out: SyncSender<SideEvent>,
     draws: Option<Draws<'d, Recorder<'d>>>,
     generation: Option<Generation>,
     /// Dwords of shaders and loaded state that may still be looked at.
@@ -144,7 +89,7 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
         let Some(gpu) = gpu else { return };
         if self.generation != Some(gpu.generation()) {
             self.generation = Some(gpu.generation());
-            self.ended |= self.out.send(Told::Gpu(gpu.generation())).is_err();
+            self.ended |= self.out.send(SideEvent::Gpu(gpu.generation())).is_err();
             self.draws = None;
         }
         match &mut self.draws {
@@ -172,7 +117,7 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
             draws.visitor.begin(number, walk.memory, self.looks);
         }
         walk.run(draws);
-        for (severity, message) in told(std::mem::take(&mut draws.lost)) {
+        for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
             walk.tell(severity, message);
         }
         if !wanted {
@@ -181,7 +126,7 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
         let (record, looks) = draws.visitor.end(walk.memory);
         self.looks = looks;
         if let Some(record) = self.selector.keep(record) {
-            self.ended |= self.out.send(Told::Submit(record)).is_err() || self.selector.draw.is_some();
+            self.ended |= self.out.send(SideEvent::Submit(record)).is_err() || self.selector.draw.is_some();
         }
     }
 
@@ -194,18 +139,15 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
 fn dump(
     selector: &Selector,
     once: bool,
-    input: &Input,
+    source: Source<'_>,
     db: &Db,
-    out: &SyncSender<Told>,
-) -> Result<Vec<Diagnostic>, Failure> {
-    let dump = Devcore::read(&input.bytes)
-        .map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))?;
-    let mut diagnostics = input.diagnostics.clone();
+    out: &SyncSender<SideEvent>,
+) -> Result<Vec<Diagnostic>, ViewError> {
+    let dump = Devcore::read(source.bytes)?;
+    let mut diagnostics = source.diagnostics.to_vec();
     diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = unwedge_view::device::gpu(&dump, db).ok_or_else(|| {
-        Failure::Unusable(format!("{}: the GPU of the dump is not known: it cannot be compared", input.name))
-    })?;
-    if out.send(Told::Gpu(gpu.generation())).is_err() {
+    let gpu = device::gpu(&dump, db).ok_or(ViewError::UnknownGpu)?;
+    if out.send(SideEvent::Gpu(gpu.generation())).is_err() {
         return Ok(diagnostics);
     }
     let case = Case::new(&dump, gpu);
@@ -218,43 +160,17 @@ fn dump(
         let mut draws = Draws::new(gpu, false, once, Recorder::new(gpu, false, selector.draw));
         draws.visitor.begin(stretch.ring.id, &case.memory, looks);
         stretch.walk(&case, &mut budget, &mut draws);
-        for (severity, message) in told(std::mem::take(&mut draws.lost)) {
+        for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
             let message = format!("ring {}: {message}", stretch.ring.id);
             diagnostics.push(Diagnostic { severity, span: Some(stretch.ring.span), message });
         }
         let (record, left) = draws.visitor.end(&case.memory);
         looks = left;
         if let Some(record) = selector.keep(record)
-            && (out.send(Told::Submit(record)).is_err() || selector.draw.is_some())
+            && (out.send(SideEvent::Submit(record)).is_err() || selector.draw.is_some())
         {
             break;
         }
     }
     Ok(diagnostics)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn selectors() {
-        let parse = |text: &str| {
-            let s = Selector::parse(OsStr::new(text), Some(Path::new("first.rd")));
-            (s.file.to_string_lossy().into_owned(), s.submit, s.draw)
-        };
-        let check = |text: &str, file: &str, submit, draw| {
-            assert_eq!(parse(text), (file.to_owned(), submit, draw), "{text}");
-        };
-        check("a.rd", "a.rd", None, None);
-        check("a.rd:3", "a.rd", Some(3), None);
-        check("a.rd:3.12", "a.rd", Some(3), Some(12));
-        check("a.rd:.12", "a.rd", None, Some(12));
-        check(":3", "first.rd", Some(3), None);
-        check(":.12", "first.rd", None, Some(12));
-        check("-:3", "-", Some(3), None);
-        check("c:/a.rd", "c:/a.rd", None, None);
-        check("a:b.rd", "a:b.rd", None, None);
-        check("a.rd:3.", "a.rd:3.", None, None);
-    }
 }

@@ -6,7 +6,7 @@
 //! second of them. Facts: what freedreno's crashdec knows of the pool.
 
 use super::sections::Walk;
-use crate::text::{Pair, RegisterPrinter, hex_ascii};
+use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Space;
 

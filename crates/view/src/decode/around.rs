@@ -5,6 +5,7 @@
 
 use super::Lines;
 use super::stream::{JsonSink, stretches, trouble_text};
+use crate::Style;
 use std::io::Write;
 use unwedge_base::Dwords;
 use unwedge_hw::{Gpu, Variants};
@@ -15,7 +16,6 @@ use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{
     Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker,
 };
-use unwedge_view::Style;
 
 /// Packets shown before the range.
 const BEFORE: usize = 16;

@@ -3,7 +3,7 @@
 use super::mempool::MemPool;
 use super::ring::is_header;
 use super::sections::Walk;
-use crate::text::{Pair, RegisterPrinter, hex_ascii};
+use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
 use unwedge_hw::Space;
 use unwedge_stream::adreno::header::Header;

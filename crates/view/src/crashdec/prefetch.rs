@@ -5,7 +5,7 @@
 //! holds the dword which lies as far back as dwords are left, counted over the buffers in between.
 
 use super::ring::has_parity;
-use crate::text::Target;
+use crate::listing::Target;
 use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::Gpu;

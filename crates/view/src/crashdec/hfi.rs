@@ -2,7 +2,7 @@
 //!
 //! Facts: the message layouts of the kernel's msm driver (`a6xx_hfi.h`).
 
-use crate::text::{Text, hex_ascii};
+use crate::listing::{Text, hex_ascii};
 use unwedge_base::Dwords;
 
 /// Queues with a history.

@@ -14,7 +14,10 @@ use unwedge_stream::adreno::Stage;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shader {
     /// ir3 (a3xx on); with counts of its instructions and registers behind it.
-    Ir3 { stats: bool },
+    Ir3 {
+        /// Counts after the listing.
+        stats: bool,
+    },
     /// a2xx vertex code.
     Ir2Vertex,
     /// a2xx fragment code.
