@@ -2,6 +2,7 @@
 //!
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
+pub mod asm;
 pub mod report;
 mod style;
 pub mod words;
