@@ -5,3 +5,4 @@
 
 pub mod adreno;
 pub mod amdgcn;
+pub mod hsa;
