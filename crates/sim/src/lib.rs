@@ -6,3 +6,7 @@
 pub mod adreno;
 pub mod amdgcn;
 pub mod hsa;
+mod memory;
+mod texture;
+
+pub use memory::{Load, MapError, Memory};
