@@ -6,7 +6,7 @@ use crate::capture::{self, Any, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, Stream};
-use crate::kind::{Kind, intel_dump};
+use crate::kind::intel_dump;
 use crate::output::Output;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;

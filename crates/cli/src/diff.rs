@@ -4,7 +4,6 @@ use crate::args::{self, Global};
 use crate::capture::{self, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
-use crate::kind::Kind;
 use crate::output::Output;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

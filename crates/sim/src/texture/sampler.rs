@@ -1,89 +1,111 @@
-//! Sampler descriptors, and what they make of coordinates: levels, texels and weights.
+//! What a sampler makes of coordinates: levels, texels and weights.
 //!
 //! Coordinates are rounded to 8 bits below a texel, weights of filters and between levels have 8 bits, as hardware has
-//! them. Never: memory. Facts: Mesa's and ROCr's register descriptions, AMD's ISA manuals.
+//! them. Never: memory, a descriptor's bits.
 
-use unwedge_isa::amdgcn::{Gen, Gpu};
+/// Which texel stands for one outside the image. "Once" mirrors at zero only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrap {
+    Repeat,
+    Mirror,
+    ClampToEdge,
+    MirrorOnceToEdge,
+    /// At most half a texel of border.
+    ClampHalfBorder,
+    MirrorOnceHalfBorder,
+    ClampToBorder,
+    MirrorOnceToBorder,
+}
+
+/// How a reference is compared with a texel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compare {
+    Never,
+    Less,
+    Equal,
+    LessEqual,
+    Greater,
+    NotEqual,
+    GreaterEqual,
+    Always,
+}
+
+/// How texels of a level are filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Filter {
+    pub(crate) linear: bool,
+    pub(crate) anisotropic: bool,
+}
+
+/// How levels are filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MipFilter {
+    /// The first level only.
+    None,
+    Nearest,
+    Linear,
+}
 
 /// A sampler.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sampler {
-    wrap: [u8; 3],
-    compare: u8,
-    pub(super) unnormalized: bool,
+pub(crate) struct Sampler {
+    pub(crate) wrap: [Wrap; 3],
+    pub(crate) compare: Compare,
+    pub(crate) unnormalized: bool,
     /// Points are chosen without rounding the coordinate first.
-    truncate: bool,
+    pub(crate) truncate: bool,
     /// Each face of a cube for itself.
-    pub(super) no_cube_wrap: bool,
+    pub(crate) no_cube_wrap: bool,
     /// How taps are combined: 0 by weights, 1 the least, 2 the greatest.
-    pub(super) combine: u8,
-    pub(super) min_lod: f32,
-    pub(super) max_lod: f32,
-    pub(super) bias: f32,
-    magnify: u8,
-    minify: u8,
-    depth: u8,
-    pub(super) mip: u8,
+    pub(crate) combine: u8,
+    pub(crate) min_lod: f32,
+    pub(crate) max_lod: f32,
+    pub(crate) bias: f32,
+    pub(crate) magnify: Filter,
+    pub(crate) minify: Filter,
+    /// Whether the third axis is filtered, if that differs from the other two.
+    pub(crate) depth: Option<bool>,
+    pub(crate) mip: MipFilter,
     /// 0 transparent black, 1 opaque black, 2 opaque white, 3 a table's.
-    pub(super) border: u8,
-    pub(super) anisotropy: u8,
+    pub(crate) border: u8,
+    pub(crate) anisotropy: u8,
 }
 
 /// A texel on an axis, and its weight in 256ths.
-pub(super) type Tap = (i64, u32);
+pub(crate) type Tap = (i64, u32);
 
 impl Sampler {
-    /// Reads four dwords.
-    pub(super) fn new(w: [u32; 4], gpu: &Gpu) -> Sampler {
-        let field = |word: usize, lsb: u32, width: u32| w[word] >> lsb & (u32::MAX >> (32 - width));
-        let byte = |word: usize, lsb: u32, width: u32| field(word, lsb, width) as u8;
-        let lod_bits = if gpu.generation() >= Gen::Gfx12 { 13 } else { 12 };
-        let bias = (field(2, 0, 14) << 18) as i32 >> 18;
-        Sampler {
-            wrap: [byte(0, 0, 3), byte(0, 3, 3), byte(0, 6, 3)],
-            anisotropy: byte(0, 9, 3),
-            compare: byte(0, 12, 3),
-            unnormalized: field(0, 15, 1) != 0,
-            truncate: field(0, 27, 1) != 0,
-            no_cube_wrap: field(0, 28, 1) != 0,
-            combine: byte(0, 29, 2),
-            min_lod: field(1, 0, lod_bits) as f32 / 256.0,
-            max_lod: field(1, lod_bits, lod_bits) as f32 / 256.0,
-            bias: bias as f32 / 256.0,
-            magnify: byte(2, 20, 2),
-            minify: byte(2, 22, 2),
-            depth: byte(2, 24, 2),
-            mip: byte(2, 26, 2),
-            border: byte(3, 30, 2),
-        }
+    /// Whether any axis may meet the border.
+    pub(crate) fn has_border(&self) -> bool {
+        self.wrap.iter().any(|wrap| {
+            !matches!(wrap, Wrap::Repeat | Wrap::Mirror | Wrap::ClampToEdge | Wrap::MirrorOnceToEdge)
+        })
     }
 
-    /// Whether any axis may meet the border.
-    pub(super) fn has_border(&self) -> bool {
-        self.wrap.iter().any(|wrap| *wrap >= 4)
+    fn filter(&self, lod: f32) -> Filter {
+        if lod <= 0.0 { self.magnify } else { self.minify }
     }
 
     /// Whether an axis is filtered at a level of detail.
-    pub(super) fn is_linear(&self, axis: usize, lod: f32) -> bool {
-        let plane = (if lod <= 0.0 { self.magnify } else { self.minify }) & 1 != 0;
+    pub(crate) fn is_linear(&self, axis: usize, lod: f32) -> bool {
+        let plane = self.filter(lod).linear;
         match (axis, self.depth) {
-            (2, 1) => false,
-            (2, 2) => true,
+            (2, Some(depth)) => depth,
             _ => plane,
         }
     }
 
     /// Whether more taps than those of two texels an axis are asked for.
-    pub(super) fn is_anisotropic(&self, lod: f32) -> bool {
-        self.anisotropy != 0 && (if lod <= 0.0 { self.magnify } else { self.minify }) & 2 != 0
+    pub(crate) fn is_anisotropic(&self, lod: f32) -> bool {
+        self.anisotropy != 0 && self.filter(lod).anisotropic
     }
 
     /// The two taps on an axis for a coordinate in texels.
-    pub(super) fn taps(&self, axis: usize, texels: f64, size: u32, linear: bool) -> [Tap; 2] {
+    pub(crate) fn taps(&self, axis: usize, texels: f64, size: u32, linear: bool) -> [Tap; 2] {
         let texels = match self.wrap[axis] {
             // Never farther out than half of a border's texel.
-            4 => texels.clamp(0.0, size.into()),
-            5 => texels.clamp(-f64::from(size), size.into()),
+            Wrap::ClampHalfBorder => texels.clamp(0.0, size.into()),
+            Wrap::MirrorOnceHalfBorder => texels.clamp(-f64::from(size), size.into()),
             _ => texels,
         };
         if !linear {
@@ -98,44 +120,44 @@ impl Sampler {
     }
 
     /// The texel that stands for one on an axis; `None`: the border.
-    pub(super) fn wrapped(&self, axis: usize, at: i64, size: u32, linear: bool) -> Option<u32> {
+    pub(crate) fn wrapped(&self, axis: usize, at: i64, size: u32, linear: bool) -> Option<u32> {
         let size = i64::from(size);
         let mirrored_once = if at < 0 { -1 - at } else { at };
         let inside = |at: i64| (0..size).contains(&at).then_some(at);
         let found = match self.wrap[axis] {
-            0 => Some(at.rem_euclid(size)),
-            1 => {
+            Wrap::Repeat => Some(at.rem_euclid(size)),
+            Wrap::Mirror => {
                 let at = at.rem_euclid(2 * size);
                 Some(if at < size { at } else { 2 * size - 1 - at })
             }
-            2 => Some(at.clamp(0, size - 1)),
-            3 => Some(mirrored_once.clamp(0, size - 1)),
-            4 if linear => inside(at),
-            4 => Some(at.clamp(0, size - 1)),
-            5 if linear => inside(mirrored_once),
-            5 => Some(mirrored_once.clamp(0, size - 1)),
-            6 => inside(at),
-            _ => inside(mirrored_once),
+            Wrap::ClampToEdge => Some(at.clamp(0, size - 1)),
+            Wrap::MirrorOnceToEdge => Some(mirrored_once.clamp(0, size - 1)),
+            Wrap::ClampHalfBorder if linear => inside(at),
+            Wrap::ClampHalfBorder => Some(at.clamp(0, size - 1)),
+            Wrap::MirrorOnceHalfBorder if linear => inside(mirrored_once),
+            Wrap::MirrorOnceHalfBorder => Some(mirrored_once.clamp(0, size - 1)),
+            Wrap::ClampToBorder => inside(at),
+            Wrap::MirrorOnceToBorder => inside(mirrored_once),
         };
         found.map(|at| at as u32)
     }
 
     /// The level of detail after bias and limits; `least` is asked for by the image and by the instruction.
-    pub(super) fn limited(&self, lod: f32, least: f32) -> f32 {
+    pub(crate) fn limited(&self, lod: f32, least: f32) -> f32 {
         let lod = if lod.is_nan() { 0.0 } else { lod };
         lod.max(self.min_lod.max(least)).min(self.max_lod)
     }
 
     /// Levels for a level of detail relative to the first that may be used, with the weight of the second in 256ths.
-    pub(super) fn levels(&self, lod: f32, last: u32) -> (u32, u32, u32) {
+    pub(crate) fn levels(&self, lod: f32, last: u32) -> (u32, u32, u32) {
         let lod = lod.clamp(0.0, last as f32);
         match self.mip {
-            0 => (0, 0, 0),
-            2 => {
+            MipFilter::None => (0, 0, 0),
+            MipFilter::Linear => {
                 let fixed = (lod * 256.0) as u32;
                 (fixed >> 8, ((fixed >> 8) + 1).min(last), fixed & 255)
             }
-            _ => {
+            MipFilter::Nearest => {
                 let level = ((lod + 0.5) as u32).min(last);
                 (level, level, 0)
             }
@@ -143,16 +165,16 @@ impl Sampler {
     }
 
     /// Whether a reference passes the comparison with a texel.
-    pub(super) fn passes(&self, reference: f32, texel: f32) -> bool {
+    pub(crate) fn passes(&self, reference: f32, texel: f32) -> bool {
         match self.compare {
-            0 => false,
-            1 => reference < texel,
-            2 => reference == texel,
-            3 => reference <= texel,
-            4 => reference > texel,
-            5 => reference != texel,
-            6 => reference >= texel,
-            _ => true,
+            Compare::Never => false,
+            Compare::Less => reference < texel,
+            Compare::Equal => reference == texel,
+            Compare::LessEqual => reference <= texel,
+            Compare::Greater => reference > texel,
+            Compare::NotEqual => reference != texel,
+            Compare::GreaterEqual => reference >= texel,
+            Compare::Always => true,
         }
     }
 }
@@ -160,7 +182,7 @@ impl Sampler {
 /// The face of a cube and the texel on it that a texel beyond the edge of a face is; `None`: beyond a corner.
 ///
 /// Faces in the order +X, -X, +Y, -Y, +Z, -Z, with the axes that `v_cubesc` and `v_cubetc` give them.
-pub(super) fn across_edge(face: u32, at: [i64; 2], size: u32) -> Option<(u32, [u32; 2])> {
+pub(crate) fn across_edge(face: u32, at: [i64; 2], size: u32) -> Option<(u32, [u32; 2])> {
     let size = i64::from(size);
     let out = at.map(|c| !(0..size).contains(&c));
     if out == [false, false] {
@@ -194,51 +216,67 @@ pub(super) fn across_edge(face: u32, at: [i64; 2], size: u32) -> Option<(u32, [u
 mod tests {
     use super::*;
 
-    fn sampler(wrap: u32, linear: bool) -> Sampler {
-        let filter = if linear { 5 << 20 } else { 0 };
-        Sampler::new([wrap, 0xfff << 12, filter, 0], &Gpu::new("gfx1030").expect("known"))
+    fn sampler(wrap: Wrap, linear: bool) -> Sampler {
+        let filter = Filter { linear, anisotropic: false };
+        Sampler {
+            wrap: [wrap, Wrap::Repeat, Wrap::Repeat],
+            compare: Compare::Never,
+            unnormalized: false,
+            truncate: false,
+            no_cube_wrap: false,
+            combine: 0,
+            min_lod: 0.0,
+            max_lod: 4095.0 / 256.0,
+            bias: 0.0,
+            magnify: filter,
+            minify: filter,
+            depth: None,
+            mip: MipFilter::None,
+            border: 0,
+            anisotropy: 0,
+        }
     }
 
     #[test]
     fn wraps() {
-        let at = |wrap: u32, linear: bool| {
+        let at = |wrap: Wrap, linear: bool| {
             let sampler = sampler(wrap, linear);
             [-5, -2, -1, 0, 3, 4, 5, 9].map(|at| sampler.wrapped(0, at, 4, linear).map_or(-1, i64::from))
         };
-        assert_eq!(at(0, false), [3, 2, 3, 0, 3, 0, 1, 1]);
-        assert_eq!(at(1, false), [3, 1, 0, 0, 3, 3, 2, 1]);
-        assert_eq!(at(2, false), [0, 0, 0, 0, 3, 3, 3, 3]);
-        assert_eq!(at(3, false), [3, 1, 0, 0, 3, 3, 3, 3]);
-        assert_eq!(at(4, false), [0, 0, 0, 0, 3, 3, 3, 3]);
-        assert_eq!(at(4, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
-        assert_eq!(at(6, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
-        assert_eq!(at(7, true), [-1, 1, 0, 0, 3, -1, -1, -1]);
+        assert_eq!(at(Wrap::Repeat, false), [3, 2, 3, 0, 3, 0, 1, 1]);
+        assert_eq!(at(Wrap::Mirror, false), [3, 1, 0, 0, 3, 3, 2, 1]);
+        assert_eq!(at(Wrap::ClampToEdge, false), [0, 0, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(at(Wrap::MirrorOnceToEdge, false), [3, 1, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(at(Wrap::ClampHalfBorder, false), [0, 0, 0, 0, 3, 3, 3, 3]);
+        assert_eq!(at(Wrap::ClampHalfBorder, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
+        assert_eq!(at(Wrap::ClampToBorder, true), [-1, -1, -1, 0, 3, -1, -1, -1]);
+        assert_eq!(at(Wrap::MirrorOnceToBorder, true), [-1, 1, 0, 0, 3, -1, -1, -1]);
     }
 
     #[test]
     fn taps() {
-        let linear = sampler(2, true);
+        let linear = sampler(Wrap::ClampToEdge, true);
         // In the middle of a texel it has all the weight, between two each half.
         assert_eq!(linear.taps(0, 1.5, 4, true), [(1, 256), (2, 0)]);
         assert_eq!(linear.taps(0, 2.0, 4, true), [(1, 128), (2, 128)]);
         assert_eq!(linear.taps(0, 0.25, 4, true), [(-1, 64), (0, 192)]);
         // Weights have 8 bits.
         assert_eq!(linear.taps(0, 1.501, 4, true), [(1, 256), (2, 0)]);
-        let point = sampler(2, false);
+        let point = sampler(Wrap::ClampToEdge, false);
         assert_eq!(point.taps(0, 1.99, 4, false)[0], (1, 256));
         assert_eq!(point.taps(0, 1.999, 4, false)[0], (2, 256));
-        let exact = sampler(2 | 1 << 27, false);
+        let exact = Sampler { truncate: true, ..point };
         assert_eq!(exact.taps(0, 1.999, 4, false)[0], (1, 256));
         assert_eq!(linear.taps(0, f64::NAN, 4, true)[0].0, 0);
     }
 
     #[test]
     fn levels_of_detail() {
-        let mut sampler = sampler(0, true);
+        let mut sampler = sampler(Wrap::Repeat, true);
         assert_eq!(sampler.levels(1.7, 3), (0, 0, 0));
-        sampler.mip = 1;
+        sampler.mip = MipFilter::Nearest;
         assert_eq!([0.4, 0.5, 1.7, 9.0].map(|lod| sampler.levels(lod, 3).0), [0, 1, 2, 3]);
-        sampler.mip = 2;
+        sampler.mip = MipFilter::Linear;
         assert_eq!(sampler.levels(1.75, 3), (1, 2, 192));
         assert_eq!(sampler.levels(9.0, 3), (3, 3, 0));
         sampler.min_lod = 1.0;
@@ -250,18 +288,18 @@ mod tests {
 
     #[test]
     fn comparisons() {
-        let pass = |code: u32| {
-            let sampler = sampler(code << 12, false);
+        let pass = |compare: Compare| {
+            let sampler = Sampler { compare, ..sampler(Wrap::Repeat, false) };
             [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)].map(|(reference, texel)| sampler.passes(reference, texel))
         };
-        assert_eq!(pass(0), [false; 3]);
-        assert_eq!(pass(1), [true, false, false]);
-        assert_eq!(pass(2), [false, true, false]);
-        assert_eq!(pass(3), [true, true, false]);
-        assert_eq!(pass(4), [false, false, true]);
-        assert_eq!(pass(5), [true, false, true]);
-        assert_eq!(pass(6), [false, true, true]);
-        assert_eq!(pass(7), [true; 3]);
+        assert_eq!(pass(Compare::Never), [false; 3]);
+        assert_eq!(pass(Compare::Less), [true, false, false]);
+        assert_eq!(pass(Compare::Equal), [false, true, false]);
+        assert_eq!(pass(Compare::LessEqual), [true, true, false]);
+        assert_eq!(pass(Compare::Greater), [false, false, true]);
+        assert_eq!(pass(Compare::NotEqual), [true, false, true]);
+        assert_eq!(pass(Compare::GreaterEqual), [false, true, true]);
+        assert_eq!(pass(Compare::Always), [true; 3]);
     }
 
     /// Going over an edge and back comes to the texel one started at.

@@ -3,7 +3,7 @@
 //! Never reads ahead: an IB is read from memory when the firmware reads it.
 
 use super::Emulator;
-use super::log::{Place, Stop};
+use super::log::{Location, Stop};
 use std::collections::VecDeque;
 
 /// A part of the ring buffer's contents.
@@ -111,14 +111,14 @@ impl Emulator<'_> {
     /// A dword of memory; unknown memory reads as 0, and the log says that it is unknown.
     pub(super) fn load(&mut self, address: u64) -> Result<u32, Stop> {
         let value = self.memory.read(address).map_err(Stop::Fault)?;
-        self.note(Place::Memory(address), false, value);
+        self.note(Location::Memory(address), false, value);
         Ok(value.unwrap_or(0))
     }
 
     /// Writes a dword of memory.
     pub(super) fn store(&mut self, address: u64, value: u32) -> Result<(), Stop> {
         self.memory.write(address, value).map_err(Stop::Fault)?;
-        self.note(Place::Memory(address), true, Some(value));
+        self.note(Location::Memory(address), true, Some(value));
         Ok(())
     }
 }

@@ -1,19 +1,106 @@
-//! How `unwedge amd run` starts a kernel of HSA: registers by its descriptor, arguments by its metadata, memory as a
-//! runtime lays it out.
+//! How a kernel of HSA starts: registers by its descriptor, arguments by its metadata, memory as a runtime lays it out.
+//!
+//! Never: files. Facts: LLVM's `AMDGPUUsage`, "Code Object Metadata" and "Kernel Dispatch".
 
-use super::amd_run::usage;
-use crate::args::AmdRun;
-use crate::failure::{Failure, complain};
-use crate::input::Input;
-use std::path::Path;
+use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
+use std::fmt;
 use unwedge_capture::code_object::{CodeObject, SectionKind};
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::source::metadata::{self, Argument};
 use unwedge_isa::amdgcn::{Gen, Gpu};
-use unwedge_sim::amdgcn::{
-    Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE,
-};
+
+/// What a launch takes from its caller rather than from the kernel.
+#[derive(Debug, Clone, Default)]
+pub struct LaunchOptions<'a> {
+    /// The bytes of the arguments; the rest, up to what the kernel reads, is zero.
+    pub kernarg: Option<Vec<u8>>,
+    /// Explicit arguments in their order as text: whole numbers (decimal, or hexadecimal after `0x`) fill up to eight
+    /// bytes, those with a point are floats of the argument's size.
+    pub values: &'a [String],
+    /// The dispatch says how much LDS there is, not the kernel.
+    pub keep_lds: bool,
+    /// The dispatch says what MODE is, not the kernel.
+    pub keep_mode: bool,
+}
+
+/// Why a kernel cannot be launched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// Something is mapped already where a part of the kernel's surroundings belongs.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// More values than arguments.
+    #[error("{kernel} has no argument for --arg {value}")]
+    NoArgument {
+        /// The kernel.
+        kernel: String,
+        /// The first value too many.
+        value: String,
+    },
+    /// The object has no metadata about the kernel's arguments.
+    #[error("nothing tells where {0} has its arguments: give their bytes with --kernarg")]
+    NoMetadata(String),
+    /// A number is too large for its argument.
+    #[error("{value} does not fit into an argument of {size} bytes")]
+    TooLarge {
+        /// The value.
+        value: String,
+        /// Bytes of the argument.
+        size: usize,
+    },
+    /// An argument of this size cannot be written as a number.
+    #[error("an argument of {size} bytes cannot be `{value}`: give all with --kernarg")]
+    NotThisSize {
+        /// The value.
+        value: String,
+        /// Bytes of the argument.
+        size: usize,
+    },
+    /// A value that is not a number.
+    #[error("`{0}` is no number")]
+    NotANumber(String),
+}
+
+/// What a launched kernel may miss.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LaunchWarning {
+    /// The kernel asks for the wave's position in its workgroup, which is not emulated; this scalar register is not set.
+    WorkgroupInfo {
+        /// The kernel.
+        kernel: String,
+        /// Number of the scalar register.
+        register: u16,
+    },
+    /// An argument was not given, and is zero.
+    ZeroArgument {
+        /// The kernel.
+        kernel: String,
+        /// Its number, from 1.
+        number: usize,
+        /// Its name, if the metadata has one.
+        name: String,
+        /// Its bytes.
+        size: u32,
+    },
+}
+
+impl fmt::Display for LaunchWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LaunchWarning::WorkgroupInfo { kernel, register } => {
+                write!(f, "{kernel} asks for the wave's place in its workgroup: s{register} holds nothing")
+            }
+            LaunchWarning::ZeroArgument { kernel, number, name, size } => {
+                write!(f, "{kernel}: argument {number}")?;
+                if !name.is_empty() {
+                    write!(f, " ({name})")?;
+                }
+                write!(f, ", of {size} bytes, is not given: it is zero")
+            }
+        }
+    }
+}
 
 /// Where the arguments are.
 const ARGUMENTS: u64 = 0x7e00_0000_0000;
@@ -22,19 +109,19 @@ const PACKET: u64 = 0x7e10_0000_0000;
 /// Where the queue is.
 const QUEUE: u64 = 0x7e20_0000_0000;
 /// Bytes of arguments a kernel may have.
-const MOST: usize = 1 << 20;
-
-fn overlap(e: MapError) -> Failure {
-    usage(e.to_string())
-}
+pub const MAX_KERNARG: usize = 1 << 20;
 
 /// The descriptor of a kernel, if the object has one.
 pub fn descriptor_of(object: &CodeObject<'_>, kernel: &str) -> Option<[u8; SIZE]> {
     object.descriptor_of(kernel)?.try_into().ok()
 }
 
-/// Maps what a linked object holds, `base` bytes behind the addresses it was linked for.
-pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<(), Failure> {
+/// Maps what a linked object holds, `base` bytes after the addresses it was linked for.
+///
+/// # Errors
+///
+/// [`MapError`] where something is mapped already.
+pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<(), MapError> {
     for (index, section) in object.sections.iter().enumerate() {
         let kinds = [SectionKind::Code, SectionKind::ReadOnly, SectionKind::Data];
         if !kinds.contains(&section.kind) || section.address == 0 || section.bytes.is_empty() {
@@ -48,30 +135,34 @@ pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<()
                 *place = base.wrapping_add(pointer.address).to_le_bytes();
             }
         }
-        memory.map(base.wrapping_add(section.address), bytes).map_err(overlap)?;
+        memory.map(base.wrapping_add(section.address), bytes)?;
     }
     Ok(())
 }
 
-/// Sets up what a kernel finds when it starts.
+/// Sets up what a kernel finds when it starts, and says what it will miss.
+///
+/// # Errors
+///
+/// [`LaunchError`] where memory is taken, or where the arguments do not fit the kernel.
 pub fn prepare(
     object: &CodeObject<'_>,
     kernel: &str,
     entry: &Entry,
     gpu: &Gpu,
-    args: &AmdRun,
+    options: &LaunchOptions<'_>,
     made: &mut Dispatch,
     memory: &mut Memory,
-) -> Result<(), Failure> {
-    let arguments = arguments(object, kernel, entry, args, made)?;
+) -> Result<Vec<LaunchWarning>, LaunchError> {
+    let (arguments, mut warnings) = arguments(object, kernel, entry, options, made)?;
     if !arguments.is_empty() {
-        memory.map(ARGUMENTS, arguments).map_err(overlap)?;
+        memory.map(ARGUMENTS, arguments)?;
     }
-    if args.lds.is_none() {
+    if !options.keep_lds {
         made.lds = entry.lds;
     }
     made.scratch = made.scratch.max(entry.scratch);
-    if args.mode.is_none() {
+    if !options.keep_mode {
         made.mode = entry.mode;
     }
     made.group_id_in_ttmp = entry.place_in_ttmp;
@@ -93,18 +184,18 @@ pub fn prepare(
             Given::QueuePtr => set(QUEUE),
             Given::WorkgroupId(axis) => made.group_id[usize::from(axis % 3)] = Some(first.0),
             Given::WorkgroupInfo => {
-                complain!("{kernel} asks for the wave's place in its workgroup: s{} holds nothing", first.0);
+                warnings.push(LaunchWarning::WorkgroupInfo { kernel: kernel.to_owned(), register: first.0 });
             }
         }
     }
-    memory.map(PACKET, packet(entry, made)).map_err(overlap)?;
-    memory.map(QUEUE, queue()).map_err(overlap)?;
+    memory.map(PACKET, packet(entry, made))?;
+    memory.map(QUEUE, queue())?;
     if entry.packed {
         made.vectors.push((0, Initial::PackedLocalIds));
     } else {
         made.vectors.extend((0..entry.axes).map(|axis| (axis, Initial::LocalId(axis))));
     }
-    Ok(())
+    Ok(warnings)
 }
 
 /// The descriptor of scratch: raw, each lane's dwords a wave apart.
@@ -151,22 +242,19 @@ fn dimensions(made: &Dispatch) -> u16 {
     1 + u16::from(beyond(1) || beyond(2)) + u16::from(beyond(2))
 }
 
-/// The bytes of the arguments.
+/// The bytes of the arguments, and which of them nobody gave.
 fn arguments(
     object: &CodeObject<'_>,
     kernel: &str,
     entry: &Entry,
-    args: &AmdRun,
+    options: &LaunchOptions<'_>,
     made: &Dispatch,
-) -> Result<Vec<u8>, Failure> {
-    let notes = object.sections.iter().filter(|s| s.kind == SectionKind::Note);
-    let known = notes.into_iter().find_map(|s| metadata::arguments(&s.bytes, kernel));
-    let mut bytes = match &args.kernarg {
-        Some(file) => Input::open(Path::new(file), MOST as u64)?.bytes.to_vec(),
-        None => Vec::new(),
-    };
+) -> Result<(Vec<u8>, Vec<LaunchWarning>), LaunchError> {
+    let mut notes = object.sections.iter().filter(|s| s.kind == SectionKind::Note);
+    let known = notes.find_map(|s| metadata::arguments(&s.bytes, kernel));
+    let mut bytes = options.kernarg.clone().unwrap_or_default();
     let ends = known.iter().flatten().map(|a| a.offset.saturating_add(a.size)).max().unwrap_or(0);
-    let least = (ends.max(entry.arguments) as usize).min(MOST);
+    let least = (ends.max(entry.arguments) as usize).min(MAX_KERNARG);
     if bytes.len() < least {
         bytes.resize(least, 0);
     }
@@ -180,23 +268,25 @@ fn arguments(
         put(argument, &implicit(&argument.kind, made).to_le_bytes());
     }
     let mut explicit = known.iter().flatten().filter(|a| !hidden(a));
-    for text in &args.arg {
+    for text in options.values {
         let Some(argument) = explicit.next() else {
-            return Err(usage(match known {
-                Some(_) => format!("{kernel} has no argument for --arg {text}"),
-                None => {
-                    format!("nothing tells where {kernel} has its arguments: give their bytes with --kernarg")
-                }
-            }));
+            return Err(match known {
+                Some(_) => LaunchError::NoArgument { kernel: kernel.to_owned(), value: text.clone() },
+                None => LaunchError::NoMetadata(kernel.to_owned()),
+            });
         };
         put(argument, &value(text, argument)?);
     }
-    if let (Some(argument), None) = (explicit.next(), &args.kernarg) {
-        let name = if argument.name.is_empty() { String::new() } else { format!(" ({})", argument.name) };
-        let nth = args.arg.len() + 1;
-        complain!("{kernel}: argument {nth}{name}, of {} bytes, is not given: it is zero", argument.size);
+    let mut warnings = Vec::new();
+    if let (Some(argument), None) = (explicit.next(), &options.kernarg) {
+        warnings.push(LaunchWarning::ZeroArgument {
+            kernel: kernel.to_owned(),
+            number: options.values.len() + 1,
+            name: argument.name.clone(),
+            size: argument.size,
+        });
     }
-    Ok(bytes)
+    Ok((bytes, warnings))
 }
 
 /// What a runtime passes without being asked; 0 for what there is not here.
@@ -217,7 +307,7 @@ fn implicit(kind: &str, made: &Dispatch) -> u64 {
 }
 
 /// The bytes of a value: whole numbers fill up to eight bytes, those with a point are floats of the argument's size.
-fn value(text: &str, argument: &Argument) -> Result<Vec<u8>, Failure> {
+fn value(text: &str, argument: &Argument) -> Result<Vec<u8>, LaunchError> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let whole = match digits.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -230,15 +320,13 @@ fn value(text: &str, argument: &Argument) -> Result<Vec<u8>, Failure> {
         let sign = if negative { 0xff } else { 0 };
         return match held.get(size..).is_none_or(|rest| rest.iter().all(|byte| *byte == sign)) {
             true => Ok(held[..size].to_vec()),
-            false => Err(usage(format!("{text} does not fit into an argument of {size} bytes"))),
+            false => Err(LaunchError::TooLarge { value: text.to_owned(), size }),
         };
     }
     match (text.parse::<f64>(), size) {
         (Ok(float), 4) => Ok((float as f32).to_le_bytes().to_vec()),
         (Ok(float), 8) => Ok(float.to_le_bytes().to_vec()),
-        (Ok(_), _) => {
-            Err(usage(format!("an argument of {size} bytes cannot be `{text}`: give all with --kernarg")))
-        }
-        (Err(_), _) => Err(usage(format!("`{text}` is no number"))),
+        (Ok(_), _) => Err(LaunchError::NotThisSize { value: text.to_owned(), size }),
+        (Err(_), _) => Err(LaunchError::NotANumber(text.to_owned())),
     }
 }

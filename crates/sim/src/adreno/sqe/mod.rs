@@ -9,23 +9,22 @@
 //! model chooses, and says so: shifts count modulo 32, `iret` restores what [`Emulator::interrupt`] saved, and at the end
 //! of an IB the next `waitin` dispatches the firmware's IN_IB_END handler.
 
+mod boot;
 mod exec;
 mod log;
 mod memory;
 mod queue;
 mod registers;
-pub mod report;
-pub mod session;
 mod special;
 
-pub use log::{Access, Fault, Place, Stop};
+pub use boot::{boot, disassemble, sections};
+pub use log::{Access, Fault, Location, Stop};
 pub use memory::Memory;
 
-use super::firmware::{Firmware, TABLE_LEN};
-use super::insn::Insn;
-use super::{Names, Space, text};
 use special::Special;
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use unwedge_isa::afuc::insn::Insn;
+use unwedge_isa::afuc::{Firmware, Names, Processor, Space, TABLE_LEN};
 
 /// Address the instructions are loaded at.
 pub const INSTRUCTION_BASE: u64 = 0x1000;
@@ -39,17 +38,6 @@ const PIPE_REGISTERS: usize = 0x100;
 const GPU_REGISTERS: usize = 0x1_0000;
 /// Accesses kept unless the caller says otherwise.
 const LOG_LIMIT: usize = 1 << 20;
-
-/// Which processor of the GPU runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Processor {
-    /// The SQE; on a7xx the one that renders (BR).
-    Sqe,
-    /// The one that bins (a7xx).
-    Bv,
-    /// The one for low-priority compute (a660 on).
-    Lpac,
-}
 
 /// Where writes to `$data` go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,20 +212,14 @@ impl<'n> Emulator<'n> {
         (self.branch, self.waiting, self.stream_ended) = (None, false, false);
     }
 
-    /// The next instruction as text, and its word; `None` beyond the firmware.
-    pub fn next_instruction(&self) -> Option<(u32, String)> {
-        let word = *self.code.get(self.pc as usize)?;
-        let mut out = String::new();
-        match Insn::decode(word, self.firmware.generation()) {
-            Some((insn, decoded)) => {
-                let len = u32::try_from(self.code.len()).unwrap_or(u32::MAX);
-                let label = text::target(&insn, self.pc, len);
-                text::push_insn(&mut out, &decoded, label, self.firmware, self.names);
-                text::push_comment(&mut out, &insn, self.firmware, self.names);
-            }
-            None => out.push_str(&format!("[{word:08x}]")),
-        }
-        Some((word, out))
+    /// The names it was given.
+    pub fn names(&self) -> &'n dyn Names {
+        self.names
+    }
+
+    /// The words of the section, from its version dword on.
+    pub fn code(&self) -> &[u32] {
+        &self.code
     }
 
     /// The packet table: for each opcode the offset of its handler.
@@ -375,9 +357,9 @@ impl<'n> Emulator<'n> {
         self.execute()
     }
 
-    fn note(&mut self, place: Place, write: bool, value: Option<u32>) {
+    fn note(&mut self, location: Location, write: bool, value: Option<u32>) {
         if self.log.len() < self.log_limit {
-            self.log.push(Access { pc: self.logging_pc, place, write, value });
+            self.log.push(Access { pc: self.logging_pc, location, write, value });
         } else {
             self.log_dropped = self.log_dropped.saturating_add(1);
         }

@@ -2,11 +2,10 @@
 //!
 //! It reads and writes strings only; whoever has a terminal or a script passes the lines.
 
-use super::super::Space;
-use super::log::{Fault, Place, Stop};
-use super::report::{changes, place_line};
-use super::{Emulator, packet4, packet7};
+use super::sqe_log::{changes, line};
 use std::fmt::Write as _;
+use unwedge_isa::afuc::{Space, asm, text};
+use unwedge_sim::adreno::sqe::{Emulator, Fault, Location, Stop, packet4, packet7};
 
 /// What `h` prints.
 pub const HELP: &str = "\
@@ -75,7 +74,9 @@ impl<'n> Session<'n> {
     /// Appends the instruction that is next: `0012: 88020002  mov $02, 0x2`.
     pub fn show_next(&self, out: &mut String) {
         let pc = self.emulator.pc();
-        let _ = match self.emulator.next_instruction() {
+        let emulator = &self.emulator;
+        let next = text::instruction(emulator.code(), pc, emulator.firmware(), emulator.names());
+        let _ = match next {
             Some((word, text)) => writeln!(out, "\t{pc:04x}: {word:08x}  {text}"),
             None => writeln!(out, "\t{pc:04x}: beyond the firmware"),
         };
@@ -117,8 +118,8 @@ impl<'n> Session<'n> {
             self.show_next(out);
             let stop = self.emulator.step();
             let (log, _) = self.emulator.take_log();
-            for (place, value) in changes(&log) {
-                self.show(place, value, out);
+            for (location, value) in changes(&log) {
+                self.show(location, value, out);
             }
             if let Err(stop) = stop {
                 self.show_stop(stop, out);
@@ -141,8 +142,8 @@ impl<'n> Session<'n> {
         let _ = writeln!(out, "stopped: {stop}");
     }
 
-    fn show(&self, place: Place, value: Option<u32>, out: &mut String) {
-        out.push_str(&place_line(place, value, self.emulator.firmware, self.emulator.names));
+    fn show(&self, location: Location, value: Option<u32>, out: &mut String) {
+        out.push_str(&line(location, value, self.emulator.firmware(), self.emulator.names()));
         out.push('\n');
     }
 
@@ -161,8 +162,8 @@ impl<'n> Session<'n> {
 
     /// An offset of code: a number, or a packet whose handler begins there.
     fn offset(&self, text: &str) -> Result<u32, Refusal> {
-        if let Some(opcode) = self.emulator.names.opcode(text) {
-            return Ok(self.emulator.table.get(usize::from(opcode)).copied().unwrap_or(0));
+        if let Some(opcode) = self.emulator.names().opcode(text) {
+            return Ok(self.emulator.packet_table().get(usize::from(opcode)).copied().unwrap_or(0));
         }
         narrow(number(text)?)
     }
@@ -170,28 +171,28 @@ impl<'n> Session<'n> {
     fn dump(&self, arguments: &[&str], out: &mut String) -> Result<(), Refusal> {
         let emulator = &self.emulator;
         match arguments {
-            ["r"] => (0..32).for_each(|n| self.show(Place::Gpr(n), Some(emulator.gpr(n)), out)),
+            ["r"] => (0..32).for_each(|n| self.show(Location::Gpr(n), Some(emulator.gpr(n)), out)),
             ["s"] => {
-                (0..16).for_each(|n| self.show(Place::Sqe(n), emulator.sqe(n), out));
+                (0..16).for_each(|n| self.show(Location::Sqe(n), emulator.sqe(n), out));
                 for pc in emulator.call_stack() {
                     let _ = writeln!(out, "              returns to {pc:#x}");
                 }
             }
             ["t"] => {
                 let set = (0u32..).zip(emulator.packet_table()).filter(|&(_, &entry)| entry != 0);
-                set.for_each(|(opcode, &entry)| self.show(Place::Table(opcode), Some(entry), out));
+                set.for_each(|(opcode, &entry)| self.show(Location::Table(opcode), Some(entry), out));
             }
             ["c", register] => {
                 let offset = self.register(Space::Control, register)?;
-                self.show(Place::Control(offset), emulator.control(offset), out);
+                self.show(Location::Control(offset), emulator.control(offset), out);
             }
             ["g", register] => {
                 let offset = self.register(Space::Gpu, register)?;
-                self.show(Place::Gpu(offset), Some(emulator.gpu(offset)), out);
+                self.show(Location::Gpu(offset), Some(emulator.gpu(offset)), out);
             }
             ["p", register] => {
                 let offset = self.register(Space::Pipe, register)?;
-                self.show(Place::Pipe(offset), emulator.pipe(offset), out);
+                self.show(Location::Pipe(offset), emulator.pipe(offset), out);
             }
             ["m", address] | ["m", address, _] => {
                 let address = number(address)?;
@@ -199,7 +200,7 @@ impl<'n> Session<'n> {
                 for i in 0..count {
                     let address = address.wrapping_add(4 * i);
                     let value = emulator.memory().read(address)?;
-                    self.show(Place::Memory(address), value, out);
+                    self.show(Location::Memory(address), value, out);
                 }
             }
             _ => return Err(Refusal::Usage(DUMP_USAGE)),
@@ -211,8 +212,7 @@ impl<'n> Session<'n> {
         match arguments {
             ["r", register, value] => {
                 let name = register.trim_start_matches('$');
-                let register = super::super::asm::register(name)
-                    .ok_or_else(|| Refusal::Register(register.to_string()))?;
+                let register = asm::register(name).ok_or_else(|| Refusal::Register(register.to_string()))?;
                 self.emulator.set_gpr(register, narrow(number(value)?)?);
             }
             ["s", register, value] => {
@@ -248,7 +248,7 @@ impl<'n> Session<'n> {
         if let Some(address) = name.strip_prefix('@') {
             let &[dwords] = payload.as_slice() else { return Err(Refusal::Usage(PACKET_USAGE)) };
             self.emulator.submit(number(address)?, dwords);
-        } else if let Some(opcode) = self.emulator.names.opcode(name) {
+        } else if let Some(opcode) = self.emulator.names().opcode(name) {
             self.emulator.push(&packet7(opcode, &payload));
         } else {
             let offset = self.register(Space::Gpu, name)?;
@@ -260,7 +260,7 @@ impl<'n> Session<'n> {
     /// A register by its name, with or without the sign before it, or by its offset.
     fn register(&self, space: Space, text: &str) -> Result<u32, Refusal> {
         let name = text.trim_start_matches(['@', '%', '|']);
-        match self.emulator.names.offset(self.emulator.firmware, space, name) {
+        match self.emulator.names().offset(self.emulator.firmware(), space, name) {
             Some(offset) => Ok(offset),
             None => number(name).and_then(narrow).map_err(|_| Refusal::Register(text.to_string())),
         }

@@ -3,20 +3,12 @@
 use unwedge_hw::Db;
 use unwedge_isa::afuc::asm::{self, Problem};
 use unwedge_isa::afuc::disasm::{self, DisasmError, Form};
-use unwedge_isa::afuc::emu::{Fault, Place, Processor, Stop, packet4, packet7, report};
-use unwedge_isa::afuc::{Blob, Emulator, Firmware, Names, assemble, disassemble};
+use unwedge_isa::afuc::{Blob, Firmware, Names, Processor, assemble, text};
+use unwedge_sim::adreno::sqe::{Emulator, Fault, Location, Stop, disassemble, packet4, packet7, sections};
 
-#[path = "../../cli/src/afuc_names.rs"]
-mod afuc_names;
-use afuc_names::DbNames;
-
-fn build(source: &str, names: &dyn Names) -> Vec<u8> {
-    assemble(source, &asm::Options::default(), names).unwrap_or_else(|errors| panic!("{errors}"))
-}
-
-fn words(source: &str, names: &dyn Names) -> Vec<u32> {
-    Blob::new(&build(source, names)).words
-}
+#[path = "sqe_rig/mod.rs"]
+mod rig;
+use rig::*;
 
 /// The problems of a source, with their lines and columns.
 fn problems(source: &str, names: &dyn Names) -> Vec<(usize, usize, Problem)> {
@@ -27,37 +19,6 @@ fn problems(source: &str, names: &dyn Names) -> Vec<(usize, usize, Problem)> {
         }
     }
 }
-
-/// A firmware whose bootstrap routine loads the packet table and asks for a packet, and then `handlers`.
-fn firmware(version: &str, handlers: &str) -> String {
-    format!(
-        "[{version}]
-[#jumptbl]
-mov $01, 0x830
-mov $02, 2
-cwrite $01, [$00 + @REG_READ_ADDR]
-cwrite $02, [$00 + @REG_READ_DWORDS]
-mov $01, $regdata
-mov $02, $regdata
-mov $03, #jumptbl << 2
-add $01, $01, $03
-addhi $02, $02, 0
-mov $rem, 0x80
-cwrite $01, [$00 + @MEM_READ_ADDR]
-cwrite $02, [$00 + @MEM_READ_ADDR+1]
-cwrite $rem, [$00 + @MEM_READ_DWORDS]
-cwrite $00, [$00 + @PACKET_TABLE_WRITE_ADDR]
-(rep)cwrite $memdata, [$00 + @PACKET_TABLE_WRITE]
-waitin
-mov $01, $data
-{handlers}
-jumptbl:
-.jumptbl
-"
-    )
-}
-
-const A6XX: &str = "016ee001";
 
 /// Runs a firmware over packets in memory until it waits for more.
 fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn Names) -> Emulator<'n> {
@@ -74,11 +35,6 @@ fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn Names) -> Emulator<'n
             stop => panic!("{stop} at {:#x}", emulator.pc()),
         }
     }
-}
-
-fn boot<'n>(handlers: &str, names: &'n dyn Names) -> Emulator<'n> {
-    let words = words(&firmware(A6XX, handlers), names);
-    Emulator::new(Firmware::A630, &words, Processor::Sqe, names)
 }
 
 #[test]
@@ -278,10 +234,10 @@ mov $01, $data
     assert_eq!(emulator.memory().read(0x3_0000_0200), Ok(Some(77)));
     let (log, dropped) = emulator.take_log();
     assert_eq!(dropped, 0);
-    let unknown: Vec<Place> =
-        log.iter().filter(|a| !a.write && a.value.is_none()).map(|access| access.place).collect();
-    assert_eq!(unknown, [Place::Memory(0x2_0000_0104)]);
-    assert!(log.iter().any(|access| access.place == Place::Memory(0x3_0000_0200) && access.write));
+    let unknown: Vec<Location> =
+        log.iter().filter(|a| !a.write && a.value.is_none()).map(|access| access.location).collect();
+    assert_eq!(unknown, [Location::Memory(0x2_0000_0104)]);
+    assert!(log.iter().any(|access| access.location == Location::Memory(0x3_0000_0200) && access.write));
 }
 
 #[test]
@@ -303,7 +259,7 @@ mov $01, $data
     let read = |i: u64| emulator.memory().read(0x5_0000_0100 + 4 * i);
     assert_eq!([read(0), read(1), read(2), read(3)], [Ok(Some(11)), Ok(Some(22)), Ok(Some(33)), Ok(None)]);
     let (log, _) = emulator.take_log();
-    assert!(log.iter().any(|access| access.place == Place::Pipe(0x84)), "a register without payload");
+    assert!(log.iter().any(|access| access.location == Location::Pipe(0x84)), "a register without payload");
 }
 
 #[test]
@@ -444,30 +400,14 @@ fn breakpoints_stop_before_their_instruction() {
     let mut emulator = boot("", &names);
     assert!(emulator.add_breakpoint(6));
     assert_eq!(emulator.run(1_000), Stop::Breakpoint(6));
-    assert_eq!(emulator.next_instruction().map(|(_, text)| text).as_deref(), Some("mov $01, $regdata"));
+    assert_eq!(
+        text::instruction(emulator.code(), emulator.pc(), emulator.firmware(), &names)
+            .map(|(_, text)| text)
+            .as_deref(),
+        Some("mov $01, $regdata")
+    );
     assert!(emulator.remove_breakpoint(6));
     assert_eq!(emulator.run(1_000), Stop::PacketDone);
-}
-
-#[test]
-fn a_log_reads_as_lines() {
-    let db = Db::builtin();
-    let names = DbNames::new(&db);
-    let mut emulator = boot("", &names);
-    for _ in 0..5 {
-        emulator.step().expect("a step");
-    }
-    let (log, _) = emulator.take_log();
-    let lines: Vec<String> = report::changes(&log)
-        .into_iter()
-        .map(|(place, value)| report::place_line(place, value, Firmware::A630, &names))
-        .collect();
-    let expected = [
-        "              GPR:  $01: 00000830",
-        "              GPR:  $02: 00000002",
-        "              CTRL: @REG_READ_ADDR: 00000830",
-    ];
-    assert_eq!(lines, expected);
 }
 
 #[test]
@@ -476,7 +416,7 @@ fn the_handler_of_an_offset_is_the_one_before_it() {
     let names = DbNames::new(&db);
     let handlers = "CP_NOP:\nnop\nnop\nCP_WAIT_REG_MEM:\nnop\nwaitin\nmov $01, $data\n";
     let words = words(&firmware(A6XX, handlers), &names);
-    let sections = disasm::sections(&words, Firmware::A630, &names);
+    let sections = sections(&words, Firmware::A630, &names);
     let section = &sections[0];
     let wait = names.opcode("CP_WAIT_REG_MEM").expect("CP_WAIT_REG_MEM");
     assert_eq!(section.handler(22), Some((wait, 21)));
@@ -508,7 +448,7 @@ waitin
 mov $01, $data
 ";
     let words = words(&firmware(A6XX, handlers), &names);
-    let section = &disasm::sections(&words, Firmware::A630, &names)[0];
+    let section = &sections(&words, Firmware::A630, &names)[0];
     let at = |offset| waits_for(&words, section, Firmware::A630, offset);
     for offset in 19..=22 {
         assert_eq!(at(offset), Some(Wait::Control(0x200)), "{offset}");
@@ -529,7 +469,7 @@ fn handlers_of_nop(bytes: &[u8], names: &DbNames<'_>) -> Vec<(Processor, u32)> {
     let blob = Blob::new(bytes);
     let firmware = blob.firmware().expect("a known firmware");
     let nop = usize::from(names.opcode("CP_NOP").expect("CP_NOP"));
-    let sections = disasm::sections(&blob.words, firmware, names);
+    let sections = sections(&blob.words, firmware, names);
     sections.iter().map(|section| (section.processor, section.table[nop])).collect()
 }
 
@@ -647,42 +587,6 @@ fn an_a5xx_firmware_names_its_handlers_from_its_table() {
     let text = disassemble(&bytes, &verbose, &names).expect("a known firmware");
     assert!(text.contains("; JUMP TABLE\n  0 00: 0000   ; "));
     assert!(text.contains("\n 16 10: 0003   ; CP_NOP\n"));
-}
-
-#[test]
-fn a_session_is_driven_by_lines() {
-    use unwedge_isa::afuc::emu::session::Session;
-    let db = Db::builtin();
-    let names = DbNames::new(&db);
-    let handlers = "CP_NOP:\nmov $02, $data\nmov $addr, 0x883\nmov $data, $02\nwaitin\nmov $01, $data\n";
-    let mut session = Session::new(boot(handlers, &names));
-    let mut say = |line: &str| {
-        let mut out = String::new();
-        assert!(session.command(line, &mut out), "{line}");
-        out
-    };
-    assert_eq!(say("s 2"), "\t0000: 016ee001  [016ee001]\n\t0001: 01000018  [01000018]\n");
-    assert_eq!(
-        say("s"),
-        "\t0002: 88010830  mov $01, 0x830\t; CP_SQE_INSTR_BASE\n              GPR:  $01: 00000830\n"
-    );
-    assert_eq!(say("r"), "stopped: packet done\n\t0012: 981f0806  mov $01, $data\n");
-    assert_eq!(say("r"), "stopped: waiting for a packet\n\t0012: 981f0806  mov $01, $data\n");
-    assert_eq!(say("b CP_NOP"), "set breakpoint at 0x13\n");
-    assert_eq!(say("p CP_NOP 0xbeef"), "");
-    assert_eq!(say("r"), "stopped: breakpoint at 0x13\n\t0013: 981f1006  mov $02, $data\n");
-    assert_eq!(say(""), "stopped: packet done\n\t0017: 981f0806  mov $01, $data\n");
-    assert_eq!(say("d g CP_SCRATCH[0].REG"), "              GPU:  CP_SCRATCH[0].REG: 0000beef\n");
-    assert_eq!(say("w m 0x1000 1 2"), "");
-    assert_eq!(say("d m 0x1004 1"), "              MEM:  0x0000000000001004: 0x00000002\n");
-    assert_eq!(say("w r $03 0x77"), "");
-    assert!(say("d r").contains("$03: 00000077\n"));
-    assert_eq!(say("d t"), "              TABLE: CP_NOP: 00000013\n");
-    assert_eq!(say("x"), "error: no command `x`: h for help\n");
-    assert_eq!(say("d c NO_SUCH"), "error: no register `NO_SUCH`\n");
-    assert_eq!(say("w c 0xffff 1"), "error: register 0xffff does not exist\n");
-    assert!(say("h").starts_with("s [N] "));
-    assert!(!session.command("q", &mut String::new()));
 }
 
 /// A generator of the same numbers each time.

@@ -1,6 +1,6 @@
 //! Where the registers are that do something when touched, on one firmware's GPU.
 
-use super::super::{Firmware, Names, Space};
+use unwedge_isa::afuc::{Firmware, Names, Space};
 
 /// Offsets of the registers the emulator gives a behaviour; `None` where the GPU (or the database) has none.
 #[derive(Clone, Debug, Default)]

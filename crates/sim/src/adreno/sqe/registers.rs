@@ -3,9 +3,9 @@
 //! Reads and writes by the firmware are logged; those by the caller ([`Emulator::gpr`] and the like) are not, and have no
 //! effect beside the value.
 
-use super::super::text::{ADDR, DATA, NO_INCREMENT, REM, USRADDR};
-use super::log::{Fault, Place, Stop};
+use super::log::{Fault, Location, Stop};
 use super::{DataMode, DrawState, Emulator, halves, pair};
+use unwedge_isa::afuc::text::{ADDR, DATA, NO_INCREMENT, REM, USRADDR};
 
 /// Bit of MEM_READ_ADDR_HI_PREEMPTION that puts the rest of it in place of the high half of the address.
 const PRIVILEGED: u32 = 1 << 31;
@@ -86,7 +86,7 @@ impl Emulator<'_> {
     /// What `cread` reads.
     pub(super) fn read_control(&mut self, offset: u32) -> Result<u32, Stop> {
         let value = self.control(offset).ok_or(Stop::Fault(Fault::NoRegister(offset)))?;
-        self.note(Place::Control(offset), false, Some(value));
+        self.note(Location::Control(offset), false, Some(value));
         Ok(value)
     }
 
@@ -94,7 +94,7 @@ impl Emulator<'_> {
     pub(super) fn set_control(&mut self, offset: u32, value: u32) -> Result<(), Stop> {
         let register = self.control.get_mut(offset as usize);
         *register.ok_or(Stop::Fault(Fault::NoRegister(offset)))? = value;
-        self.note(Place::Control(offset), true, Some(value));
+        self.note(Location::Control(offset), true, Some(value));
         let special = &self.special;
         let is = |register: Option<u32>| register == Some(offset);
         if is(special.table_write) {
@@ -102,7 +102,7 @@ impl Emulator<'_> {
             let index = self.control_at(at);
             let entry = self.table.get_mut(index as usize);
             *entry.ok_or(Stop::Fault(Fault::TableFull(index)))? = value;
-            self.note(Place::Table(index), true, Some(value));
+            self.note(Location::Table(index), true, Some(value));
             self.set_control(at, index + 1)?;
         } else if is(special.reg_write) {
             let Some(at) = special.reg_write_addr else { return Ok(()) };
@@ -178,20 +178,20 @@ impl Emulator<'_> {
     /// What `sread` reads.
     pub(super) fn read_sqe(&mut self, offset: u32) -> Result<u32, Stop> {
         let value = self.sqe(offset).ok_or(Stop::Fault(Fault::NoRegister(offset)))?;
-        self.note(Place::Sqe(offset), false, Some(value));
+        self.note(Location::Sqe(offset), false, Some(value));
         Ok(value)
     }
 
     /// What `swrite` does.
     pub(super) fn set_sqe(&mut self, offset: u32, value: u32) -> Result<(), Stop> {
         self.write_sqe(offset, value).map_err(Stop::Fault)?;
-        self.note(Place::Sqe(offset), true, Some(value));
+        self.note(Location::Sqe(offset), true, Some(value));
         Ok(())
     }
 
     fn set_gpu(&mut self, offset: u32, value: u32) -> Result<(), Stop> {
         self.write_gpu(offset, value);
-        self.note(Place::Gpu(offset), true, Some(value));
+        self.note(Location::Gpu(offset), true, Some(value));
         if self.special.lpac_sqe_control == Some(offset)
             && let Some(sync) = self.special.thread_sync
         {
@@ -206,7 +206,7 @@ impl Emulator<'_> {
         if let Some(register) = self.pipe.get_mut(offset as usize) {
             *register = value;
         }
-        self.note(Place::Pipe(offset), true, Some(value));
+        self.note(Location::Pipe(offset), true, Some(value));
         let special = &self.special;
         if let (Some(address), true) = (special.nrt_addr, special.nrt_data == Some(offset)) {
             let at = |offset: u32| self.pipe(offset).unwrap_or(0);
@@ -241,7 +241,7 @@ impl Emulator<'_> {
             }
             _ => self.gpr(register),
         };
-        self.note(Place::Gpr(register), false, Some(value));
+        self.note(Location::Gpr(register), false, Some(value));
         Ok(value)
     }
 
@@ -291,13 +291,13 @@ impl Emulator<'_> {
 
     fn read_gpu(&mut self, offset: u32) -> u32 {
         let value = self.gpu(offset);
-        self.note(Place::Gpu(offset), false, Some(value));
+        self.note(Location::Gpu(offset), false, Some(value));
         value
     }
 
     /// What an instruction's write to a register does.
     pub(super) fn write(&mut self, register: u32, value: u32) -> Result<(), Stop> {
-        self.note(Place::Gpr(register), true, Some(value));
+        self.note(Location::Gpr(register), true, Some(value));
         match register {
             ADDR | USRADDR => {
                 self.mode = if register == ADDR { DataMode::Addr } else { DataMode::UsrAddr };

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use unwedge_hw::Db;
 use unwedge_isa::afuc::disasm::{self, Form};
-use unwedge_isa::afuc::emu::Stop;
-use unwedge_isa::afuc::{Blob, asm, assemble, disassemble};
+use unwedge_isa::afuc::{Blob, asm, assemble};
+use unwedge_sim::adreno::sqe::{Stop, boot, disassemble};
 
 #[path = "../../cli/src/afuc_names.rs"]
 mod afuc_names;
@@ -70,8 +70,8 @@ fn the_bootstrap_routine_finds_the_packet_table_where_it_stands() {
     for path in files("fw") {
         let blob = Blob::new(&std::fs::read(&path).expect("a readable firmware"));
         let Some(firmware) = blob.firmware().filter(|firmware| firmware.generation() >= 6) else { continue };
-        for section in disasm::sections(&blob.words, firmware, &names) {
-            assert_eq!(section.bootstrap, Stop::Booted, "{}: {:?}", path.display(), section.processor);
+        for (section, stop) in boot(&blob.words, firmware, &names) {
+            assert_eq!(stop, Stop::Booted, "{}: {:?}", path.display(), section.processor);
             assert!(section.table_at.is_some(), "{}: {:?}", path.display(), section.processor);
         }
     }

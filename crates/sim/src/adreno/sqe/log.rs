@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Something with an address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum Location {
     /// A general register, `$00` to `$1f`; the queues among them are logged as what they stand for too.
     Gpr(u32),
     /// A GPU register, by dword offset.
@@ -27,7 +27,7 @@ pub struct Access {
     /// Offset of the instruction.
     pub pc: u32,
     /// What was read or written.
-    pub place: Place,
+    pub location: Location,
     /// Whether it was written.
     pub write: bool,
     /// The value; `None` for memory that nobody has written: it is unknown, and the processor goes on with 0.

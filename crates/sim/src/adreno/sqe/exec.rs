@@ -3,10 +3,10 @@
 //! The order is the hardware's as far as known: sources, then the destination, then extra moves; a branch and the
 //! dispatch of `waitin` take effect after the delay slot.
 
-use super::super::insn::{Alu, Field, Insn, Op};
-use super::super::text::{ADDR, DATA, LR, REM};
 use super::log::{Fault, Stop};
 use super::{Emulator, Interrupted, pair};
+use unwedge_isa::afuc::insn::{Alu, Field, Insn, Op};
+use unwedge_isa::afuc::text::{ADDR, DATA, LR, REM};
 
 /// What `cmp` gives: a bit for each relation that holds.
 const GREATER: u32 = 0x00;
