@@ -13,10 +13,11 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
+use unwedge_base::{ChipId, Diagnostic, Dwords, Generation, Memory, Severity, Span};
 use unwedge_capture::rd::{self, Live, Reader, Section, SectionKind, Step, Submit};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{Reach, Sink, State, Walker};
+use unwedge_view::json;
 
 /// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
 const COMPOSITORS: [&[u8]; 4] = [b"fdperf", b"chrome", b"surfaceflinger", b"X"];
@@ -139,6 +140,15 @@ impl Identity {
             Identity::ChipId(chip_id) => (0, chip_id),
         };
         Db::builtin().device(gpu_id, chip_id).map(|device| device.name().to_owned())
+    }
+
+    /// For JSON and people.
+    pub fn shown(self, generation: Option<Generation>) -> json::Gpu {
+        let (gpu_id, chip_id) = match self {
+            Identity::GpuId(gpu_id) => (Some(gpu_id), None),
+            Identity::ChipId(chip_id) => (None, Some(chip_id)),
+        };
+        json::Gpu::of_capture(gpu_id, chip_id, self.name(), generation)
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Facts: the first lines the kernels print, the section types of rd captures, file magics.
 
-use unwedge_capture::amdgpu;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::{amdgpu, xe};
+use unwedge_view::intel::Dump;
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl Kind {
             Kind::Empty
         } else if head.starts_with(b"\x7fELF") {
             Kind::Elf
-        } else if unwedge_capture::xe::sniff(head) {
+        } else if xe::sniff(head) {
             Kind::XeDevcore
         } else if amdgpu::devcore::sniff(head) {
             Kind::AmdgpuDevcore
@@ -98,6 +100,15 @@ impl Kind {
             Kind::Text => "some other text",
             Kind::Binary => "some other binary file",
         }
+    }
+}
+
+/// A dump of i915 or xe, if the bytes are one by their start.
+pub fn intel_dump(bytes: &[u8]) -> Option<Dump<'_>> {
+    match Kind::sniff(bytes) {
+        Kind::I915ErrorState => ErrorState::read(bytes).ok().map(Dump::I915),
+        Kind::XeDevcore => xe::Devcore::read(bytes).ok().map(Dump::Xe),
+        _ => None,
     }
 }
 

@@ -1,7 +1,6 @@
 //! One of the two things that are compared: where it is, and its submits, one after another.
 
 use crate::capture::{Choice, Consumer, Identity, Opened, Player, Submission};
-use crate::database;
 use crate::decode::stretches;
 use crate::failure::Failure;
 use crate::input::Input;
@@ -204,7 +203,7 @@ fn dump(
         Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = database::gpu(&dump, db).ok_or_else(|| {
+    let gpu = unwedge_view::device::gpu(&dump, db).ok_or_else(|| {
         Failure::Unusable(format!("{}: the GPU of the dump is not known: it cannot be compared", input.name))
     })?;
     if out.send(Told::Gpu(gpu.generation())).is_err() {

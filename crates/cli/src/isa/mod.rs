@@ -7,7 +7,6 @@ pub mod amd_check;
 mod amd_launch;
 mod amd_link;
 mod amd_run;
-mod amd_step;
 pub mod ir2;
 pub mod ir3;
 
@@ -78,7 +77,7 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
         Opened::Dump(input) => {
             let dump = Devcore::read(&input.bytes)
                 .map_err(|_| Failure::wrong_kind(&input, crate::kind::Kind::sniff(&input.bytes)))?;
-            let generation = crate::database::generation(&dump);
+            let generation = unwedge_view::device::generation(&dump);
             found(&input.name, "dump", held(&dump.memory(), at, unit), generation, at)
         }
         Opened::Capture(mut stream) => {

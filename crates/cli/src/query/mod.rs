@@ -37,7 +37,7 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     };
     out.finish()?;
     if result.is_ok() && args.format == args::FormatArg::Csv {
-        complain!("{}", database::line(db.identity()));
+        complain!("{}", unwedge_view::device::database_line(db.identity()));
     }
     result
 }
@@ -376,7 +376,7 @@ fn dump(
         Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
     let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = database::gpu(&dump, db).ok_or_else(|| {
+    let gpu = unwedge_view::device::gpu(&dump, db).ok_or_else(|| {
         Failure::Unusable(format!(
             "{}: the GPU of the dump is not known: its streams are not decoded",
             input.name

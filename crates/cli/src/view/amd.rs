@@ -1,7 +1,6 @@
 //! What `info`, `explain` and `decode` print for what an AMD GPU left, in memory. Never: files, the terminal, other processes.
 
 use crate::amd::{self, Source};
-use crate::decode;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::kind::Kind;
@@ -54,7 +53,9 @@ impl View {
         // The last piece of work is printed to its end.
         const OVER: u64 = 4 << 20;
         let (fixed, per_byte) = match self {
-            View::Decode { json: true } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Decode { json: true } => {
+                (unwedge_view::lines::LENGTH, unwedge_view::lines::LENGTH_PER_BYTE)
+            }
             // A dword of a register can have many fields.
             View::Decode { json: false } => (1 << 20, 128),
             View::Info { .. } | View::Explain { .. } => (1 << 20, 24),
