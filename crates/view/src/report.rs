@@ -64,7 +64,8 @@ pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Wri
         writeln!(out, "{line}")?;
     }
     if !absent.is_empty() {
-        let list = absent.iter().map(|f| clean(&words::finding(report, f).title)).collect::<Vec<_>>().join("; ");
+        let list =
+            absent.iter().map(|f| clean(&words::finding(report, f).title)).collect::<Vec<_>>().join("; ");
         for line in wrap(&format!("not in the dump: {list}"), WIDTH - INDENT.len(), 2).into_iter().take(3) {
             writeln!(out, "{INDENT}{}", style.paint("2", &line))?;
         }
@@ -150,7 +151,8 @@ fn code(report: &Report, style: Style) -> Vec<String> {
         1 => "; 1 more place: --json shows it".to_owned(),
         n => format!("; {n} more places: --json shows them"),
     };
-    let title = format!("{}{waves} ({}{more})", clean(&words::code_place(&excerpt.place)), clean(&excerpt.source));
+    let title =
+        format!("{}{waves} ({}{more})", clean(&words::code_place(&excerpt.place)), clean(&excerpt.source));
     let label = style.paint("1;34", "CODE");
     let mut lines = Vec::new();
     for (i, line) in wrap(&title, WIDTH - INDENT.len(), 2).into_iter().enumerate() {

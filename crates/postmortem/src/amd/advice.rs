@@ -54,10 +54,9 @@ fn fits(
             finding.is_some_and(is_attachment) && !findings.iter().any(is_use_after_free)
         }
         AdviceId::AcoNoOptimizations => case.radv.is_some(),
-        AdviceId::RadvHangReport
-        | AdviceId::AmdgpuNoRecovery
-        | AdviceId::UmrWaves
-        | AdviceId::UmrRing => case.radv.is_none() && graphics,
+        AdviceId::RadvHangReport | AdviceId::AmdgpuNoRecovery | AdviceId::UmrWaves | AdviceId::UmrRing => {
+            case.radv.is_none() && graphics
+        }
         AdviceId::RadvSyncShaders => case.radv.is_some_and(|radv| {
             let debug = radv.app.iter().find(|e| e.name.contains("debug options"));
             debug.is_none_or(|entry| !entry.value.contains("syncshaders"))

@@ -176,7 +176,8 @@ impl<'c> Case<'c> {
 
     /// Of a report of RADV.
     pub(super) fn of_radv(report: &'c RadvReport<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)), code_of_radv(report, db));
+        let mut case =
+            Case::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)), code_of_radv(report, db));
         case.radv = Some(report);
         case.registers(&report.registers, "registers.log");
         if let Some(ring) = &report.umr_ring {

@@ -90,12 +90,7 @@ fn around(lines: Vec<CodeLine>, at: usize) -> Vec<CodeLine> {
 }
 
 /// Lines of a shader that a report lists.
-pub(super) fn of_shader(
-    shader: &Shader<'_>,
-    offset: u64,
-    wave64: bool,
-    decoder: Decoder,
-) -> Vec<CodeLine> {
+pub(super) fn of_shader(shader: &Shader<'_>, offset: u64, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
     let behind = shader.code.partition_point(|i| i.offset <= offset);
     let Some(at) = behind.checked_sub(1) else { return Vec::new() };
     let base = shader.address();

@@ -49,9 +49,7 @@ impl Fault<'_> {
         let status = self.status.map(|status| {
             let name = case.amd.map(|amd| self.status_name(amd.gfx()));
             let fact = match name {
-                Some(name) => {
-                    Fact::Register { name: name.into(), value: status.into(), fields: Vec::new() }
-                }
+                Some(name) => Fact::Register { name: name.into(), value: status.into(), fields: Vec::new() },
                 None => field("protection fault status", Arg::Value(status.into())),
             };
             seen(fact, None)

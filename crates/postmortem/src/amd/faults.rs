@@ -124,9 +124,8 @@ const SHAPE: [check::Rule; 6] = [
 /// What is wrong with a piece if its waves have this many lanes, in the order of addresses.
 fn wrong(piece: &Piece, gpu: Gpu, wave64: bool) -> Vec<check::Finding> {
     let report = check::check_words(&piece.words, &gpu.with_wave64(wave64), &check::Options::default());
-    let wrong = |f: &check::Finding| {
-        f.level == check::Level::Error && (piece.whole || !SHAPE.contains(&f.rule))
-    };
+    let wrong =
+        |f: &check::Finding| f.level == check::Level::Error && (piece.whole || !SHAPE.contains(&f.rule));
     report.findings.into_iter().filter(wrong).collect()
 }
 

@@ -18,9 +18,7 @@ mod trace;
 mod wait;
 mod waves;
 
-pub use case::{
-    code_of_dump, code_of_radv, code_of_umr, engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr,
-};
+pub use case::{code_of_dump, code_of_radv, code_of_umr, engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 pub use waves::wave_code;
 
 use crate::args::{Arg, Args};

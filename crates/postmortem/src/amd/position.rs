@@ -283,6 +283,7 @@ fn newest(headers: &[u32], walked: &Walked, buffer: Option<(Called, u64)>) -> Op
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::Seen;
     use super::*;
     use unwedge_stream::adreno::Place;
 

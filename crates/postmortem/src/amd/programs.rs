@@ -37,7 +37,8 @@ impl Work {
     /// Which shaders it runs.
     pub(super) fn finding(&self) -> Finding {
         let subject = Subject::Work { kind: self.kind.name(), number: self.number };
-        let programs: Vec<Arg> = self.programs.iter().map(|program| evidence::program(program).into()).collect();
+        let programs: Vec<Arg> =
+            self.programs.iter().map(|program| evidence::program(program).into()).collect();
         Finding::new(Rule::WorkRunsShaders, self.trust, subject)
             .with("shaders", programs)
             .seen([self.evidence.clone()])

@@ -162,12 +162,7 @@ pub(super) fn stands<'c>(case: &Case<'c>) -> Vec<Stands<'c>> {
     standing(case).iter().map(|wave| Stands { pc: wave.pc, exec: wave.exec, umr: wave.umr }).collect()
 }
 
-fn group_of<'c>(
-    case: &Case<'c>,
-    wave: Standing<'c>,
-    decoder: Decoder,
-    programs: &[Program],
-) -> Group<'c> {
+fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, decoder: Decoder, programs: &[Program]) -> Group<'c> {
     let within = |shader: &&'c Shader<'c>| {
         let start = shader.address()?;
         let offset = wave.pc?.checked_sub(start)?;
@@ -258,8 +253,13 @@ fn wave_evidence(case: &Case<'_>, wave: &Standing<'_>) -> Evidence {
     if let Some(umr) = wave.umr {
         let unit = if umr.place.wgp { "wgp" } else { "cu" };
         let place = &umr.place;
-        let parts =
-            [("se", place.se), ("sa", place.sa), (unit, place.cu), ("simd", place.simd), ("wave", place.wave)];
+        let parts = [
+            ("se", place.se),
+            ("sa", place.sa),
+            (unit, place.cu),
+            ("simd", place.simd),
+            ("wave", place.wave),
+        ];
         for (name, number) in parts {
             args = args.with_some(name, number.map(|n| Arg::Number(n.into())));
         }
@@ -339,7 +339,8 @@ fn trap(case: &Case<'_>) -> Option<Finding> {
         Some((shader, offset)) => at_offset(listed_place(&shader.name, shader.address()), offset),
         None => Args::new().with("pc", Arg::Address(pc)),
     };
-    let text = within.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
+    let text =
+        within.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
     let name = shader.map(|shader| shader.name.clone().into_owned());
     let subject = Subject::Shader { name, iova: shader.and_then(Shader::address) };
     let seen = Evidence { iova: Some(pc), ..evidence("trap_handler.log", field("PC", Arg::Address(pc))) };

@@ -29,9 +29,7 @@ pub(super) fn decode(content: &Content<'_>, facts: &Db, style: Style, out: Out<'
     writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
     match content {
         Content::Dump(dump) => devcoredump(dump, facts, style, out),
-        Content::Report(report) => {
-            radv(report, WaveCode::of_radv(report, facts), style, out)
-        }
+        Content::Report(report) => radv(report, WaveCode::of_radv(report, facts), style, out),
         Content::Umr(umr) => umr_text(umr, WaveCode::of_umr(umr, facts), style, out),
     }
 }

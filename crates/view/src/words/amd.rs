@@ -304,7 +304,7 @@ pub(super) fn code_place(place: &Args) -> String {
 fn code(f: &Finding, wrong: &str) -> Words {
     let args = &f.args;
     let place = |name| args.record(name).map(code_place).unwrap_or_default();
-    let text = |name| args.text(name).unwrap_or("no instruction");
+    let text = |name| args.text(name).unwrap_or("a dword");
     let mut why = Vec::new();
     if args.record("first").is_some() {
         why.push(format!("{} at {} made it so", text("first_instruction"), place("first")));
@@ -328,11 +328,8 @@ fn code(f: &Finding, wrong: &str) -> Words {
 }
 
 pub(super) fn code_misses_wait(f: &Finding) -> Words {
-    let wait = format!(
-        "{}({})",
-        f.args.text("counter").unwrap_or_default(),
-        f.args.number("until").unwrap_or(0)
-    );
+    let wait =
+        format!("{}({})", f.args.text("counter").unwrap_or_default(), f.args.number("until").unwrap_or(0));
     let wrong = match f.args.text("registers") {
         Some(registers) => format!("uses {registers} without {wait}"),
         None => format!("goes on without {wait}"),
@@ -500,8 +497,7 @@ pub(super) fn work_runs_shaders(f: &Finding) -> Words {
 
 pub(super) fn stopped_between_trace_points(f: &Finding) -> Words {
     let commands: Vec<&str> = names(f.args.list("commands")).collect();
-    let commands =
-        if commands.is_empty() { String::new() } else { format!(": {}", commands.join(", ")) };
+    let commands = if commands.is_empty() { String::new() } else { format!(": {}", commands.join(", ")) };
     let number = |name| f.args.number(name).unwrap_or(0);
     Words::new(
         format!(
@@ -571,15 +567,15 @@ pub(super) fn vram_lost() -> Words {
 
 /// `SE0 SA1 WGP2 SIMD0 wave 3: PC 0x800120000008, EXEC 0xffffffff, HALT, vmcnt 3`
 pub(super) fn wave(args: &Args) -> String {
-    let parts = [("SE", "se"), ("SA", "sa"), ("WGP", "wgp"), ("CU", "cu"), ("SIMD", "simd"), ("wave ", "wave")];
+    let parts =
+        [("SE", "se"), ("SA", "sa"), ("WGP", "wgp"), ("CU", "cu"), ("SIMD", "simd"), ("wave ", "wave")];
     let unit = |(shown, name): (&str, &str)| Some(format!("{shown}{}", args.number(name)?));
     let units: Vec<String> = parts.into_iter().filter_map(unit).collect();
     let units = if units.is_empty() { String::new() } else { format!("{}: ", units.join(" ")) };
     let value = |name| args.number(name).map_or("?".to_owned(), |value| format!("{value:#x}"));
     let bits = names(args.list("bits")).map(|bit| format!(", {bit}"));
-    let counters = records(args.list("counters")).filter_map(|counter| {
-        Some(format!(", {} {}", counter.text("counter")?, counter.number("value")?))
-    });
+    let counters = records(args.list("counters"))
+        .filter_map(|counter| Some(format!(", {} {}", counter.text("counter")?, counter.number("value")?)));
     let state: String = bits.chain(counters).collect();
     format!("{units}PC {}, EXEC {}{state}", value("pc"), value("exec"))
 }
@@ -587,7 +583,7 @@ pub(super) fn wave(args: &Args) -> String {
 /// `Pixel Shader+0x8: bf8cc07f  s_waitcnt lgkmcnt(0)`
 pub(super) fn instruction(place: &Args, words: &[u32], text: Option<&str>) -> String {
     let words: String = words.iter().map(|word| format!("{word:08x} ")).collect();
-    format!("{}: {words} {}", code_place(place), text.unwrap_or("no instruction"))
+    format!("{}: {words} {}", code_place(place), text.unwrap_or("not an instruction"))
 }
 
 // ---- Advice ----
@@ -597,10 +593,9 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)
     let ring = args.text("ring").unwrap_or_default();
     let plain = |action: &str, reason| (action.to_owned(), reason);
     Some(match id {
-        AdviceId::DecodeStreams => plain(
-            "unwedge decode FILE",
-            "shows every packet of the ring and of the buffers in the dump",
-        ),
+        AdviceId::DecodeStreams => {
+            plain("unwedge decode FILE", "shows every packet of the ring and of the buffers in the dump")
+        }
         AdviceId::VulkanValidation => plain(
             "VK_LOADER_LAYERS_ENABLE='*validation*'",
             "tells which object was destroyed while the GPU still used it",
@@ -632,10 +627,9 @@ pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)
             "RADV_DEBUG=hang,syncshaders",
             "one command at a time: trace points then tell the very draw",
         ),
-        AdviceId::UmrSetuid => plain(
-            "sudo chmod u+s $(which umr)",
-            "lets RADV ask umr for the waves the next time it hangs",
-        ),
+        AdviceId::UmrSetuid => {
+            plain("sudo chmod u+s $(which umr)", "lets RADV ask umr for the waves the next time it hangs")
+        }
         AdviceId::RadvNoAsyncCompute => plain(
             "RADV_DEBUG=noasynccompute",
             "is it a wait between queues? a single queue cannot wait for another",

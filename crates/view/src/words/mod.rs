@@ -38,9 +38,7 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
         Rule::GpuvmUseAfterFree => {
             amd::gpuvm_fault(f, "the page is in a buffer that was destroyed: use after free")
         }
-        Rule::GpuvmUnmappedRange => {
-            amd::gpuvm_fault(f, "the page is in a sparse range that was unmapped")
-        }
+        Rule::GpuvmUnmappedRange => amd::gpuvm_fault(f, "the page is in a sparse range that was unmapped"),
         Rule::GpuvmNoBuffer => amd::gpuvm_fault(f, "no buffer was ever there"),
         Rule::PacketWaitsForOtherQueue => amd::packet_waits_for_other_queue(f),
         Rule::PacketWaitsForLaterWrite => amd::packet_waits_for_later_write(f),
@@ -65,18 +63,15 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
         Rule::CpPolls => amd::stall("the command processor polls until a condition holds"),
         Rule::CodeMissesWait => amd::code_misses_wait(f),
         Rule::CodeBreaksRule => amd::code_breaks_rule(f),
-        Rule::WavesWithErrors
-        | Rule::WavesInLoop
-        | Rule::WavesInUnlistedCode
-        | Rule::WavesAtInstruction => amd::waves(f),
+        Rule::WavesWithErrors | Rule::WavesInLoop | Rule::WavesInUnlistedCode | Rule::WavesAtInstruction => {
+            amd::waves(f)
+        }
         Rule::ShaderException => amd::shader_exception(f),
         Rule::AddressWithoutBuffer => amd::address_without_buffer(f),
         Rule::GrbmWorkDoesNotEnd => {
             amd::busy_blocks(f, "draws or dispatches do not end: the command processor waits for them")
         }
-        Rule::GrbmWorkWhilePolling => {
-            amd::busy_blocks(f, "work is open while the command processor polls")
-        }
+        Rule::GrbmWorkWhilePolling => amd::busy_blocks(f, "work is open while the command processor polls"),
         Rule::GrbmWorkOpen => amd::busy_blocks(f, "draws or dispatches are open"),
         Rule::GrbmCpAlone => amd::grbm_cp_alone(),
         Rule::GrbmIdle => amd::grbm_idle(),
@@ -105,15 +100,12 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
         Rule::CalledBuffersMissing => {
             Words::new("the buffers that the ring calls", "The kernel dumps them from Linux 6.19 on.")
         }
-        Rule::NoFaultRecorded => {
-            Words::new("a page fault: the status register is 0, none was recorded", "")
-        }
-        Rule::FaultsNotReported => Words::new("page faults: none is reported, and none is ruled out", ""),
+        Rule::NoFaultRecorded => Words::new("a page fault: the status register is 0, none was recorded", ""),
+        Rule::FaultsNotReported => Words::new("page faults: none is reported", ""),
         Rule::GpuRegistersMissing => Words::new("registers", "Which blocks are busy is not known."),
-        Rule::WavesMissing => Words::new(
-            "waves",
-            "What shaders execute is not known; umr reads them while the GPU hangs.",
-        ),
+        Rule::WavesMissing => {
+            Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
+        }
         // Intel.
     }
 }
