@@ -213,7 +213,7 @@ fn by_trace_alone(progress: &Progress<'_>, place: Args) -> Finding {
 /// Dwords of the stream that is executed that are not packets.
 fn garbage(walked: &Walked, stop: &Stop) -> Option<Finding> {
     let level = stop.point.levels.last()?;
-    let here = |place: &unwedge_stream::adreno::Place| match level.level {
+    let here = |place: &unwedge_stream::StreamPos| match level.level {
         0 => place.level == 0,
         _ => place.iova.is_some_and(|iova| {
             let end = level.size.map_or(u64::MAX, |size| level.base.saturating_add(size.saturating_mul(4)));
@@ -221,7 +221,7 @@ fn garbage(walked: &Walked, stop: &Stop) -> Option<Finding> {
         }),
     };
     // What is left of older contents at the wrap of a ring is not a packet, and is not executed any more.
-    let own = |(place, _): &&(unwedge_stream::adreno::Place, usize)| {
+    let own = |(place, _): &&(unwedge_stream::StreamPos, usize)| {
         here(place) && (place.level > 0 || place.index > 0)
     };
     let (place, dwords) = walked.garbage.iter().find(own)?;

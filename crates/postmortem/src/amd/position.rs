@@ -285,11 +285,11 @@ fn newest(headers: &[u32], walked: &Walked, buffer: Option<(Called, u64)>) -> Op
 mod tests {
     use super::super::stream::Seen;
     use super::*;
-    use unwedge_stream::adreno::Place;
+    use unwedge_stream::StreamPos;
 
     fn walked(raws: &[u32]) -> Walked {
         let packet = |(i, &raw): (usize, &u32)| Seen {
-            place: Place { level: 0, iova: None, index: i },
+            place: StreamPos { level: 0, iova: None, index: i },
             raw,
             len: 1,
             ring_at: i as u64,

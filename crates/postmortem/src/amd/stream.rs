@@ -5,11 +5,11 @@ use super::evidence::evidence;
 use crate::report::{Evidence, Fact};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
-use unwedge_stream::adreno::{Flow, Place, TroubleKind};
 use unwedge_stream::amd::{
     Draw, DrawKind, Engine, Event, Packet, Program, ShaderStage, Sink, State, Stream, Wait, Walker, in_order,
     reduce,
 };
+use unwedge_stream::{Flow, StreamPos, TroubleKind};
 
 /// Packets that are kept at most: what a hang is about stands in the newest of them.
 const MOST: usize = 1 << 18;
@@ -17,7 +17,7 @@ const MOST: usize = 1 << 18;
 /// A packet of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    pub(super) place: Place,
+    pub(super) place: StreamPos,
     pub(super) raw: u32,
     /// Header and payload, in dwords.
     pub(super) len: usize,
@@ -80,7 +80,7 @@ impl Called {
 pub(super) struct Walked {
     pub(super) packets: Vec<Seen>,
     /// Dwords that are no packet: where, and how many.
-    pub(super) garbage: Vec<(Place, usize)>,
+    pub(super) garbage: Vec<(StreamPos, usize)>,
     /// The walk was given up, or packets were left out.
     pub(super) cut: bool,
 }
