@@ -13,10 +13,11 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
+use unwedge_base::{ChipId, Diagnostic, Dwords, Generation, Memory, Severity, Span};
 use unwedge_capture::rd::{self, Live, Reader, Section, SectionKind, Step, Submit};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{Reach, Sink, State, Walker};
+use unwedge_view::json;
 
 /// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
 const COMPOSITORS: [&[u8]; 4] = [b"fdperf", b"chrome", b"surfaceflinger", b"X"];
@@ -42,7 +43,7 @@ pub fn check(mut stream: Stream) -> Result<Stream, Failure> {
     if is_capture(&mut stream)? {
         return Ok(stream);
     }
-    let what = Kind::sniff(stream.peek(0)?).describe();
+    let what = unwedge_capture::sniff(stream.peek(0)?).describe();
     let message = format!("{}: not a rd capture: looks like {}{what}", stream.name, stream.wrapping());
     Err(Failure::Unusable(message))
 }
@@ -84,7 +85,7 @@ pub fn open_all(file: &Path, limit: u64) -> Result<Any, Failure> {
     let mut input = Input::read(&mut stream, name, 0, limit)?;
     input.compression.splice(0..0, stream.compression.iter().copied());
     input.diagnostics.splice(0..0, stream.diagnostics());
-    match Kind::sniff(&input.bytes) {
+    match unwedge_capture::sniff(&input.bytes) {
         Kind::MsmDevcore | Kind::I915ErrorState | Kind::XeDevcore | Kind::Text => {
             Ok(Any::Adreno(Opened::Dump(input)))
         }
@@ -132,13 +133,22 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// What the devices of the built-in database call it: `FD630`. That of a user knows none.
+    /// What the device table calls it: `FD630`.
     pub fn name(self) -> Option<String> {
         let (gpu_id, chip_id) = match self {
             Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
             Identity::ChipId(chip_id) => (0, chip_id),
         };
         Db::builtin().device(gpu_id, chip_id).map(|device| device.name().to_owned())
+    }
+
+    /// For JSON and people.
+    pub fn shown(self, generation: Option<Generation>) -> json::Gpu {
+        let (gpu_id, chip_id) = match self {
+            Identity::GpuId(gpu_id) => (Some(gpu_id), None),
+            Identity::ChipId(chip_id) => (None, Some(chip_id)),
+        };
+        json::Gpu::of_capture(gpu_id, chip_id, self.name(), generation)
     }
 }
 
@@ -163,8 +173,6 @@ pub trait Consumer<'d> {
 pub struct Player<'d> {
     choice: Choice,
     db: &'d Db,
-    /// Knows the devices, which a database of the user's does not.
-    devices: Db,
     gpu: Option<Gpu<'d>>,
     state: Option<State>,
     max_alive: u64,
@@ -173,7 +181,7 @@ pub struct Player<'d> {
 impl<'d> Player<'d> {
     /// A player with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
     pub fn new(choice: Choice, db: &'d Db, max_alive: u64) -> Player<'d> {
-        Player { choice, db, devices: Db::builtin(), gpu: None, state: None, max_alive }
+        Player { choice, db, gpu: None, state: None, max_alive }
     }
 
     /// Whatever was chosen, a capture may be of several GPUs.
@@ -256,7 +264,8 @@ impl<'d> Player<'d> {
             Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
             Identity::ChipId(chip_id) => (0, chip_id),
         };
-        let generation = unwedge_postmortem::adreno::generation(&self.devices, gpu_id, chip_id);
+        let known = self.db.identify(gpu_id, chip_id);
+        let generation = known.map(|gpu| gpu.generation);
         let other = self.gpu.map(|gpu| gpu.generation()) != generation;
         if scene.identified && (self.choice.one_gpu || generation.is_none() || !other) {
             return;
@@ -268,7 +277,7 @@ impl<'d> Player<'d> {
             return;
         };
         // Of a number that is in no table only the generation can be told: a chip id may say more.
-        if matches!(identity, Identity::ChipId(_)) || self.devices.device(gpu_id, chip_id).is_some() {
+        if matches!(identity, Identity::ChipId(_)) || known.is_some_and(|gpu| gpu.device.is_some()) {
             scene.identified = true;
         } else if std::mem::replace(&mut scene.guessed, true) && !other {
             return;

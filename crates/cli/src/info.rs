@@ -4,10 +4,9 @@ use crate::amd;
 use crate::args::{self, Global};
 use crate::failure::{Failure, Outcome};
 use crate::input::{Compression, Input, Stream};
-use crate::json::{Heading, Hex, Origin};
-use crate::kind::Kind;
+use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
-use crate::{capture, database, intel, rd};
+use crate::{capture, database, rd};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -15,7 +14,8 @@ use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::devcore::lines::Section;
 use unwedge_hw::Db;
-use unwedge_view::Style;
+use unwedge_view::json::{Heading, Hex, Origin};
+use unwedge_view::{Style, device, intel};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -40,7 +40,7 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     let style = out.style;
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     if amd::reads(kind) {
         let source = amd::Source::of(input, kind);
         let diagnostics = amd::info(&source, &db, args.json, style, &mut out)?;
@@ -82,13 +82,13 @@ pub fn show(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     let dump = match kind {
         Kind::MsmDevcore | Kind::Text => Devcore::read(&input.bytes).ok(),
         _ => None,
     };
     let kind = if dump.is_some() { Kind::MsmDevcore } else { kind };
-    let of_intel = intel::Dump::read(&input.bytes);
+    let of_intel = intel_dump(&input.bytes);
     let unread = matches!(kind, Kind::I915ErrorState | Kind::XeDevcore) && of_intel.is_none();
     if unread || matches!(kind, Kind::Empty | Kind::Text | Kind::Binary | Kind::NoErrorState) {
         return Err(Failure::no_dump(input, kind));
@@ -199,7 +199,7 @@ impl<'a> Summary<'a> {
         Summary {
             heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
             name: file.name,
-            database_line: database::line(db.identity()),
+            database_line: device::database_line(db.identity()),
             kind: kind.id(),
             described: kind.describe(),
             stored_bytes: file.stored,
@@ -215,10 +215,10 @@ impl<'a> Summary<'a> {
 
 impl<'a> DumpSummary<'a> {
     fn of(dump: &'a Devcore<'a>) -> DumpSummary<'a> {
-        let generation = database::generation(dump);
+        let generation = device::generation(dump);
         let present = |s: Section| dump.sections().iter().any(|i| i.section == Some(s));
         DumpSummary {
-            gpu: database::gpu_line(dump),
+            gpu: device::line(dump),
             generation: generation.map(Generation::name),
             origin: Origin::of(dump),
             sections: dump

@@ -17,9 +17,7 @@ pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
-mod intel;
 mod isa;
-mod json;
 mod kind;
 mod lrc;
 mod man;
@@ -40,7 +38,6 @@ use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
 
-use intel::Dump;
 use output::{Output, Share};
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -52,6 +49,7 @@ use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::Report;
 use unwedge_view::Style;
+use unwedge_view::intel::Dump;
 use unwedge_view::report as view_report;
 
 /// The program: reads the process's arguments, runs the command, gives its exit status.
@@ -129,7 +127,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         return explain_amd(&amd::Source::open_folder(&args.file, global.max_size)?, args, global);
     }
     let input = Input::open(&args.file, global.max_size)?;
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     if amd::reads(kind) {
         return explain_amd(&amd::Source::of(input, kind), args, global);
     }
@@ -156,14 +154,14 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
 /// # Errors
 /// When it is a file of another kind.
 pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     let wrong = || Failure::no_dump(input, kind);
     match kind {
         Kind::MsmDevcore | Kind::Text => {
             let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
             Ok(unwedge_postmortem::explain_msm(&dump, db))
         }
-        _ => match Dump::read(&input.bytes) {
+        _ => match kind::intel_dump(&input.bytes) {
             Some(Dump::I915(state)) => Ok(unwedge_postmortem::explain_i915(&state)),
             Some(Dump::Xe(dump)) => Ok(unwedge_postmortem::explain_xe(&dump)),
             None => Err(wrong()),
@@ -218,7 +216,7 @@ fn crashdec_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failu
     let mut out = Output::open(global, false);
     let outcome = decode::listing(&input, &arguments.options, &db, &mut out);
     out.finish()?;
-    let _ = writeln!(stderr, "crashdec: {}", database::line(db.identity()));
+    let _ = writeln!(stderr, "crashdec: {}", unwedge_view::device::database_line(db.identity()));
     outcome
 }
 

@@ -4,7 +4,6 @@
 
 use crate::afuc_names::DbNames;
 use crate::args::Global;
-use crate::database;
 use crate::failure::{Failure, complain};
 use crate::input::Input;
 use serde::Serialize;
@@ -80,7 +79,7 @@ pub fn look_up(
     };
     let blob = Blob::new(&input.bytes);
     let known = blob.firmware().filter(|f| {
-        database::generation(dump).is_none_or(|generation| generation.number() == f.generation())
+        unwedge_view::device::generation(dump).is_none_or(|generation| generation.number() == f.generation())
     });
     let Some(known) = known else {
         let unusable =

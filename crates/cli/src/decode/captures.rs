@@ -2,14 +2,11 @@
 //! memory than what is alive.
 
 use super::stream::JsonSink;
-use super::{Lines, sections};
 use crate::args::{self, Global};
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::cffdump::{self, Listing};
-use crate::database;
 use crate::failure::Outcome;
 use crate::input::Stream;
-use crate::json::{self, Hex};
 use crate::kind::Kind;
 use crate::output::Output;
 use serde::Serialize;
@@ -19,6 +16,8 @@ use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::TroubleKind;
+use unwedge_view::json::{self, Hex};
+use unwedge_view::lines::{Lines, Start, end};
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
 pub const LENGTH_PER_BYTE: u64 = 1 << 11;
@@ -40,14 +39,14 @@ pub fn text(args: &args::Decode, mut stream: Stream, db: &Db, global: &Global, o
     let mut listing = Listing::new(options, out.style.colour, db, global.max_size).with_any_gpus();
     let mut diagnostics = listing.run(&name, &mut stream, slow, out);
     diagnostics.splice(0..0, stream.diagnostics());
-    let _ = writeln!(out, "{}", database::line(db.identity()));
+    let _ = writeln!(out, "{}", unwedge_view::device::database_line(db.identity()));
     Outcome::of(&name, &diagnostics)
 }
 
 /// Every event as a JSON line. Returns what was lost.
 pub fn json(mut stream: Stream, db: &Db, max_alive: u64, out: &mut dyn Write) -> Vec<Diagnostic> {
     let mut lines = Lines::new(0, out);
-    lines.push(&sections::Start::of(Kind::RdCapture, db));
+    lines.push(&Start::of(Kind::RdCapture.id(), db));
     let choice = Choice { compositors: true, ..Choice::default() };
     let slow = stream.live;
     let mut events = Events { lines, slow, lost: Vec::new() };
@@ -58,7 +57,7 @@ pub fn json(mut stream: Stream, db: &Db, max_alive: u64, out: &mut dyn Write) ->
     if lines.too_long() {
         diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
     }
-    sections::end(&diagnostics, &mut lines);
+    end(&diagnostics, &mut lines);
     lines.hand_on();
     diagnostics
 }
@@ -163,7 +162,8 @@ impl<'d> Consumer<'d> for Events<'_> {
     }
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
-        let gpu = json::Gpu::of_capture(identity, gpu.map(|gpu| gpu.generation()));
+        let generation = gpu.map(|gpu| gpu.generation());
+        let gpu = identity.shown(generation);
         self.lines.push(&GpuLine { ty: "gpu", gpu });
     }
 

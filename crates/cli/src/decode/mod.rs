@@ -5,7 +5,6 @@ pub mod captures;
 pub mod sections;
 mod stream;
 
-pub use sections::{Start, end};
 pub use stream::stretches;
 
 use crate::amd;
@@ -13,18 +12,17 @@ use crate::args::{self, Global};
 use crate::capture::{self, Any, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::kind::Kind;
+use crate::kind::intel_dump;
 use crate::output::Output;
-use crate::{crashdec, database, intel};
+use crate::{crashdec, database};
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_view::Style;
-
-/// Version of the schema of the lines; docs/json-schema.md says what a change means.
-const SCHEMA: u32 = 1;
+use unwedge_view::lines::{Lines, end};
+use unwedge_view::{device, intel};
 
 /// Runs the command.
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
@@ -62,17 +60,18 @@ fn dump(
     out: &mut Output,
 ) -> Result<Outcome, Failure> {
     let told = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
-    if let Some(dump) = intel::Dump::read(&input.bytes) {
+    if let Some(dump) = intel_dump(&input.bytes) {
+        let size = input.bytes.len() as u64;
         return match (args.json, args.around) {
             (_, Some(args::Around::Hang)) => Err(Failure::Unusable(format!(
                 "{}: --around takes a msm devcoredump, this is {}",
                 input.name,
-                dump.kind().describe()
+                unwedge_capture::sniff(&input.bytes).describe()
             ))),
-            (true, None) => Ok(told(intel_json(&dump, input, db, max_size, out))),
+            (true, None) => Ok(told(intel::json::decode(&dump, size, &input.diagnostics, max_size, db, out))),
             (false, None) => {
                 let style = out.style;
-                Ok(told(intel_text(&dump, input, max_size, style, out)))
+                Ok(told(intel::text::decode(&dump, size, &input.diagnostics, max_size, style, out)))
             }
         };
     }
@@ -86,42 +85,8 @@ fn dump(
     }
 }
 
-/// A dump of i915 or xe as text. Returns what was lost.
-pub fn intel_text(
-    dump: &intel::Dump<'_>,
-    input: &Input,
-    max_size: u64,
-    style: Style,
-    out: &mut dyn Write,
-) -> Vec<Diagnostic> {
-    let mut diagnostics = input.diagnostics.clone();
-    diagnostics.extend(dump.diagnostics().iter().cloned());
-    diagnostics.extend(intel::text::show(dump, input.bytes.len(), max_size, style, out));
-    diagnostics
-}
-
-/// A dump of i915 or xe as JSON lines. Returns what was lost.
-pub fn intel_json(
-    dump: &intel::Dump<'_>,
-    input: &Input,
-    db: &Db,
-    max_size: u64,
-    out: &mut dyn Write,
-) -> Vec<Diagnostic> {
-    let mut diagnostics = input.diagnostics.clone();
-    diagnostics.extend(dump.diagnostics().iter().cloned());
-    let mut lines = Lines::new(input.bytes.len() as u64, out);
-    diagnostics.extend(intel::json::write(dump, max_size, db, &mut lines));
-    if lines.too_long() {
-        diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
-    }
-    end(&diagnostics, &mut lines);
-    lines.hand_on();
-    diagnostics
-}
-
 fn read(input: &Input) -> Result<Devcore<'_>, Failure> {
-    Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))
+    Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))
 }
 
 fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
@@ -135,7 +100,7 @@ fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result
         ..crashdec::Options::default()
     };
     let outcome = listing(input, &options, db, out)?;
-    let _ = writeln!(out, "{}", database::line(db.identity()));
+    let _ = writeln!(out, "{}", device::database_line(db.identity()));
     Ok(outcome)
 }
 
@@ -148,7 +113,7 @@ pub fn listing(
     out: &mut Output,
 ) -> Result<Outcome, Failure> {
     let lost = crashdec::run(&input.bytes, options, db, out, &mut io::stderr())
-        .map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
+        .map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))?;
     let unpacking = Outcome::of(&input.name, &input.diagnostics);
     Ok(if lost { Outcome::Lost } else { unpacking })
 }
@@ -160,7 +125,7 @@ pub fn json(input: &Input, db: &Db, out: &mut dyn Write) -> Result<Vec<Diagnosti
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     sections::write(&dump, db, &mut lines);
-    match database::gpu(&dump, db) {
+    match device::gpu(&dump, db) {
         Some(gpu) => diagnostics.extend(stream::write(&Case::new(&dump, gpu), &mut lines)),
         None => {
             let message = "the GPU is not known: registers and command streams are not decoded";
@@ -187,7 +152,7 @@ pub fn around_hang(
     let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
     let nowhere = || Failure::NoHang(input.name.clone());
-    let case = Case::new(&dump, database::gpu(&dump, db).ok_or_else(nowhere)?);
+    let case = Case::new(&dump, device::gpu(&dump, db).ok_or_else(nowhere)?);
     let stop = hang::locate(&case).ok_or_else(nowhere)?;
     if json {
         let mut lines = Lines::new(input.bytes.len() as u64, out);
@@ -197,93 +162,7 @@ pub fn around_hang(
         lines.hand_on();
     } else {
         around::text(&case, &stop, style, out);
-        let _ = writeln!(out, "{}", database::line(db.identity()));
+        let _ = writeln!(out, "{}", device::database_line(db.identity()));
     }
     Ok(diagnostics)
-}
-
-/// Longest JSON of a dump: so many bytes, and so many more per byte of the dump. Real dumps have some 8 bytes per byte.
-pub const LENGTH: u64 = 16 << 20;
-/// See [`LENGTH`].
-pub const LENGTH_PER_BYTE: u64 = 64;
-
-/// JSON lines on their way out. A failed write ends the output; the sink below remembers why.
-pub struct Lines<'o> {
-    buffer: Vec<u8>,
-    out: &'o mut dyn Write,
-    broken: bool,
-    /// Bytes that may still be handed on, but for the last lines.
-    left: u64,
-}
-
-impl<'o> Lines<'o> {
-    const FULL: usize = 32 << 10;
-
-    /// Lines about a dump of so many bytes: a few bytes of a hostile dump may stand for more than anybody can read.
-    pub fn new(dump: u64, out: &'o mut dyn Write) -> Lines<'o> {
-        let left = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(dump));
-        Lines { buffer: Vec::with_capacity(Lines::FULL * 2), out, broken: false, left }
-    }
-
-    /// So many more bytes may be handed on.
-    fn allow(&mut self, bytes: u64) {
-        if self.left > 0 {
-            self.left = self.left.saturating_add(bytes);
-        }
-    }
-
-    /// Hands everything on to whoever reads along.
-    fn flush_out(&mut self) {
-        self.hand_on();
-        self.broken |= self.out.flush().is_err();
-    }
-
-    /// Whether further lines are pointless.
-    pub fn ended(&self) -> bool {
-        self.broken || self.too_long()
-    }
-
-    /// Whether lines are left out because there are too many.
-    pub fn too_long(&self) -> bool {
-        self.left == 0
-    }
-
-    pub fn push(&mut self, record: &impl serde::Serialize) {
-        if !self.too_long() {
-            self.push_last(record);
-        }
-    }
-
-    /// Adds a line even if there are too many.
-    fn push_last(&mut self, record: &impl serde::Serialize) {
-        if self.broken {
-            return;
-        }
-        // Writing here does not fail, and no record has a map with keys that are not strings.
-        if serde_json::to_writer(&mut *self, record).is_ok() {
-            self.buffer.push(b'\n');
-        }
-    }
-
-    pub fn hand_on(&mut self) {
-        self.broken |= self.out.write_all(&self.buffer).is_err();
-        self.left = self.left.saturating_sub(self.buffer.len() as u64);
-        self.buffer.clear();
-    }
-}
-
-/// Pieces of a line: one line may be larger than the buffer.
-impl Write for Lines<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= Lines::FULL {
-            self.hand_on();
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.hand_on();
-        Ok(())
-    }
 }

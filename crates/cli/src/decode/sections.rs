@@ -1,34 +1,14 @@
 //! The sections of a dump as JSON lines: one object per entry.
 
-use super::{Lines, SCHEMA};
-use crate::database;
-use crate::json::{Decoded, Gpu, Heading, Hex, Origin, Words};
 use crate::kind::Kind;
 use serde::Serialize;
 use std::borrow::Cow;
-use unwedge_base::{Diagnostic, Severity, Span};
+use unwedge_base::Span;
 use unwedge_capture::devcore::{Blob, Devcore, GmuBuffer, RegisterValue};
 use unwedge_hw::{Db, Registers, Space};
-
-/// What the first line says of any file.
-#[derive(Serialize)]
-pub struct Start<'a> {
-    #[serde(flatten)]
-    heading: Heading<'a>,
-    program: &'static str,
-    kind: &'static str,
-}
-
-impl<'a> Start<'a> {
-    /// Of a file of a kind.
-    pub fn of(kind: Kind, db: &'a Db) -> Start<'a> {
-        Start {
-            heading: Heading::of_lines("unwedge.decode", SCHEMA, db.identity()),
-            program: concat!("unwedge ", env!("CARGO_PKG_VERSION")),
-            kind: kind.id(),
-        }
-    }
-}
+use unwedge_view::device;
+use unwedge_view::json::{Decoded, Gpu, Hex, Origin, Words};
+use unwedge_view::lines::{Lines, Start};
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -47,7 +27,7 @@ struct Header<'a> {
 /// The first line of every stream.
 pub fn header(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     lines.push(&Header {
-        start: Start::of(Kind::MsmDevcore, db),
+        start: Start::of(Kind::MsmDevcore.id(), db),
         gpu: Gpu::of_dump(dump),
         origin: Origin::of(dump),
         gpu_initialized: dump.gpu_initialized.map(|v| v != 0),
@@ -204,7 +184,7 @@ fn gmu(ty: &'static str, buffer: Option<&GmuBuffer<'_>>, lines: &mut Lines<'_>) 
 /// Header and every section.
 pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     header(dump, db, lines);
-    let gpu = database::gpu(dump, db);
+    let gpu = device::gpu(dump, db);
     if let Some(f) = &dump.fault {
         lines.push(&Entry {
             ty: "fault",
@@ -313,42 +293,5 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             span: span(d.span),
             ..Entry::default()
         });
-    }
-}
-
-#[derive(Serialize)]
-struct DiagnosticLine<'a> {
-    #[serde(rename = "type")]
-    ty: &'static str,
-    severity: &'static str,
-    message: &'a str,
-    #[serde(rename = "bytes", skip_serializing_if = "Option::is_none")]
-    span: Option<[u64; 2]>,
-}
-
-#[derive(Serialize)]
-struct End {
-    #[serde(rename = "type")]
-    ty: &'static str,
-    lost: bool,
-}
-
-/// Diagnostics, and the last line: a stream without it was cut.
-pub fn end(diagnostics: &[Diagnostic], lines: &mut Lines<'_>) {
-    for d in diagnostics {
-        lines.push_last(&DiagnosticLine {
-            ty: "diagnostic",
-            severity: severity(d.severity),
-            message: &d.message,
-            span: d.span.map(|s| [s.start, s.end]),
-        });
-    }
-    lines.push_last(&End { ty: "end", lost: diagnostics.iter().any(|d| d.severity == Severity::Loss) });
-}
-
-fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Note => "note",
-        Severity::Loss => "loss",
     }
 }

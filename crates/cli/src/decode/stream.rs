@@ -1,7 +1,6 @@
 //! The command streams of a dump's rings as JSON lines: one object per event of the walk.
 
 use super::Lines;
-use crate::json::{Decoded, Hex, Words};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,6 +14,7 @@ use unwedge_stream::adreno::{
     BinPlace, Draw, Event, Exec, Flow, LoadState, Options, Packet, Sink, State, Stream, StreamKind, Trouble,
     TroubleKind, Walker, mode,
 };
+use unwedge_view::json::{Decoded, Hex, Words};
 
 /// Zeros that stand for the end of a ring in front of its wrapped part; rings of kernels have 8,192 dwords.
 const MAX_GAP: usize = 1 << 16;

@@ -10,7 +10,6 @@ use crate::args::{self, Global};
 use crate::capture::{self, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
-use crate::json::Heading;
 use crate::output::Output;
 use serde::Serialize;
 use show::Show;
@@ -23,6 +22,7 @@ use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_hw::Db;
 use unwedge_stream::compare::{Comparer, Pairing, Record};
 use unwedge_view::Style;
+use unwedge_view::json::Heading;
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -123,7 +123,7 @@ pub fn between(
     if args.json {
         line(&End { ty: "end", differs, lost }, out);
     } else {
-        let _ = writeln!(out, "{}", database::line(db.identity()));
+        let _ = writeln!(out, "{}", unwedge_view::device::database_line(db.identity()));
     }
     Ok(Between { differs, cut, told })
 }

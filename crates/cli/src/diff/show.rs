@@ -1,7 +1,6 @@
 //! Differences as text and as JSON lines. Never: what differs.
 
 use super::side::Level;
-use crate::json::Hex;
 use serde::Serialize;
 use std::io::Write;
 use unwedge_hw::{Gpu, Palette, Type, Variants};
@@ -9,6 +8,7 @@ use unwedge_stream::adreno::StateType;
 use unwedge_stream::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
 use unwedge_stream::query::Pass;
 use unwedge_view::Style;
+use unwedge_view::json::Hex;
 
 /// Names listed in a row; the rest is counted.
 const NAMES_SHOWN: usize = 6;

@@ -1,11 +1,9 @@
 //! One of the two things that are compared: where it is, and its submits, one after another.
 
 use crate::capture::{Choice, Consumer, Identity, Opened, Player, Submission};
-use crate::database;
 use crate::decode::stretches;
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::kind::Kind;
 use crate::query::told;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -200,11 +198,11 @@ fn dump(
     db: &Db,
     out: &SyncSender<Told>,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let dump =
-        Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
+    let dump = Devcore::read(&input.bytes)
+        .map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))?;
     let mut diagnostics = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = database::gpu(&dump, db).ok_or_else(|| {
+    let gpu = unwedge_view::device::gpu(&dump, db).ok_or_else(|| {
         Failure::Unusable(format!("{}: the GPU of the dump is not known: it cannot be compared", input.name))
     })?;
     if out.send(Told::Gpu(gpu.generation())).is_err() {

@@ -7,11 +7,11 @@ mod rows;
 
 use crate::args::{self, Global};
 use crate::capture::{self, Choice, Consumer, Identity, Opened, Player, Submission};
+use crate::database;
 use crate::decode::stretches;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::{Input, Stream};
 use crate::output::Output;
-use crate::{database, kind::Kind};
 use rows::{Rows, Style};
 use std::io::Write;
 use unwedge_base::{Diagnostic, Generation, Severity};
@@ -37,7 +37,7 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     };
     out.finish()?;
     if result.is_ok() && args.format == args::FormatArg::Csv {
-        complain!("{}", database::line(db.identity()));
+        complain!("{}", unwedge_view::device::database_line(db.identity()));
     }
     result
 }
@@ -372,11 +372,11 @@ fn dump(
     palette: unwedge_hw::Palette,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let dump =
-        Devcore::read(&input.bytes).map_err(|_| Failure::wrong_kind(input, Kind::sniff(&input.bytes)))?;
+    let dump = Devcore::read(&input.bytes)
+        .map_err(|_| Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)))?;
     let mut diagnostics: Vec<Diagnostic> = input.diagnostics.clone();
     diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = database::gpu(&dump, db).ok_or_else(|| {
+    let gpu = unwedge_view::device::gpu(&dump, db).ok_or_else(|| {
         Failure::Unusable(format!(
             "{}: the GPU of the dump is not known: its streams are not decoded",
             input.name

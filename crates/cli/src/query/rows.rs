@@ -1,12 +1,12 @@
 //! Rows of a query: text, CSV or JSON lines. Never: which rows there are.
 
 use crate::args::{FormatArg, ValuesArg};
-use crate::json::{Decoded, Heading, Hex};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::io::{self, Write};
 use unwedge_hw::{Gpu, Identity, Palette, Selected, Variants};
 use unwedge_stream::query::{Scene, Truth};
+use unwedge_view::json::{Decoded, Heading, Hex};
 
 /// Version of the schema of the JSON lines.
 pub const SCHEMA: u32 = 1;
@@ -231,7 +231,7 @@ impl<'o, 'd> Rows<'o, 'd> {
     pub fn end(&mut self, db: &Identity, lost: bool, left_out: u64) {
         match self.format {
             FormatArg::Text => {
-                let _ = writeln!(self.buffer, "{}", crate::database::line(db));
+                let _ = writeln!(self.buffer, "{}", unwedge_view::device::database_line(db));
             }
             FormatArg::Csv => {}
             FormatArg::Ndjson => {

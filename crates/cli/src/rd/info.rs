@@ -1,7 +1,6 @@
 //! `unwedge rd info`, and what `unwedge info` says about captures: GPU, processes, submits and what they start.
 
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
-use crate::json::{self, Hex};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
@@ -9,6 +8,7 @@ use unwedge_capture::rd::{Section, SectionKind, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
 use unwedge_view::Style;
+use unwedge_view::json::{self, Hex};
 
 /// What is in a capture.
 #[derive(Serialize, Default)]
@@ -174,7 +174,7 @@ impl<'d> Consumer<'d> for Counter {
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
         if self.capture.gpus.len() < LISTED {
             let generation = gpu.map(|gpu| gpu.generation());
-            self.capture.gpus.push(json::Gpu::of_capture(identity, generation));
+            self.capture.gpus.push(identity.shown(generation));
         }
     }
 

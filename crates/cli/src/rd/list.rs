@@ -1,10 +1,10 @@
 //! `unwedge rd cat`: the sections of a capture, one per line.
 
-use crate::json::Hex;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::{ChipId, Diagnostic};
 use unwedge_capture::rd::{Reader, Section, SectionKind};
+use unwedge_view::json::Hex;
 
 /// A section, for people and programs.
 #[derive(Serialize, Default)]

@@ -14,7 +14,6 @@ use crate::capture::{self, Player};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Stream;
-use crate::json::Heading;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
@@ -24,6 +23,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::rd::{Reader, SectionKind, WriteError, Writer};
+use unwedge_view::json::Heading;
 
 /// Version of the schema of `info --json`.
 const SCHEMA: u32 = 1;
@@ -106,7 +106,7 @@ fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
         outcome = worse(outcome, told(&source, diagnostics));
     }
     if !args.json {
-        let _ = writeln!(out, "\n{}", database::line(db.identity()));
+        let _ = writeln!(out, "\n{}", unwedge_view::device::database_line(db.identity()));
     }
     out.finish()?;
     Ok(outcome)

@@ -73,7 +73,7 @@ pub fn limit(words: Words, capture: u64) -> u64 {
     const OVER: u64 = 4 << 20;
     let (fixed, per_byte) = match words {
         ["cffdump", ..] => (cffdump::LENGTH, cffdump::LENGTH_PER_BYTE),
-        ["decode", ..] => (decode::LENGTH, decode::captures::LENGTH_PER_BYTE),
+        ["decode", ..] => (unwedge_view::lines::LENGTH, decode::captures::LENGTH_PER_BYTE),
         ["rd", "trim" | "merge" | "recompress", ..] => (1 << 10, 2),
         // Each part names the GPU, and has a head of its own.
         ["rd", "split", ..] => (1 << 10, 16),

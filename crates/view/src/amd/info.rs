@@ -1,0 +1,355 @@
+//! `info` of what AMD GPUs leave: what is there, and what is not.
+
+use super::Content;
+use super::record::{Record, Value};
+use crate::Style;
+use crate::info::FileInfo;
+use crate::json::{Heading, Hex};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use unwedge_base::{Diagnostic, Severity};
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::amdgpu::devcore::{Section, VramState};
+use unwedge_capture::amdgpu::radv::{MemberKind, RadvReport};
+use unwedge_capture::amdgpu::umr::UmrText;
+use unwedge_hw::Db;
+
+/// Version of the schema of the JSON object: that of all files.
+const SCHEMA: u32 = 1;
+
+/// What is in a file or folder, as JSON or text.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn info(
+    file: &FileInfo<'_>,
+    content: &Content<'_>,
+    diagnostics: &[Diagnostic],
+    db: &Db,
+    as_json: bool,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let summary = match content {
+        Content::Dump(dump) => dump_summary(dump),
+        Content::Report(report) => report_summary(report),
+        Content::Umr(umr) => umr_summary(umr),
+    };
+    if as_json {
+        json(file, content, &summary, diagnostics, db, out)
+    } else {
+        text(file, content, &summary, diagnostics, style, out)
+    }
+}
+
+/// What both outputs say.
+struct Summary<'a> {
+    /// Names and values, in the order of the text.
+    facts: Vec<(&'static str, String)>,
+    /// Sections or files.
+    parts: Vec<Part<'a>>,
+    /// What is not there, and what that means.
+    absent: Vec<(String, &'static str)>,
+}
+
+struct Part<'a> {
+    name: &'a str,
+    known: bool,
+    entries: u64,
+    bytes: u64,
+    contents: String,
+    /// Lines that say nothing known.
+    other_lines: u64,
+}
+
+fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
+    let mut facts = Vec::new();
+    let mut fact = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+    fact("kernel", dump.kernel.as_deref().map(str::to_owned));
+    fact("time", dump.time.as_deref().map(str::to_owned));
+    fact(
+        "process",
+        dump.process.as_ref().map(|process| match process.pid {
+            Some(pid) => format!("{} (PID {pid})", process.name),
+            None => process.name.clone().into_owned(),
+        }),
+    );
+    fact("timed out", dump.timeout.as_ref().map(|timeout| format!("ring {}", timeout.ring)));
+    fact("fault", dump.fault.as_ref().map(fault_line));
+    fact(
+        "vram",
+        dump.vram.map(|state| match state {
+            VramState::Lost => "its contents were lost with the reset".to_owned(),
+            VramState::NotChecked => "whether its contents were lost was not checked".to_owned(),
+        }),
+    );
+    let mut parts: BTreeMap<Option<Section>, Part<'a>> = BTreeMap::new();
+    for info in dump.sections() {
+        let name = info.section.map_or("not known", Section::name);
+        let part = parts.entry(info.section).or_insert(Part {
+            name,
+            known: info.section.is_some(),
+            entries: 0,
+            bytes: 0,
+            contents: info.section.map(|section| contents(dump, section)).unwrap_or_default(),
+            other_lines: 0,
+        });
+        part.entries += 1;
+        part.bytes += info.span.len();
+    }
+    let missing = |section: Section| {
+        let meaning = match section {
+            Section::Timeout => "no job timed out, or the kernel is older than 6.9",
+            Section::Fault => "page faults are told from Linux 6.10 on",
+            Section::HwIps => {
+                "versions of IPs are told from Linux 6.10 on, of chips that have a list of them"
+            }
+            Section::Ip => "registers are dumped from Linux 6.11 on, of gfx9 and later",
+            Section::Ring => "rings are dumped from Linux 6.10 on",
+            Section::Ib => "IBs come with Linux after 6.18: what the job did is not known",
+            _ => return None,
+        };
+        (!dump.has(section)).then(|| (section.name().to_owned(), meaning))
+    };
+    let absent = Section::ALL.into_iter().filter_map(missing).collect();
+    // What nobody knows comes last.
+    let unknown = parts.remove(&None);
+    Summary { facts, parts: parts.into_values().chain(unknown).collect(), absent }
+}
+
+/// A page fault in one line.
+pub fn fault_line(fault: &unwedge_capture::amdgpu::devcore::PageFault<'_>) -> String {
+    let address = fault.address.map_or_else(|| "an unknown address".to_owned(), |a| format!("{a:#x}"));
+    match (fault.is_recorded(), fault.status) {
+        (Some(false), _) => format!("none recorded (the status of {} is 0)", fault.hub),
+        (_, Some(status)) => format!("{} at {address}, status {status:#x}", fault.hub),
+        (_, None) => format!("{} at {address}, the status is not there", fault.hub),
+    }
+}
+
+fn contents(dump: &Devcoredump<'_>, section: Section) -> String {
+    match section {
+        Section::HwIps => format!("{} versions", dump.hwips.len()),
+        Section::Firmware => format!("{} firmwares", dump.firmware.len()),
+        Section::Ip => {
+            let registers: usize =
+                dump.ips.iter().flat_map(|ip| &ip.banks).map(|bank| bank.registers.len()).sum();
+            format!("{registers} registers")
+        }
+        Section::Ring => {
+            let dwords: usize = dump.rings.iter().map(|ring| ring.contents.len()).sum();
+            let busy = dump.rings.iter().filter(|ring| ring.rptr != ring.wptr).count();
+            format!("{dwords} dwords, {busy} with unread packets")
+        }
+        Section::Ib => format!("{} dwords", dump.ibs.iter().map(|ib| ib.contents.len()).sum::<usize>()),
+        Section::ResetRegisters => format!("{} registers", dump.reset_registers.len()),
+        _ => String::new(),
+    }
+}
+
+fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
+    let mut facts = Vec::new();
+    let entry = |name: &str| {
+        let entries = report.app.iter().chain(&report.gpu);
+        entries.into_iter().find(|entry| entry.name == name).map(|entry| entry.value.clone().into_owned())
+    };
+    let mut fact = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+    fact("program", entry("Application name"));
+    fact("mesa", entry("Mesa version"));
+    fact("queue", report.pipeline.as_ref().and_then(|state| state.ip.as_deref()).map(str::to_owned));
+    fact("trace id", report.trace.as_ref().and_then(|trace| trace.id).map(|id| id.to_string()));
+    fact(
+        "fault",
+        report.vm_fault.as_ref().map(|fault| match (fault.address, fault.status) {
+            (Some(address), Some(status)) => format!("at {address:#x}, status {status:#x}"),
+            (Some(address), None) => format!("at {address:#x}"),
+            (None, _) => "at an unknown address".to_owned(),
+        }),
+    );
+    fact("waves", report.umr_waves.as_ref().map(|umr| umr.waves.len().to_string()));
+    let parts = report.members.iter().map(|member| Part {
+        name: &member.name,
+        known: member.kind.is_some(),
+        entries: 1,
+        bytes: member.size,
+        contents: member.kind.map(|kind| member_contents(report, kind)).unwrap_or_default(),
+        other_lines: member.other_lines,
+    });
+    let there = |kind| report.members.iter().any(|member| member.kind == Some(kind) && member.size > 0);
+    let one_text = there(MemberKind::Everything);
+    let missing = |(kind, name, meaning): (MemberKind, &str, &'static str)| {
+        (!one_text && !there(kind)).then(|| (name.to_owned(), meaning))
+    };
+    let absent = [
+        (MemberKind::Trace, "trace.log", "what was submitted, and how far it came, is not known"),
+        (MemberKind::Pipeline, "pipeline.log", "the bound shaders are not known"),
+        (
+            MemberKind::UmrWaves,
+            "umr_waves.log",
+            "waves are not known: umr was not there, or may not read the GPU",
+        ),
+        (
+            MemberKind::UmrRing,
+            "umr_ring.log",
+            "the ring is not known: umr was not there, or may not read the GPU",
+        ),
+        (MemberKind::BoHistory, "bo_history.log", "what happened to buffers is not known"),
+        (
+            MemberKind::VmFault,
+            "vm_fault.log",
+            "RADV was told of no page fault, or asked a kernel that does not tell",
+        ),
+    ];
+    Summary { facts, parts: parts.collect(), absent: absent.into_iter().filter_map(missing).collect() }
+}
+
+fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {
+    match kind {
+        MemberKind::Trace => {
+            let streams = report.trace.as_ref().map_or(&[][..], |trace| &trace.streams);
+            let packets: usize = streams.iter().map(|stream| stream.packets.len()).sum();
+            format!("{} streams, {packets} packets", streams.len())
+        }
+        MemberKind::Pipeline => {
+            format!("{} shaders", report.pipeline.as_ref().map_or(0, |state| state.shaders.len()))
+        }
+        MemberKind::UmrWaves => format!("{} waves", report.waves().len()),
+        MemberKind::Registers => format!("{} registers", report.registers.len()),
+        MemberKind::BoRanges => format!("{} buffers", report.bo_ranges.len()),
+        MemberKind::BoHistory => format!("{} events", report.bo_history.len()),
+        MemberKind::AddressBindings => format!("{} events", report.bindings.len()),
+        MemberKind::Dmesg => format!("{} messages of amdgpu about a hang", report.kernel.len()),
+        _ => String::new(),
+    }
+}
+
+fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
+    let part = |name, entries: usize| Part {
+        name,
+        known: true,
+        entries: entries as u64,
+        bytes: 0,
+        contents: String::new(),
+        other_lines: 0,
+    };
+    let mut parts = vec![
+        part("waves", umr.waves.len()),
+        part("rings", umr.rings.len()),
+        part("registers", umr.registers.len()),
+    ];
+    parts.push(Part { known: false, ..part("other lines", umr.other_lines as usize) });
+    parts.retain(|part| part.entries > 0);
+    let facts = if umr.no_waves { vec![("waves", "umr found none".to_owned())] } else { Vec::new() };
+    Summary { facts, parts, absent: Vec::new() }
+}
+
+fn text(
+    file: &FileInfo<'_>,
+    content: &Content<'_>,
+    summary: &Summary<'_>,
+    diagnostics: &[Diagnostic],
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "{}: {}", style.bold(file.name), file.described)?;
+    let FileInfo { stored, bytes, compression, .. } = *file;
+    if compression.is_empty() {
+        writeln!(out, "  size      {bytes} bytes")?;
+    } else {
+        writeln!(out, "  size      {bytes} bytes ({}: {stored} stored)", compression.join(" of "))?;
+    }
+    writeln!(out, "  gpu       {}", content.gpu().as_deref().unwrap_or("not said"))?;
+    for (name, value) in &summary.facts {
+        writeln!(out, "  {name:9} {value}")?;
+    }
+    if !summary.parts.is_empty() {
+        writeln!(out, "\n  {}", style.bold("section                     entries     bytes"))?;
+    }
+    for part in &summary.parts {
+        let mut notes = vec![if part.known { part.contents.as_str() } else { "not known to unwedge" }];
+        let others = format!("{} other lines", part.other_lines);
+        if part.other_lines > 0 {
+            notes.push(&others);
+        }
+        notes.retain(|note| !note.is_empty());
+        let (name, notes) = (part.name, notes.join("; "));
+        let line = format!("{name:27} {:>7} {:>9}  {notes}", part.entries, part.bytes);
+        writeln!(out, "  {}", line.trim_end())?;
+    }
+    if !summary.absent.is_empty() {
+        writeln!(out, "\n  {}", style.bold("not captured"))?;
+        for (name, meaning) in &summary.absent {
+            writeln!(out, "  {name:27} {meaning}")?;
+        }
+    }
+    if !diagnostics.is_empty() {
+        writeln!(out, "\n  {}", style.bold("problems"))?;
+        for problem in diagnostics {
+            writeln!(out, "  {}: {}", severity(problem), problem.message)?;
+        }
+    }
+    Ok(())
+}
+
+fn severity(diagnostic: &Diagnostic) -> &'static str {
+    if diagnostic.severity == Severity::Loss { "loss" } else { "note" }
+}
+
+/// The first fields of the object.
+#[derive(Serialize)]
+struct Object<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
+    #[serde(flatten)]
+    rest: Record<'a>,
+}
+
+fn json(
+    file: &FileInfo<'_>,
+    content: &Content<'_>,
+    summary: &Summary<'_>,
+    diagnostics: &[Diagnostic],
+    db: &Db,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let facts = summary
+        .facts
+        .iter()
+        .map(|(name, value)| Record::default().text("name", *name).text("value", value.as_str()));
+    let parts = summary.parts.iter().map(|part| {
+        let contents = Some(part.contents.as_str()).filter(|contents| !contents.is_empty());
+        Record::default()
+            .text("name", part.name)
+            .flag("known", part.known)
+            .number("entries", part.entries)
+            .number("bytes", part.bytes)
+            .text("contents", contents)
+            .number("other_lines", Some(part.other_lines).filter(|&lines| lines > 0))
+    });
+    let absent = summary
+        .absent
+        .iter()
+        .map(|(name, meaning)| Record::default().text("name", name.as_str()).text("meaning", *meaning));
+    let problems = diagnostics.iter().map(|problem| {
+        Record::default()
+            .text("severity", severity(problem))
+            .text("message", problem.message.as_str())
+            .maybe("at", problem.span.map(|span| Value::Hex(Hex::short(span.start))))
+    });
+    let content = Record::default()
+        .maybe("gpu", content.gpu().map(Value::Owned))
+        .with("facts", Value::Records(facts.collect()))
+        .with("sections", Value::Records(parts.collect()))
+        .with("absent", Value::Records(absent.collect()));
+    let rest = Record::default()
+        .text("kind", file.kind)
+        .number("stored_bytes", file.stored)
+        .number("bytes", file.bytes)
+        .with("compression", Value::Texts(file.compression.to_vec()))
+        .with("amd", Value::Record(content))
+        .with("problems", Value::Records(problems.collect()));
+    let object = Object { heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()), rest };
+    serde_json::to_writer(&mut *out, &object)?;
+    out.write_all(b"\n")
+}
