@@ -12,10 +12,10 @@ use unwedge_capture::code_object::{self, Function, NotCodeObject};
 use unwedge_isa::amdgcn::entry::{Entry, Set};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
+use unwedge_sim::hsa::{self, LaunchOptions};
 use unwedge_view::asm;
 use unwedge_view::asm::run::{self, MemoryDump};
 use unwedge_view::asm::step::{Loaded, Stepper};
-use unwedge_sim::hsa::{self, LaunchOptions};
 
 /// Where code lies that says nothing of it.
 const CODE: u64 = 0x7f00_0000_0000;
