@@ -6,7 +6,7 @@ use crate::capture::{self, Any, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, Stream};
-use crate::kind::{Kind, intel_dump};
+use crate::kind::intel_dump;
 use crate::output::Output;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
@@ -83,7 +83,7 @@ fn dump(
             (_, Some(args::Around::Hang)) => Err(Failure::Unusable(format!(
                 "{}: --around takes a msm devcoredump, this is {}",
                 input.name,
-                Kind::sniff(&input.bytes).describe()
+                unwedge_capture::sniff(&input.bytes).describe()
             ))),
             (true, None) => {
                 Ok(outcome(intel::json::decode(&dump, size, &input.diagnostics, max_size, db, out)))

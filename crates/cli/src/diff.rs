@@ -4,7 +4,6 @@ use crate::args::{self, Global};
 use crate::capture::{self, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
-use crate::kind::Kind;
 use crate::output::Output;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -83,7 +82,7 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
         Ok(match capture::open_any(file, global.max_size)? {
             Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
             Opened::Dump(input) => {
-                wrong.get_or_init(|| Failure::wrong_kind(&input, Kind::sniff(&input.bytes)));
+                wrong.get_or_init(|| Failure::wrong_kind(&input, unwedge_capture::sniff(&input.bytes)));
                 diff::Opened::Dump { bytes: input.bytes, diagnostics: input.diagnostics }
             }
         })

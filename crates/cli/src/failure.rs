@@ -122,7 +122,7 @@ impl Failure {
     /// A dump of msm that cannot be shown.
     pub fn of_dump(input: &Input, error: ViewError) -> Failure {
         match error {
-            ViewError::NotDevcore(_) => Failure::wrong_kind(input, Kind::sniff(&input.bytes)),
+            ViewError::NotDevcore(_) => Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)),
             ViewError::NoHang => Failure::NoHang(input.name.clone()),
             error => Failure::Unusable(format!("{}: {error}", input.name)),
         }

@@ -124,7 +124,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         return explain_amd(&amd::Source::open_folder(&args.file, global.max_size)?, args, global);
     }
     let input = Input::open(&args.file, global.max_size)?;
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     if amd::reads(kind) {
         return explain_amd(&amd::Source::of(input, kind), args, global);
     }
@@ -151,7 +151,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
 /// # Errors
 /// When it is a file of another kind.
 pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     let wrong = || Failure::no_dump(input, kind);
     match kind {
         Kind::MsmDevcore | Kind::Text => {

@@ -57,7 +57,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// What the devices of the built-in database call it: `FD630`. That of a user knows none.
+    /// What the device table calls it: `FD630`.
     pub fn name(self) -> Option<String> {
         let (gpu_id, chip_id) = match self {
             Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
@@ -97,8 +97,6 @@ pub trait Consumer<'d> {
 pub struct Player<'d> {
     choice: Choice,
     db: &'d Db,
-    /// Knows the devices, which a database of the user's does not.
-    devices: Db,
     gpu: Option<Gpu<'d>>,
     state: Option<State>,
     max_alive: u64,
@@ -107,7 +105,7 @@ pub struct Player<'d> {
 impl<'d> Player<'d> {
     /// A player with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
     pub fn new(choice: Choice, db: &'d Db, max_alive: u64) -> Player<'d> {
-        Player { choice, db, devices: Db::builtin(), gpu: None, state: None, max_alive }
+        Player { choice, db, gpu: None, state: None, max_alive }
     }
 
     /// Whatever was chosen, a capture may be of several GPUs.
@@ -190,7 +188,8 @@ impl<'d> Player<'d> {
             Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
             Identity::ChipId(chip_id) => (0, chip_id),
         };
-        let generation = unwedge_postmortem::adreno::generation(&self.devices, gpu_id, chip_id);
+        let known = self.db.identify(gpu_id, chip_id);
+        let generation = known.map(|gpu| gpu.generation);
         let other = self.gpu.map(|gpu| gpu.generation()) != generation;
         if scene.identified && (self.choice.one_gpu || generation.is_none() || !other) {
             return;
@@ -202,7 +201,7 @@ impl<'d> Player<'d> {
             return;
         };
         // Of a number that is in no table only the generation can be told: a chip id may say more.
-        if matches!(identity, Identity::ChipId(_)) || self.devices.device(gpu_id, chip_id).is_some() {
+        if matches!(identity, Identity::ChipId(_)) || known.is_some_and(|gpu| gpu.device.is_some()) {
             scene.identified = true;
         } else if std::mem::replace(&mut scene.guessed, true) && !other {
             return;

@@ -5,15 +5,12 @@ use super::{Options, Said, hfi, indexed};
 use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
-use unwedge_hw::{Db, Device, Gpu, Palette, Space};
+use unwedge_hw::{Adreno, Db, Device, Gpu, Palette, Space};
 use unwedge_stream::adreno::Registers;
 
 /// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
 /// that nothing but a claimed size says how many there are.
 const ZEROS_SHOWN: u64 = 16 << 20;
-
-/// First number of the revision of a7xx chips that have no GPU id.
-const CORE_A7XX: u32 = 67;
 
 /// Command streams that one listing may show.
 const STREAMS: u32 = 4;
@@ -191,23 +188,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         };
         let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
         let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
-        let device = self.db.device(gpu_id, chip_id);
-        let generation = match device {
-            Some(device) => {
-                self.text.str("Got chip_id=0x").hex(chip_id.0, 1).end();
-                Some(device.generation())
-            }
-            None => {
-                self.text.str("Unsupported device").end();
-                let family = match core {
-                    _ if gpu_id >= 100 => gpu_id / 100,
-                    CORE_A7XX => 7,
-                    core => core,
-                };
-                Generation::from_number(family)
-            }
+        let gpu = self.db.identify(gpu_id, chip_id);
+        let device = gpu.and_then(|gpu| gpu.device);
+        match device {
+            Some(_) => self.text.str("Got chip_id=0x").hex(chip_id.0, 1).end(),
+            None => self.text.str("Unsupported device").end(),
         };
-        let Some(generation) = generation else {
+        let Some(Adreno { generation, .. }) = gpu else {
             return self
                 .loss(Some(span), format!("no device and no generation known for {gpu_id} ({chip_id})"));
         };
