@@ -7,9 +7,9 @@ use crate::failure::{Failure, complain};
 use crate::input::Input;
 use std::path::Path;
 use unwedge_capture::code_object::{CodeObject, SectionKind};
+use unwedge_capture::elf::metadata::{self, Argument};
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
-use unwedge_isa::amdgcn::source::metadata::{self, Argument};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_sim::amdgcn::{
     Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE,
