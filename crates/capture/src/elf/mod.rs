@@ -4,9 +4,14 @@
 //! assembler. A file whose tables are cut gives the sections and symbols that are whole. Never: what an instruction or a
 //! bit of a kernel descriptor means.
 
+mod link;
+mod load;
+pub mod metadata;
 mod read;
 mod write;
 
+pub use link::LinkError;
+pub use load::{Kernel, LoadError, Start, StartRegisters};
 pub use read::read;
 pub use write::write;
 

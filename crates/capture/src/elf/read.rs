@@ -63,7 +63,7 @@ fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: 
             continue;
         }
         let section = places.get(table.sh_info.get(LE) as usize).copied().flatten();
-        let mut add = |offset: u64, info: u64, addend: i64| {
+        let mut add = |offset: u64, info: u64, addend: Option<i64>| {
             let symbol = (info >> 32).checked_sub(1).and_then(|at| usize::try_from(at).ok());
             match (section, symbol.filter(|&at| at < object.symbols.len())) {
                 (Some(section), Some(symbol)) => {
@@ -71,6 +71,7 @@ fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: 
                     // Of what is linked, offsets are addresses.
                     let start = object.sections.get(section).map_or(0, |section| section.address);
                     let offset = offset.wrapping_sub(start);
+                    let addend = addend.unwrap_or_else(|| object.addend_at(section, offset, kind));
                     object.relocations.push(Relocation { kind, section, offset, symbol, addend });
                 }
                 _ => lost += 1,
@@ -83,9 +84,9 @@ fn relocations(header: &Header, bytes: &[u8], places: &[Option<usize>], object: 
         match table.sh_type.get(LE) {
             elf::SHT_RELA => held
                 .chunks_exact(24)
-                .for_each(|entry| add(number(entry, 0), number(entry, 1), number(entry, 2) as i64)),
+                .for_each(|entry| add(number(entry, 0), number(entry, 1), Some(number(entry, 2) as i64))),
             elf::SHT_REL => {
-                held.chunks_exact(16).for_each(|entry| add(number(entry, 0), number(entry, 1), 0));
+                held.chunks_exact(16).for_each(|entry| add(number(entry, 0), number(entry, 1), None));
             }
             _ => {}
         }

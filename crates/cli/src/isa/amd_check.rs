@@ -6,11 +6,11 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, SectionKind};
+use unwedge_capture::elf::metadata::{self, Stage};
 use unwedge_check::amdgcn::{Entry, Level, Options, Preset, Report, check as check_code};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::entry::Set;
 use unwedge_isa::amdgcn::model::Gen;
-use unwedge_isa::amdgcn::source::metadata::{self, Stage};
 use unwedge_view::asm::amd::Emit;
 use unwedge_view::asm::check::{self, CheckedCode};
 

@@ -5,9 +5,9 @@
 use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
 use std::fmt;
 use unwedge_capture::code_object::{CodeObject, SectionKind};
+use unwedge_capture::elf::metadata::{self, Argument};
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
-use unwedge_isa::amdgcn::source::metadata::{self, Argument};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
 /// What a launch takes from its caller rather than from the kernel.

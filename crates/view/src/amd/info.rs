@@ -98,18 +98,8 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
         part.bytes += info.span.len();
     }
     let missing = |section: Section| {
-        let meaning = match section {
-            Section::Timeout => "no job timed out, or the kernel is older than 6.9",
-            Section::Fault => "page faults are told from Linux 6.10 on",
-            Section::HwIps => {
-                "versions of IPs are told from Linux 6.10 on, of chips that have a list of them"
-            }
-            Section::Ip => "registers are dumped from Linux 6.11 on, of gfx9 and later",
-            Section::Ring => "rings are dumped from Linux 6.10 on",
-            Section::Ib => "IBs come with Linux after 6.18: what the job did is not known",
-            _ => return None,
-        };
-        (!dump.has(section)).then(|| (section.name().to_owned(), meaning))
+        let meaning = section.absence().filter(|_| !dump.has(section))?;
+        Some((section.name().to_owned(), meaning))
     };
     let absent = Section::ALL.into_iter().filter_map(missing).collect();
     // What nobody knows comes last.
@@ -175,32 +165,8 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
         contents: member.kind.map(|kind| member_contents(report, kind)).unwrap_or_default(),
         other_lines: member.other_lines,
     });
-    let there = |kind| report.members.iter().any(|member| member.kind == Some(kind) && member.size > 0);
-    let one_text = there(MemberKind::Everything);
-    let missing = |(kind, name, meaning): (MemberKind, &str, &'static str)| {
-        (!one_text && !there(kind)).then(|| (name.to_owned(), meaning))
-    };
-    let absent = [
-        (MemberKind::Trace, "trace.log", "what was submitted, and how far it came, is not known"),
-        (MemberKind::Pipeline, "pipeline.log", "the bound shaders are not known"),
-        (
-            MemberKind::UmrWaves,
-            "umr_waves.log",
-            "waves are not known: umr was not there, or may not read the GPU",
-        ),
-        (
-            MemberKind::UmrRing,
-            "umr_ring.log",
-            "the ring is not known: umr was not there, or may not read the GPU",
-        ),
-        (MemberKind::BoHistory, "bo_history.log", "what happened to buffers is not known"),
-        (
-            MemberKind::VmFault,
-            "vm_fault.log",
-            "RADV was told of no page fault, or asked a kernel that does not tell",
-        ),
-    ];
-    Summary { facts, parts: parts.collect(), absent: absent.into_iter().filter_map(missing).collect() }
+    let absent = report.absent().map(|(_, name, meaning)| (name, meaning));
+    Summary { facts, parts: parts.collect(), absent: absent.collect() }
 }
 
 fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {

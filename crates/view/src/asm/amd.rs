@@ -3,9 +3,10 @@
 use super::{AsmError, LineError, NoFunction, SourceErrors};
 use std::borrow::Cow;
 use unwedge_capture::code_object::{self, CodeObject, Function, Loader, Relocation, RelocationKind};
+use unwedge_capture::elf::metadata;
 use unwedge_isa::amdgcn::descriptor;
 use unwedge_isa::amdgcn::listing::{self, Counts, Options};
-use unwedge_isa::amdgcn::source::{self as assembly, Assembly, metadata};
+use unwedge_isa::amdgcn::source::{self as assembly, Assembly};
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Errors of a source that are shown; the rest is counted.
@@ -119,7 +120,8 @@ pub enum Emit {
 /// # Errors
 /// When the source has errors, or does not fit into a code object.
 pub fn assemble(text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, AsmError> {
-    let made = assembly::assemble(text, gpu);
+    let mut made = assembly::assemble(text, gpu);
+    made.encode_metadata(metadata::note);
     let count = made.errors.len() + made.more_errors;
     if count > 0 {
         let errors = made.errors.iter().take(SHOWN).map(|error| {

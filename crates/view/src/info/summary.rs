@@ -119,7 +119,6 @@ impl<'a> Summary<'a> {
 impl<'a> DumpSummary<'a> {
     fn of(dump: &'a Devcore<'a>) -> DumpSummary<'a> {
         let generation = device::generation(dump);
-        let present = |s: Section| dump.sections().iter().any(|i| i.section == Some(s));
         DumpSummary {
             gpu: device::line(dump),
             generation: generation.map(Generation::name),
@@ -136,10 +135,9 @@ impl<'a> DumpSummary<'a> {
                     contents: s.section.map(|s| contents(dump, s)).unwrap_or_default(),
                 })
                 .collect(),
-            absent: Section::ALL
-                .into_iter()
-                .filter(|s| !present(*s) && expected(*s, generation))
-                .map(|s| Absent { name: s.name(), meaning: missing(s) })
+            absent: dump
+                .absent(generation)
+                .map(|s| Absent { name: s.name(), meaning: s.absence() })
                 .collect(),
         }
     }
@@ -161,39 +159,6 @@ fn contents(dump: &Devcore<'_>, section: Section) -> String {
             dump.indexed.iter().map(|i| i.canonical_name()).collect::<Vec<_>>().join(" ")
         }
         _ => String::new(),
-    }
-}
-
-/// Kernels write the section for this generation.
-fn expected(section: Section, generation: Option<Generation>) -> bool {
-    let since = |g| generation.is_none_or(|have| have >= g);
-    match section {
-        Section::RegistersHlsq => generation == Some(Generation::A5xx),
-        Section::GmuLog | Section::GmuHfi | Section::GmuDebug | Section::RegistersGmu => {
-            since(Generation::A6xx)
-        }
-        Section::IndexedRegisters | Section::ShaderBlocks | Section::Clusters | Section::Debugbus => {
-            since(Generation::A6xx)
-        }
-        _ => true,
-    }
-}
-
-/// What the absence of a section means.
-fn missing(section: Section) -> &'static str {
-    match section {
-        Section::FaultInfo => "no IOMMU fault was recorded, or the kernel is older than 5.13",
-        Section::PageTables => "page tables of a fault come with Linux 6.14",
-        Section::VmLog => "the log of maps and unmaps comes with Linux 6.17",
-        Section::Ringbuffer => "where the rings stood is not known",
-        Section::Bos => "no buffer was captured: command streams cannot be followed",
-        Section::GmuLog | Section::GmuHfi | Section::GmuDebug => "what the GMU did is not known",
-        Section::RegistersGmu => "the GMU's registers were not read",
-        Section::Registers | Section::RegistersHlsq => "registers were not read",
-        Section::IndexedRegisters => "the command processor's inner state is not known",
-        Section::ShaderBlocks => "the shader processors' memories were not read",
-        Section::Clusters => "the pipeline's context registers were not read",
-        Section::Debugbus => "the debug bus was not read",
     }
 }
 

@@ -4,6 +4,7 @@
 //! scalars with and without quotes, empty lists and maps. Keys are ordered in the note, as LLVM orders them.
 
 use std::fmt::Write;
+use unwedge_isa::amdgcn::source::{MetadataLine, quoted};
 
 /// Type of the note.
 const NT_AMDGPU_METADATA: u32 = 32;
@@ -24,20 +25,15 @@ enum Value {
     Map(Vec<(Value, Value)>),
 }
 
-/// A line of a block: its number, its indentation and its text.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) line: usize,
-    pub(super) indent: usize,
-    pub(super) text: String,
-}
-
 /// What is wrong with metadata, and in which line.
-pub(super) type Mistake = (usize, &'static str);
+pub type MetadataError = (usize, &'static str);
 
 /// The note with this metadata, header included.
-pub(super) fn note(rows: Vec<Row>) -> Result<Vec<u8>, Mistake> {
-    let mut reader = Reader { rows, at: 0 };
+///
+/// # Errors
+/// The number of a line, and what is wrong there.
+pub fn note(lines: &[MetadataLine]) -> Result<Vec<u8>, MetadataError> {
+    let mut reader = Reader { rows: lines.to_vec(), at: 0 };
     let value = reader.block(0, 0)?;
     if let Some(row) = reader.rows.get(reader.at) {
         return Err((row.line, "metadata: this line does not belong to what is above it"));
@@ -56,13 +52,13 @@ pub(super) fn note(rows: Vec<Row>) -> Result<Vec<u8>, Mistake> {
 }
 
 struct Reader {
-    rows: Vec<Row>,
+    rows: Vec<MetadataLine>,
     at: usize,
 }
 
 impl Reader {
     /// What stands at this indentation or deeper.
-    fn block(&mut self, least: usize, depth: usize) -> Result<Value, Mistake> {
+    fn block(&mut self, least: usize, depth: usize) -> Result<Value, MetadataError> {
         let Some(row) = self.rows.get(self.at).filter(|row| row.indent >= least) else {
             return Ok(Value::Nil);
         };
@@ -81,7 +77,7 @@ impl Reader {
         }
     }
 
-    fn list(&mut self, indent: usize, depth: usize) -> Result<Value, Mistake> {
+    fn list(&mut self, indent: usize, depth: usize) -> Result<Value, MetadataError> {
         let mut values = Vec::new();
         while let Some(row) = self.rows.get_mut(self.at).filter(|row| row.indent == indent) {
             let Some(skipped) = item(&row.text) else { break };
@@ -98,7 +94,7 @@ impl Reader {
         Ok(Value::List(values))
     }
 
-    fn map(&mut self, indent: usize, depth: usize) -> Result<Value, Mistake> {
+    fn map(&mut self, indent: usize, depth: usize) -> Result<Value, MetadataError> {
         let mut entries = Vec::new();
         while let Some(row) = self.rows.get(self.at).filter(|row| row.indent == indent) {
             let line = row.line;
@@ -158,7 +154,7 @@ fn scalar(text: &str) -> Option<Value> {
         return Some(Value::Text(rest.strip_suffix('\'')?.replace("''", "'")));
     }
     if text.starts_with('"') {
-        let bytes = super::statement::quoted(text)?;
+        let bytes = quoted(text)?;
         return Some(Value::Text(String::from_utf8_lossy(&bytes).into_owned()));
     }
     let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
@@ -315,13 +311,13 @@ pub struct Stage {
 }
 
 /// Registers that metadata of PAL set, by their number in dwords.
-const COMPUTE_DISPATCH_INITIATOR: i64 = 0x2e00;
-const COMPUTE_PGM_RSRC2: i64 = 0x2e13;
-const SPI_PS_IN_CONTROL: i64 = 0xa1b6;
-const VGT_SHADER_STAGES_EN: i64 = 0xa2d5;
+const COMPUTE_DISPATCH_INITIATOR: u32 = 0x2e00;
+pub(super) const COMPUTE_PGM_RSRC2: u32 = 0x2e13;
+const SPI_PS_IN_CONTROL: u32 = 0xa1b6;
+const VGT_SHADER_STAGES_EN: u32 = 0xa2d5;
 
 /// Where each stage has the bit that says that its waves have 32 lanes.
-const WAVE32: [(&str, i64, u32); 5] = [
+const WAVE32: [(&str, u32, u32); 5] = [
     (".cs", COMPUTE_DISPATCH_INITIATOR, 15),
     (".ps", SPI_PS_IN_CONTROL, 15),
     (".hs", VGT_SHADER_STAGES_EN, 21),
@@ -337,9 +333,11 @@ pub fn stages(section: &[u8]) -> Option<Vec<Stage>> {
     for pipeline in pipelines {
         let Some(Value::Map(stages)) = pipeline.get(".hardware_stages") else { continue };
         let registers = pipeline.get(".registers");
-        let register = |wanted: i64| {
+        let register = |wanted: u32| {
             let Some(Value::Map(all)) = registers else { return None };
-            all.iter().find(|(key, _)| *key == Value::Int(wanted)).and_then(|(_, value)| value.number())
+            all.iter()
+                .find(|(key, _)| *key == Value::Int(wanted.into()))
+                .and_then(|(_, value)| value.number())
         };
         for (key, stage) in stages {
             let (Value::Text(key), Some(Value::Text(entry))) = (key, stage.get(".entry_point")) else {
@@ -549,8 +547,8 @@ fn shown(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn rows(text: &str) -> Vec<Row> {
-        let row = |(i, line): (usize, &str)| Row {
+    fn rows(text: &str) -> Vec<MetadataLine> {
+        let row = |(i, line): (usize, &str)| MetadataLine {
             line: i + 1,
             indent: line.len() - line.trim_start().len(),
             text: line.trim().to_owned(),
@@ -577,7 +575,7 @@ amdhsa.version:
 
     #[test]
     fn what_is_written_reads_the_same() {
-        let made = note(rows(KERNEL)).unwrap();
+        let made = note(&rows(KERNEL)).unwrap();
         assert_eq!((&made[..4], &made[8..20]), (&b"\x07\0\0\0"[..], &b"\x20\0\0\0AMDGPU\0\0"[..]));
         assert_eq!(text(&made).unwrap(), KERNEL);
         assert_eq!(made[20..36], *b"\x83\xaeamdhsa.kernels");
@@ -588,7 +586,7 @@ amdhsa.version:
         let text = "amdhsa.kernels:\n  - .args:\n      - .offset: 0\n        .size: 8\n        .value_kind: global_buffer\n      \
                     - .offset: 8\n        .name: n\n        .size: 4\n        .value_kind: by_value\n      - .offset: 12\n    \
                     .name: main\n  - .name: other\n";
-        let made = note(rows(text)).unwrap();
+        let made = note(&rows(text)).unwrap();
         let argument = |name: &str, offset, size, kind: &str| Argument {
             name: name.into(),
             offset,
@@ -608,7 +606,7 @@ amdhsa.version:
         let text = "amdpal.pipelines:\n  - .hardware_stages:\n      .cs:\n        .entry_point: cs\n        .user_sgprs: 6\n      \
                     .gs:\n        .entry_point: gs\n        .wavefront_size: 64\n    .registers:\n      11776: 0x8000\n      11795: \
                     0x8c\n";
-        let made = note(rows(text)).unwrap();
+        let made = note(&rows(text)).unwrap();
         let stage = |name: &str, wave32, user_sgprs, rsrc2| Stage {
             name: name.into(),
             entry: name.into(),
@@ -626,22 +624,22 @@ amdhsa.version:
 
     #[test]
     fn lists_at_the_column_of_their_name() {
-        let made = note(rows("b:\n- 1\n- -70000\na: 'it''s'\nc: \"x\\ny\"\nd: []")).unwrap();
+        let made = note(&rows("b:\n- 1\n- -70000\na: 'it''s'\nc: \"x\\ny\"\nd: []")).unwrap();
         assert_eq!(text(&made).unwrap(), "a: \"it's\"\nb:\n  - 1\n  - -70000\nc: \"x\\012y\"\nd: []\n");
     }
 
     #[test]
     fn mistakes_name_their_line() {
-        assert_eq!(note(rows("a:\n  b: 1\n c: 2\n")).unwrap_err().0, 3);
-        assert_eq!(note(rows("a: 'x\n")).unwrap_err().0, 1);
-        assert_eq!(note(rows("a: 1\nb\n")).unwrap_err().0, 2);
+        assert_eq!(note(&rows("a:\n  b: 1\n c: 2\n")).unwrap_err().0, 3);
+        assert_eq!(note(&rows("a: 'x\n")).unwrap_err().0, 1);
+        assert_eq!(note(&rows("a: 1\nb\n")).unwrap_err().0, 2);
         let deep: String = (0..40).map(|i| format!("{}a:\n", " ".repeat(i))).collect();
-        assert!(note(rows(&deep)).unwrap_err().1.contains("too deep"));
+        assert!(note(&rows(&deep)).unwrap_err().1.contains("too deep"));
     }
 
     #[test]
     fn any_note() {
-        let made = note(rows(KERNEL)).unwrap();
+        let made = note(&rows(KERNEL)).unwrap();
         for cut in 0..made.len() {
             let _ = text(&made[..cut]);
         }
