@@ -48,7 +48,17 @@ const fn gfx(variant: &'static str) -> compile::Member {
 fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data");
     let out = env::var("OUT_DIR")?;
-    for module in ["compile", "intel/layout", "layout", "link", "model", "outline", "place", "text"] {
+    for module in [
+        "compile",
+        "intel/engine_class",
+        "intel/layout",
+        "layout",
+        "link",
+        "model",
+        "outline",
+        "place",
+        "text",
+    ] {
         println!("cargo::rerun-if-changed=src/{module}.rs");
     }
     println!("cargo::rerun-if-changed=build/intel");
@@ -92,6 +102,10 @@ fn intel_tables(root: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
         intel::compile::compile(&list).map_err(|errors| format!("data/intel:\n{}", errors.join("\n")))?;
     fs::write(out.join("intel.words"), &tables.words)?;
     fs::write(out.join("intel.strings"), &tables.strings)?;
+    let platforms = read(&root.join("platforms"))?;
+    let platforms =
+        intel::platforms::compile(&platforms).map_err(|e| format!("data/intel/platforms: {e}"))?;
+    fs::write(out.join("intel_platforms.rs"), platforms)?;
     Ok(())
 }
 

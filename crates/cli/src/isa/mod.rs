@@ -4,8 +4,6 @@ pub mod afuc;
 pub mod afuc_run;
 pub mod amd;
 pub mod amd_check;
-mod amd_launch;
-mod amd_link;
 mod amd_run;
 pub mod ir2;
 pub mod ir3;

@@ -1,6 +1,6 @@
 //! Names of Intel's GPUs as people write them; of those of Adrenos `hw` knows.
 
-use unwedge_intel::platform::{Driver, Platform, Version};
+use unwedge_hw::intel::platform::{Driver, Platform, Version};
 
 /// A platform of Intel's as people write it, `tgl`, `0x9a49`, `8086:9a49` or `12.70`: the version of its graphics, and the
 /// driver that is usual for it.
