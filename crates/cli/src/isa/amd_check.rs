@@ -5,12 +5,9 @@ use crate::args::{AmdCheck, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
-use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, SectionKind};
-use unwedge_capture::elf::metadata::{self, Stage};
+use unwedge_capture::elf::{self, CodeObject, NotCodeObject};
 use unwedge_check::amdgcn::{Entry, Level, Options, Preset, Report, check as check_code};
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_isa::amdgcn::entry::Set;
-use unwedge_isa::amdgcn::model::Gen;
 use unwedge_view::asm::amd::Emit;
 use unwedge_view::asm::check::{self, CheckedCode};
 
@@ -39,7 +36,7 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     }
     let input = Input::open(&args.file, global.max_size)?;
     let mut outcome = Outcome::Complete;
-    let (gpu, codes) = match code_object::read(&input.bytes) {
+    let (gpu, codes) = match elf::read(&input.bytes) {
         Ok(object) => {
             outcome = Outcome::of(&input.name, &object.diagnostics);
             let gpu = gpu_of(&args.target, &object, &input.name)?;
@@ -128,57 +125,6 @@ impl Code {
     }
 }
 
-/// `COMPUTE_PGM_RSRC2` where Mesa's objects say it: `.AMDGPU.config` is pairs of a register and its value.
-const COMPUTE_PGM_RSRC2: u32 = 0xb84c;
-
-/// What an object tells of the start of a function.
-struct Start {
-    preset: Option<Preset>,
-    wave32: Option<bool>,
-}
-
-fn preset(set: Set) -> Preset {
-    Preset { sgprs: set.sgprs, vgprs: set.vgprs }
-}
-
-impl From<Set> for Start {
-    fn from(set: Set) -> Start {
-        Start { preset: Some(preset(set)), wave32: set.wave32 }
-    }
-}
-
-/// The stage of a pipeline of PAL whose code a function is. What the hardware sets for stages of graphics depends on how they are merged,
-/// and is not told.
-fn stage(object: &CodeObject<'_>, function: &str) -> Option<Stage> {
-    let notes = object.sections.iter().filter(|section| section.kind == SectionKind::Note);
-    notes.filter_map(|note| metadata::stages(&note.bytes)).flatten().find(|stage| stage.entry == function)
-}
-
-/// What is set at the start of a function of an object, where the object tells.
-fn start(object: &CodeObject<'_>, function: &Function<'_>, gpu: &Gpu) -> Option<Start> {
-    if let Some(bytes) = object.descriptor_of(function.name) {
-        return Some(Set::of(bytes.try_into().ok()?, gpu.generation()).into());
-    }
-    if let Some(stage) = stage(object, function.name) {
-        let generation = gpu.generation();
-        // Whoever does not tell user registers has not told what else is set.
-        let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
-        let told = told.filter(|(_, user)| *user > 0);
-        return Some(Start {
-            preset: told.map(|(rsrc2, user)| {
-                preset(Set::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation))
-            }),
-            wave32: stage.wave32.filter(|_| generation >= Gen::Gfx10),
-        });
-    }
-    let config = object.sections.iter().find(|section| section.name == ".AMDGPU.config")?;
-    let words = config.bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
-    let words: Vec<u32> = words.collect();
-    let (pairs, _) = words.as_chunks::<2>();
-    let [_, rsrc2] = pairs.iter().find(|[register, _]| *register == COMPUTE_PGM_RSRC2)?;
-    Some(Set::of_rsrc2(*rsrc2, gpu.generation()).into())
-}
-
 /// The code sections of an object, with the functions that are asked for; those for other lanes by themselves.
 fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> Result<Vec<Code>, Failure> {
     let mut codes: Vec<(usize, Code)> = Vec::new();
@@ -193,9 +139,10 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
             continue;
         }
         let entry = (start, function.name.to_owned());
-        let set = self::start(object, &function, gpu);
+        let set = object.start(function.name, gpu);
         let called = set.is_none() && !function.kernel;
-        let preset = set.as_ref().and_then(|set| set.preset);
+        let registers = set.and_then(|set| set.registers);
+        let preset = registers.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
         // Options say more than the file.
         let wave32 = set.and_then(|set| set.wave32).filter(|_| args.target.features.is_none());
         let same = |code: &Code| code.wave32.is_none() || wave32.is_none() || code.wave32 == wave32;
@@ -207,8 +154,8 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
                 code.wave32 = code.wave32.or(wave32);
             }
             None => {
-                let (mut bytes, address) = (section.bytes.to_vec(), section.address);
-                let relocated = relocate(object, function.section, &mut bytes);
+                let (bytes, relocated) = object.relocated(function.section);
+                let address = section.address;
                 let (functions, presets, called) = (vec![entry], vec![preset], vec![called]);
                 codes.push((
                     function.section,
@@ -224,35 +171,6 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
         }));
     }
     Ok(codes.into_iter().map(|(_, code)| code).collect())
-}
-
-/// Fills in what a linker will, of a relocatable object: distances within the section. What else it will is not known: those dwords, in
-/// bytes.
-fn relocate(object: &CodeObject<'_>, section: usize, bytes: &mut [u8]) -> Vec<u32> {
-    // What is linked is filled in.
-    if object.sections[section].address != 0 {
-        return Vec::new();
-    }
-    let mut unknown = Vec::new();
-    for relocation in object.relocations.iter().filter(|relocation| relocation.section == section) {
-        let Ok(at) = usize::try_from(relocation.offset) else { continue };
-        let symbol = object.symbols.get(relocation.symbol).filter(|symbol| symbol.section == Some(section));
-        let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<4>()) else { continue };
-        // A table without addends has them in place.
-        let addend = match relocation.addend {
-            0 => i64::from(i32::from_le_bytes(*place)),
-            addend => addend,
-        };
-        let distance =
-            symbol.map(|symbol| symbol.value.wrapping_add_signed(addend).wrapping_sub(relocation.offset));
-        match distance.and_then(|distance| relocation.kind.distance(distance)) {
-            Some(value) => *place = value.to_le_bytes(),
-            // Eight bytes at most.
-            None => unknown
-                .extend([at as u32, (at as u32).saturating_add(4)].iter().take(relocation.kind.dwords())),
-        }
-    }
-    unknown
 }
 
 /// Bare code: dwords in hexadecimal, assembly, or the bytes themselves.

@@ -177,14 +177,13 @@ fn start(
     match code_object::read(&input.bytes) {
         Ok(mut object) => {
             let gpu = gpu_of(&args.target, &object, &input.name)?;
-            hsa::link(&mut object, CODE)
-                .map_err(|why| Failure::Unusable(format!("{}: {why}", input.name)))?;
+            object.link(CODE).map_err(|why| Failure::Unusable(format!("{}: {why}", input.name)))?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
             let mut wanted = functions.iter().filter(|function| wanted(function.name)).peekable();
             let first = wanted.peek().copied();
             // Functions that kernels call may stand before them.
-            let found = wanted.find(|found| hsa::descriptor_of(&object, found.name).is_some());
+            let found = wanted.find(|found| object.descriptor(found.name).is_some());
             let found = found
                 .or(first)
                 .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
@@ -201,7 +200,7 @@ fn start(
                     .map(|function| (function.name.to_owned(), at(function)))
                     .collect(),
             };
-            let Some(descriptor) = hsa::descriptor_of(&object, found.name) else {
+            let Some(descriptor) = object.descriptor(found.name) else {
                 if arguments {
                     return Err(none(found.name));
                 }

@@ -5,8 +5,7 @@
 use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
 use std::fmt;
 use unwedge_capture::code_object::{CodeObject, SectionKind};
-use unwedge_capture::elf::metadata::{self, Argument};
-use unwedge_isa::amdgcn::descriptor::SIZE;
+use unwedge_capture::elf::metadata::Argument;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -110,11 +109,6 @@ const PACKET: u64 = 0x7e10_0000_0000;
 const QUEUE: u64 = 0x7e20_0000_0000;
 /// Bytes of arguments a kernel may have.
 pub const MAX_KERNARG: usize = 1 << 20;
-
-/// The descriptor of a kernel, if the object has one.
-pub fn descriptor_of(object: &CodeObject<'_>, kernel: &str) -> Option<[u8; SIZE]> {
-    object.descriptor_of(kernel)?.try_into().ok()
-}
 
 /// Maps what a linked object holds, `base` bytes after the addresses it was linked for.
 ///
@@ -250,8 +244,7 @@ fn arguments(
     options: &LaunchOptions<'_>,
     made: &Dispatch,
 ) -> Result<(Vec<u8>, Vec<LaunchWarning>), LaunchError> {
-    let mut notes = object.sections.iter().filter(|s| s.kind == SectionKind::Note);
-    let known = notes.find_map(|s| metadata::arguments(&s.bytes, kernel));
+    let known = object.arguments(kernel);
     let mut bytes = options.kernarg.clone().unwrap_or_default();
     let ends = known.iter().flatten().map(|a| a.offset.saturating_add(a.size)).max().unwrap_or(0);
     let least = (ends.max(entry.arguments) as usize).min(MAX_KERNARG);

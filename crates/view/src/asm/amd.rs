@@ -249,8 +249,7 @@ pub fn list_object(
         }
     }
     if wanted.is_none() {
-        let notes = object.sections.iter().filter(|s| s.kind == code_object::SectionKind::Note);
-        if let Some(said) = notes.into_iter().find_map(|s| metadata::text(&s.bytes)) {
+        if let Some(said) = object.metadata() {
             out.push_str(&format!("\t.amdgpu_metadata\n---\n{said}...\n\t.end_amdgpu_metadata\n"));
         }
     }
