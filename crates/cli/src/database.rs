@@ -1,23 +1,16 @@
-//! The register database: the built-in one, or rnndb XML of the user's own tree; and the GPU a dump is of.
+//! The register database: the built-in one, or rnndb XML of the user's own tree.
 
 use crate::args::Global;
 use crate::failure::{Failure, complain};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use unwedge_base::Generation;
-use unwedge_capture::devcore::{Devcore, Revision};
-use unwedge_hw::{Db, Gpu, Identity};
+use unwedge_hw::Db;
 
 /// A file of a register database is never larger.
 const MAX_XML: u64 = 64 << 20;
 /// Complaints about XML that are printed one by one; the rest is counted.
 const ISSUES_SHOWN: usize = 5;
-
-/// The line at the end of text: which database decoded it.
-pub fn line(identity: &Identity) -> String {
-    format!("register database: {identity}")
-}
 
 /// The database the options and the environment ask for.
 pub fn load(global: &Global) -> Result<Db, Failure> {
@@ -48,30 +41,4 @@ fn fetch(folder: &Path, name: &str) -> Option<Vec<u8>> {
     let file = std::io::BufReader::new(File::open(packed).ok()?);
     flate2::bufread::MultiGzDecoder::new(file).take(MAX_XML).read_to_end(&mut bytes).ok()?;
     Some(bytes)
-}
-
-/// The name in the device table of the GPU a dump is of: `FD630`.
-pub fn device_name(revision: Revision) -> Option<String> {
-    // Only the built-in database has devices.
-    Db::builtin().device(revision.gpu_id, revision.chip_id).map(|d| d.name().to_owned())
-}
-
-/// The generation of the GPU a dump is of.
-pub fn generation(dump: &Devcore<'_>) -> Option<Generation> {
-    let revision = dump.revision?;
-    unwedge_postmortem::adreno::generation(&Db::builtin(), revision.gpu_id, revision.chip_id)
-}
-
-/// The database as the GPU of a dump sees it.
-pub fn gpu<'d>(dump: &Devcore<'_>, db: &'d Db) -> Option<Gpu<'d>> {
-    generation(dump).map(|g| db.gpu(g))
-}
-
-/// `Adreno 630 (FD630, a6xx, 6.3.0.2)`
-pub fn gpu_line(dump: &Devcore<'_>) -> Option<String> {
-    let revision = dump.revision?;
-    let number = if revision.gpu_id == 0 { String::new() } else { format!(" {}", revision.gpu_id) };
-    let name = device_name(revision).map(|n| format!("{n}, ")).unwrap_or_default();
-    let generation = generation(dump).map_or("unknown generation", Generation::name);
-    Some(format!("Adreno{number} ({name}{generation}, {})", revision.chip_id))
 }

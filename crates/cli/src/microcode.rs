@@ -4,7 +4,6 @@
 
 use crate::afuc_names::DbNames;
 use crate::args::Global;
-use crate::database;
 use crate::failure::{Failure, complain};
 use crate::input::Input;
 use serde::Serialize;
@@ -80,7 +79,7 @@ pub fn look_up(
     };
     let blob = Blob::new(&input.bytes);
     let known = blob.firmware().filter(|f| {
-        database::generation(dump).is_none_or(|generation| generation.number() == f.generation())
+        unwedge_view::device::generation(dump).is_none_or(|generation| generation.number() == f.generation())
     });
     let Some(known) = known else {
         let unusable =
@@ -88,7 +87,7 @@ pub fn look_up(
         return if asked { Err(unusable) } else { Ok(None) };
     };
     let names = DbNames::new(db);
-    let sections = disasm::sections(&blob.words, known, &names);
+    let sections = unwedge_sim::adreno::sqe::sections(&blob.words, known, &names);
     let Some(section) = sections.first() else { return Ok(None) };
     let lines = disasm::around(&blob.words, section, known, &names, stat.pc, CONTEXT);
     let inside = !lines.is_empty();

@@ -7,10 +7,11 @@ pub mod captures;
 pub mod contexts;
 
 use crate::input::Input;
-use crate::{crashdec, decode, info, intel, print_report};
+use crate::kind::intel_dump;
+use crate::{info, print_report};
 use std::io::{self, Write};
 use unwedge_hw::Db;
-use unwedge_view::Style;
+use unwedge_view::{Style, crashdec, decode, intel};
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +79,11 @@ impl View {
         const OVER: u64 = 4 << 20;
         let (fixed, per_byte) = match self {
             View::Listing(_) => (crashdec::LENGTH, crashdec::LENGTH_PER_BYTE),
-            View::Json | View::Around { .. } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Json | View::Around { .. } => {
+                (unwedge_view::lines::LENGTH, unwedge_view::lines::LENGTH_PER_BYTE)
+            }
             View::Intel { json: false } => (intel::text::LENGTH, intel::text::LENGTH_PER_BYTE),
-            View::Intel { json: true } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Intel { json: true } => (unwedge_view::lines::LENGTH, unwedge_view::lines::LENGTH_PER_BYTE),
             View::Contexts { .. } => (contexts::OUTPUT_FLOOR, contexts::OUTPUT_OF_DUMP_PER_BYTE),
             View::Explain { .. } | View::Info { .. } => (1 << 20, 16),
         };
@@ -100,14 +103,30 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
             let report = crate::report_of(input, db).map_err(failed)?;
             print_report(&report, Some(&input.name), None, json, style, out);
         }
-        View::Json => drop(decode::json(input, db, out).map_err(failed)?),
-        View::Around { json } => drop(decode::around_hang(json, input, db, style, out).map_err(failed)?),
+        View::Json => drop(decode::json(input.source(), db, out).map_err(|e| e.to_string())?),
+        View::Around { json } => {
+            decode::around_hang(json, input.source(), db, style, out).map_err(|e| e.to_string())?;
+        }
         View::Intel { json } => {
-            let dump = intel::Dump::read(&input.bytes).ok_or("neither of i915 nor of xe")?;
+            let dump = intel_dump(&input.bytes).ok_or("neither of i915 nor of xe")?;
             let max_size = input.bytes.len().saturating_mul(64) as u64;
             drop(match json {
-                true => decode::intel_json(&dump, input, db, max_size, out),
-                false => decode::intel_text(&dump, input, max_size, style, out),
+                true => intel::json::decode(
+                    &dump,
+                    input.bytes.len() as u64,
+                    &input.diagnostics,
+                    max_size,
+                    db,
+                    out,
+                ),
+                false => intel::text::decode(
+                    &dump,
+                    input.bytes.len() as u64,
+                    &input.diagnostics,
+                    max_size,
+                    style,
+                    out,
+                ),
             });
         }
         View::Contexts { json } => contexts::of_dump(input, json, out)?,

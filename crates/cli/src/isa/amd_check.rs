@@ -1,22 +1,15 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
 use super::amd::{assembled, gpu, gpu_of, with_lanes};
-use crate::args::{AmdCheck, AmdEmit, AmdLoader, Global};
-use crate::failure::{Failure, Outcome};
+use crate::args::{AmdCheck, Global};
+use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
-use crate::json::{Heading, Hex};
 use crate::output::Output;
-use serde::Serialize;
-use std::io::Write;
-use unwedge_capture::code_object::{self, CodeObject, Function, NotCodeObject, SectionKind};
-use unwedge_check::amdgcn::{Entry, Finding, Level, Options, Preset, Report, check};
-use unwedge_isa::amdgcn::entry::Set;
-use unwedge_isa::amdgcn::model::Gen;
-use unwedge_isa::amdgcn::source::metadata::{self, Stage};
-use unwedge_isa::amdgcn::{Gpu, Reg, codec, text};
-
-/// Version of the schema of the JSON object.
-const SCHEMA: u32 = 1;
+use unwedge_capture::elf::{self, CodeObject, NotCodeObject};
+use unwedge_check::amdgcn::{Entry, Level, Options, Preset, Report, check as check_code};
+use unwedge_isa::amdgcn::Gpu;
+use unwedge_view::asm::amd::Emit;
+use unwedge_view::asm::check::{self, CheckedCode};
 
 /// Code to be checked: a section of a code object, or all of a file.
 struct Code {
@@ -43,7 +36,7 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
     }
     let input = Input::open(&args.file, global.max_size)?;
     let mut outcome = Outcome::Complete;
-    let (gpu, codes) = match code_object::read(&input.bytes) {
+    let (gpu, codes) = match elf::read(&input.bytes) {
         Ok(object) => {
             outcome = Outcome::of(&input.name, &object.diagnostics);
             let gpu = gpu_of(&args.target, &object, &input.name)?;
@@ -95,29 +88,21 @@ pub fn run(args: &AmdCheck, global: &Global) -> Result<Outcome, Failure> {
             relocated: code.relocated.clone(),
         };
         let gpu = code.gpu(gpu);
-        let report = check(&code.bytes, &gpu, &options);
+        let report = check_code(&code.bytes, &gpu, &options);
         found |= report.findings.iter().any(|f| f.level == Level::Error);
         if !report.complete {
-            crate::failure::complain!(
-                "{}: too many ways through the code: not all were followed to their end",
-                input.name
-            );
+            complain!("{}: too many ways through the code: not all were followed to their end", input.name);
             outcome = Outcome::Lost;
         }
         reports.push(report);
     }
-    let shown = |f: &&Finding| args.all || f.level == Level::Error;
     // A failed write is remembered, and reported by `finish`.
+    let checked: Vec<CheckedCode<'_>> =
+        codes.iter().zip(&reports).map(|(code, report)| code.checked(gpu, report)).collect();
     let _ = if args.json {
-        json(&codes, &reports, &gpu, &shown, &mut out)
+        check::json(&checked, &gpu, args.all, &mut out)
     } else {
-        codes.iter().zip(&reports).try_for_each(|(code, report)| {
-            report
-                .findings
-                .iter()
-                .filter(shown)
-                .try_for_each(|f| write_finding(code, f, &code.gpu(gpu), args.context, &mut out))
-        })
+        checked.iter().try_for_each(|code| code.text(args.all, args.context, &mut out))
     };
     out.finish()?;
     Ok(if found { Outcome::Found } else { outcome })
@@ -128,57 +113,16 @@ impl Code {
     fn gpu(&self, gpu: Gpu) -> Gpu {
         with_lanes(gpu, self.wave32)
     }
-}
 
-/// `COMPUTE_PGM_RSRC2` where Mesa's objects say it: `.AMDGPU.config` is pairs of a register and its value.
-const COMPUTE_PGM_RSRC2: u32 = 0xb84c;
-
-/// What an object tells of the start of a function.
-struct Start {
-    preset: Option<Preset>,
-    wave32: Option<bool>,
-}
-
-fn preset(set: Set) -> Preset {
-    Preset { sgprs: set.sgprs, vgprs: set.vgprs }
-}
-
-impl From<Set> for Start {
-    fn from(set: Set) -> Start {
-        Start { preset: Some(preset(set)), wave32: set.wave32 }
+    fn checked<'a>(&'a self, gpu: Gpu, report: &'a Report) -> CheckedCode<'a> {
+        CheckedCode {
+            bytes: &self.bytes,
+            address: self.address,
+            functions: &self.functions,
+            gpu: self.gpu(gpu),
+            report,
+        }
     }
-}
-
-/// The stage of a pipeline of PAL whose code a function is. What the hardware sets for stages of graphics depends on how they are merged,
-/// and is not told.
-fn stage(object: &CodeObject<'_>, function: &str) -> Option<Stage> {
-    let notes = object.sections.iter().filter(|section| section.kind == SectionKind::Note);
-    notes.filter_map(|note| metadata::stages(&note.bytes)).flatten().find(|stage| stage.entry == function)
-}
-
-/// What is set at the start of a function of an object, where the object tells.
-fn start(object: &CodeObject<'_>, function: &Function<'_>, gpu: &Gpu) -> Option<Start> {
-    if let Some(bytes) = object.descriptor_of(function.name) {
-        return Some(Set::of(bytes.try_into().ok()?, gpu.generation()).into());
-    }
-    if let Some(stage) = stage(object, function.name) {
-        let generation = gpu.generation();
-        // Whoever does not tell user registers has not told what else is set.
-        let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
-        let told = told.filter(|(_, user)| *user > 0);
-        return Some(Start {
-            preset: told.map(|(rsrc2, user)| {
-                preset(Set::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation))
-            }),
-            wave32: stage.wave32.filter(|_| generation >= Gen::Gfx10),
-        });
-    }
-    let config = object.sections.iter().find(|section| section.name == ".AMDGPU.config")?;
-    let words = config.bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
-    let words: Vec<u32> = words.collect();
-    let (pairs, _) = words.as_chunks::<2>();
-    let [_, rsrc2] = pairs.iter().find(|[register, _]| *register == COMPUTE_PGM_RSRC2)?;
-    Some(Set::of_rsrc2(*rsrc2, gpu.generation()).into())
 }
 
 /// The code sections of an object, with the functions that are asked for; those for other lanes by themselves.
@@ -195,9 +139,10 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
             continue;
         }
         let entry = (start, function.name.to_owned());
-        let set = self::start(object, &function, gpu);
+        let set = object.start(function.name, gpu);
         let called = set.is_none() && !function.kernel;
-        let preset = set.as_ref().and_then(|set| set.preset);
+        let registers = set.and_then(|set| set.registers);
+        let preset = registers.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
         // Options say more than the file.
         let wave32 = set.and_then(|set| set.wave32).filter(|_| args.target.features.is_none());
         let same = |code: &Code| code.wave32.is_none() || wave32.is_none() || code.wave32 == wave32;
@@ -209,8 +154,8 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
                 code.wave32 = code.wave32.or(wave32);
             }
             None => {
-                let (mut bytes, address) = (section.bytes.to_vec(), section.address);
-                let relocated = relocate(object, function.section, &mut bytes);
+                let (bytes, relocated) = object.relocated(function.section);
+                let address = section.address;
                 let (functions, presets, called) = (vec![entry], vec![preset], vec![called]);
                 codes.push((
                     function.section,
@@ -228,35 +173,6 @@ fn sections(object: &CodeObject<'_>, args: &AmdCheck, gpu: &Gpu, name: &str) -> 
     Ok(codes.into_iter().map(|(_, code)| code).collect())
 }
 
-/// Fills in what a linker will, of a relocatable object: distances within the section. What else it will is not known: those dwords, in
-/// bytes.
-fn relocate(object: &CodeObject<'_>, section: usize, bytes: &mut [u8]) -> Vec<u32> {
-    // What is linked is filled in.
-    if object.sections[section].address != 0 {
-        return Vec::new();
-    }
-    let mut unknown = Vec::new();
-    for relocation in object.relocations.iter().filter(|relocation| relocation.section == section) {
-        let Ok(at) = usize::try_from(relocation.offset) else { continue };
-        let symbol = object.symbols.get(relocation.symbol).filter(|symbol| symbol.section == Some(section));
-        let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<4>()) else { continue };
-        // A table without addends has them in place.
-        let addend = match relocation.addend {
-            0 => i64::from(i32::from_le_bytes(*place)),
-            addend => addend,
-        };
-        let distance =
-            symbol.map(|symbol| symbol.value.wrapping_add_signed(addend).wrapping_sub(relocation.offset));
-        match distance.and_then(|distance| relocation.kind.distance(distance)) {
-            Some(value) => *place = value.to_le_bytes(),
-            // Eight bytes at most.
-            None => unknown
-                .extend([at as u32, (at as u32).saturating_add(4)].iter().take(relocation.kind.dwords())),
-        }
-    }
-    unknown
-}
-
 /// Bare code: dwords in hexadecimal, assembly, or the bytes themselves.
 pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Failure> {
     let Ok(source) = std::str::from_utf8(&bytes) else { return Ok(bytes) };
@@ -267,7 +183,7 @@ pub(super) fn bare(bytes: Vec<u8>, name: &str, gpu: &Gpu) -> Result<Vec<u8>, Fai
     if let Some(words) = dwords(source) {
         return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
     }
-    assembled(name, source, gpu, AmdEmit::Raw, AmdLoader::HsaV5)
+    assembled(name, source, gpu, Emit::Raw)
 }
 
 /// Dwords in hexadecimal, eight digits each; `None`: it is something else.
@@ -283,210 +199,4 @@ fn dwords(source: &str) -> Option<Vec<u32>> {
         }
     }
     Some(words)
-}
-
-/// A place in code: the function and the distance from its start.
-fn place(code: &Code, at: u32) -> String {
-    let function = code.functions.iter().rev().find(|(start, name)| *start <= at && !name.is_empty());
-    match function {
-        Some((start, name)) => format!("{name}+{:#x}", at - start),
-        None => format!("{:#x}", code.address + u64::from(at)),
-    }
-}
-
-/// The text of the instruction at a place.
-fn line(code: &Code, at: u32, gpu: &Gpu) -> (String, u32) {
-    let rest = code.bytes.get(at as usize..).unwrap_or_default();
-    let words: Vec<u32> = rest.as_chunks::<4>().0.iter().take(6).map(|b| u32::from_le_bytes(*b)).collect();
-    let mut out = String::new();
-    match codec::decode_executed(&words, gpu) {
-        Some(decoded) => {
-            text::write(&decoded.inst, gpu, &mut out);
-            (out, u32::from(decoded.dwords) * 4)
-        }
-        None => match words.first() {
-            Some(word) => (format!(".long {word:#010x}"), 4),
-            None => ("(end of the code)".to_owned(), 4),
-        },
-    }
-}
-
-fn level(level: Level) -> &'static str {
-    match level {
-        Level::Error => "error",
-        Level::Doubt => "doubt",
-        Level::Speed => "speed",
-        Level::Note => "note",
-    }
-}
-
-/// Registers as they are written.
-pub fn registers((reg, count): (Reg, u16)) -> String {
-    let file = if reg.is_vgpr() { "v" } else { "s" };
-    match (reg.special_name(), reg.index(), count) {
-        (Some(name), ..) if !reg.is_vgpr() => name.to_owned(),
-        (_, first, 1) => format!("{file}{first}"),
-        (_, first, count) => format!("{file}[{first}:{}]", first + count - 1),
-    }
-}
-
-/// What is missing, in words.
-fn missing(f: &Finding) -> Option<String> {
-    match (f.need, f.missing) {
-        (Some(need), _) => Some(format!("{}({})", need.counter, need.value)),
-        (None, 0) => None,
-        (None, n) => Some(format!("{n} of {}", f.rule.info().distance)),
-    }
-}
-
-fn write_finding(
-    code: &Code,
-    f: &Finding,
-    gpu: &Gpu,
-    context: usize,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    let info = f.open.unwrap_or(f.rule).info();
-    writeln!(
-        out,
-        "{}: {}: {}: {}",
-        place(code, f.at),
-        level(f.level),
-        f.rule.info().name,
-        f.rule.info().then
-    )?;
-    if let Some(open) = f.open {
-        writeln!(out, "  open: {}: {}", open.info().name, open.info().then)?;
-    }
-    if let Some(regs) = f.regs {
-        writeln!(out, "  registers: {}", registers(regs))?;
-    }
-    if let Some(missing) = missing(f) {
-        writeln!(out, "  missing: {missing}")?;
-    }
-    if !info.cure.is_empty() {
-        writeln!(out, "  cure: {}", info.cure)?;
-    }
-    let gens: Vec<&str> = Gen::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.name()).collect();
-    writeln!(out, "  source: {} (gfx {})", info.source, gens.join(", "))?;
-    if !info.dispute.is_empty() {
-        writeln!(out, "  sources differ: {}", info.dispute)?;
-    }
-    if f.path.len() > 1 {
-        let path: Vec<String> = f.path.iter().map(|at| place(code, *at)).collect();
-        writeln!(out, "  path: {}", path.join(" > "))?;
-    }
-    if let Some(first) = f.first.filter(|first| *first != f.at) {
-        writeln!(out, "     {:>8}  {}", place(code, first), line(code, first, gpu).0)?;
-    }
-    for at in before(code, f, gpu, context) {
-        writeln!(out, "     {:>8}  {}", place(code, at), line(code, at, gpu).0)?;
-    }
-    writeln!(out, "   > {:>8}  {}", place(code, f.at), line(code, f.at, gpu).0)
-}
-
-/// Instructions before a finding, read from the start of its block or from what made it so.
-fn before(code: &Code, f: &Finding, gpu: &Gpu, context: usize) -> Vec<u32> {
-    let near = f.first.filter(|first| *first < f.at).max(f.path.last().copied().filter(|at| *at < f.at));
-    let Some(mut at) = near else { return Vec::new() };
-    let mut places = Vec::new();
-    while at < f.at {
-        if Some(at) != f.first {
-            places.push(at);
-        }
-        at += line(code, at, gpu).1;
-    }
-    places.split_off(places.len().saturating_sub(context))
-}
-
-#[derive(Serialize)]
-struct Shown<'a> {
-    at: Hex,
-    place: String,
-    rule: &'static str,
-    level: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open: Option<&'static str>,
-    instruction: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first: Option<Hex>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_instruction: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    path: Vec<Hex>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counter: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wait: Option<u8>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<u8>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    registers: Option<String>,
-    then: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    since: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    cure: &'a str,
-    sources: Vec<&'a str>,
-    generations: Vec<&'static str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    dispute: &'a str,
-}
-
-#[derive(Serialize)]
-struct Whole<'a> {
-    #[serde(flatten)]
-    heading: Heading<'a>,
-    gpu: &'static str,
-    wave: u8,
-    instructions: usize,
-    complete: bool,
-    findings: Vec<Shown<'a>>,
-}
-
-fn json(
-    codes: &[Code],
-    reports: &[Report],
-    gpu: &Gpu,
-    shown: &dyn Fn(&&Finding) -> bool,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    let mut findings = Vec::new();
-    for (code, report) in codes.iter().zip(reports) {
-        for f in report.findings.iter().filter(shown) {
-            let info = f.open.unwrap_or(f.rule).info();
-            let address = |at: u32| Hex::wide(code.address + u64::from(at));
-            findings.push(Shown {
-                at: address(f.at),
-                place: place(code, f.at),
-                rule: f.rule.info().name,
-                level: level(f.level),
-                open: f.open.map(|rule| rule.info().name),
-                instruction: line(code, f.at, &code.gpu(*gpu)).0,
-                first: f.first.map(address),
-                first_instruction: f.first.map(|first| line(code, first, &code.gpu(*gpu)).0),
-                path: f.path.iter().map(|at| address(*at)).collect(),
-                counter: f.need.map(|need| need.counter),
-                wait: f.need.map(|need| need.value),
-                missing: (f.missing > 0).then_some(f.missing),
-                registers: f.regs.map(registers),
-                then: f.rule.info().then,
-                since: info.first,
-                cure: info.cure,
-                sources: info.source.split(' ').collect(),
-                generations: Gen::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.name()).collect(),
-                dispute: info.dispute,
-            });
-        }
-    }
-    let whole = Whole {
-        heading: Heading::of_plain_object("unwedge.amd-check", SCHEMA),
-        gpu: gpu.name(),
-        wave: if codes.first().map_or(*gpu, |code| code.gpu(*gpu)).wave64() { 64 } else { 32 },
-        instructions: reports.iter().map(|r| r.instructions).sum(),
-        complete: reports.iter().all(|r| r.complete),
-        findings,
-    };
-    serde_json::to_writer_pretty(&mut *out, &whole)?;
-    writeln!(out)
 }

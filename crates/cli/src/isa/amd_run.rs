@@ -2,23 +2,20 @@
 
 use super::amd::{gpu, gpu_of, with_lanes};
 use super::amd_check::bare;
-use super::{amd_launch, amd_link};
 use crate::args::{AmdRun, Global};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
-use crate::json::{Heading, Hex};
 use crate::output::Output;
-use serde::Serialize;
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use unwedge_capture::code_object::{self, Function, NotCodeObject};
 use unwedge_isa::amdgcn::entry::{Entry, Set};
-use unwedge_isa::amdgcn::regs;
 use unwedge_isa::amdgcn::{Gen, Gpu};
-use unwedge_sim::amdgcn::{
-    Dispatch, Fault, Initial, Memory, Program, State, Timing, Told, ToldWhat, Trace, Watch,
-};
+use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
+use unwedge_sim::hsa::{self, LaunchOptions};
+use unwedge_view::asm;
+use unwedge_view::asm::run::{self, MemoryDump};
+use unwedge_view::asm::step::{Loaded, Stepper};
 
 /// Where code lies that says nothing of it.
 const CODE: u64 = 0x7f00_0000_0000;
@@ -29,79 +26,13 @@ const THREADS: u32 = 1024;
 /// The most bytes of scratch of a lane.
 const SCRATCH: u32 = 1 << 20;
 
-/// Version of the schema of the JSON object.
-const SCHEMA: u32 = 1;
-
-#[derive(Serialize)]
-struct Report<'a> {
-    #[serde(flatten)]
-    heading: Heading<'a>,
-    gpu: &'a str,
-    instructions: u64,
-    lanes: u64,
-    workgroups: u32,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_emulated: Vec<&'static str>,
-    faults: Vec<Found>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    told: Vec<Shown>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    memory: Vec<Dumped>,
-}
-
-/// An export or a message.
-#[derive(Serialize)]
-struct Shown {
-    workgroup: u32,
-    wave: u32,
-    offset: Hex,
-    lanes: Hex,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    export: Option<Exported>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Hex>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    m0: Option<Hex>,
-}
-
-#[derive(Serialize)]
-struct Exported {
-    target: String,
-    compressed: bool,
-    done: bool,
-    valid_mask: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    row: Option<u32>,
-    /// The registers, one value for each lane; null if not enabled.
-    values: [Option<Vec<Hex>>; 4],
-}
-
-#[derive(Serialize)]
-struct Found {
-    workgroup: u32,
-    wave: u32,
-    offset: Hex,
-    instruction: Option<String>,
-    what: String,
-}
-
-#[derive(Serialize)]
-struct Dumped {
-    address: Hex,
-    words: Vec<Hex>,
-}
-
 pub(super) fn usage(what: impl Into<String>) -> Failure {
     Failure::Usage(what.into())
 }
 
 /// A number: decimal, or hexadecimal after `0x`.
 pub(super) fn number(text: &str) -> Result<u64, Failure> {
-    let found = match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    found.map_err(|_| usage(format!("`{text}` is no number")))
+    asm::number(text).ok_or_else(|| usage(format!("`{text}` is no number")))
 }
 
 fn small(text: &str) -> Result<u32, Failure> {
@@ -128,14 +59,8 @@ fn lds_limit(gpu: &Gpu) -> u32 {
 }
 
 /// The number of a scalar register.
-pub(super) fn scalar(name: &str) -> Result<u16, Failure> {
-    let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u16>().ok());
-    let found = match (numbered("s"), numbered("ttmp")) {
-        (Some(n), _) if n < 106 => Some(n),
-        (_, Some(n)) if n < 16 => Some(regs::Reg::TTMP0.0 + n),
-        _ => regs::special(name).map(|reg| reg.0).filter(|n| *n < 136),
-    };
-    found.ok_or_else(|| usage(format!("`{name}` is no scalar register")))
+fn scalar(name: &str) -> Result<u16, Failure> {
+    asm::scalar(name).ok_or_else(|| usage(format!("`{name}` is no scalar register")))
 }
 
 fn assignment(text: &str) -> Result<(&str, &str), Failure> {
@@ -236,15 +161,6 @@ fn zeros(size: u64, global: &Global) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What is run.
-pub(super) struct Loaded {
-    pub(super) program: Program,
-    /// Where its first word lies.
-    pub(super) base: u64,
-    /// Functions of a code object in the order of a listing, with their offsets.
-    pub(super) functions: Vec<(String, u32)>,
-}
-
 /// What is run, and in which state waves begin.
 fn start(
     input: Input,
@@ -261,13 +177,13 @@ fn start(
     match code_object::read(&input.bytes) {
         Ok(mut object) => {
             let gpu = gpu_of(&args.target, &object, &input.name)?;
-            amd_link::link(&mut object, CODE, &input.name)?;
+            object.link(CODE).map_err(|why| Failure::Unusable(format!("{}: {why}", input.name)))?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
             let mut wanted = functions.iter().filter(|function| wanted(function.name)).peekable();
             let first = wanted.peek().copied();
             // Functions that kernels call may stand before them.
-            let found = wanted.find(|found| amd_launch::descriptor_of(&object, found.name).is_some());
+            let found = wanted.find(|found| object.descriptor(found.name).is_some());
             let found = found
                 .or(first)
                 .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
@@ -284,11 +200,11 @@ fn start(
                     .map(|function| (function.name.to_owned(), at(function)))
                     .collect(),
             };
-            let Some(descriptor) = amd_launch::descriptor_of(&object, found.name) else {
+            let Some(descriptor) = object.descriptor(found.name) else {
                 if arguments {
                     return Err(none(found.name));
                 }
-                amd_launch::map(&object, CODE, memory)?;
+                hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
                 return Ok((code(gpu), Dispatch { entry: at(found), ..dispatch(args, &gpu, global)? }));
             };
             let lanes =
@@ -299,8 +215,22 @@ fn start(
             let said = dispatch(args, &gpu, global)?;
             let mut made =
                 Dispatch { entry: at(found), scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
-            amd_launch::map(&object, CODE, memory)?;
-            amd_launch::prepare(&object, found.name, &entry, &gpu, args, &mut made, memory)?;
+            hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
+            let options = LaunchOptions {
+                kernarg: match &args.kernarg {
+                    Some(file) => {
+                        let input = Input::open(Path::new(file), hsa::MAX_KERNARG as u64)?;
+                        Some(input.bytes.to_vec())
+                    }
+                    None => None,
+                },
+                values: &args.arg,
+                keep_lds: args.lds.is_some(),
+                keep_mode: args.mode.is_some(),
+            };
+            let warnings = hsa::prepare(&object, found.name, &entry, &gpu, &options, &mut made, memory)
+                .map_err(|e| usage(e.to_string()))?;
+            warnings.iter().for_each(|warning| complain!("{warning}"));
             made.scalars.extend(said.scalars);
             made.vectors.extend(said.vectors);
             for (place, said) in made.group_id.iter_mut().zip(said.group_id) {
@@ -328,101 +258,8 @@ fn start(
     }
 }
 
-fn found(program: &Program, fault: &Fault) -> Found {
-    Found {
-        workgroup: fault.workgroup,
-        wave: fault.wave,
-        offset: Hex::offset(fault.at),
-        instruction: program.text(fault.at),
-        what: fault.kind.to_string(),
-    }
-}
-
-fn shown(program: &Program, told: &Told) -> Shown {
-    let mut made = Shown {
-        workgroup: told.workgroup,
-        wave: told.wave,
-        offset: Hex::offset(told.at),
-        lanes: Hex::wide(told.lanes),
-        export: None,
-        message: None,
-        m0: None,
-    };
-    match &told.what {
-        ToldWhat::Message { code, m0 } => {
-            (made.message, made.m0) = (Some(Hex::dword(*code)), Some(Hex::dword(*m0)));
-        }
-        ToldWhat::Export { target, values, compressed, done, valid_mask, row } => {
-            let lanes = if program.gpu().wave64() { 64 } else { 32 };
-            made.export = Some(Exported {
-                target: program.export_target(*target).unwrap_or_else(|| target.to_string()),
-                compressed: *compressed,
-                done: *done,
-                valid_mask: *valid_mask,
-                row: *row,
-                values: values.each_ref().map(|held| {
-                    held.as_ref()
-                        .map(|held| held.iter().take(lanes).map(|value| Hex::dword(*value)).collect())
-                }),
-            });
-        }
-    }
-    made
-}
-
-/// One executed instruction as a line, or two: scalar values, and vector registers lane by lane.
-fn traced(program: &Program, trace: &Trace, out: &mut String) {
-    let text = program.text(trace.at).unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "{}.{} {:#07x} exec {:016x}  {text}",
-        trace.workgroup, trace.wave, trace.at, trace.exec
-    );
-    for (reg, values) in &trace.writes {
-        let name = match reg.special_name() {
-            Some(name) => name.to_owned(),
-            None if reg.is_vgpr() => format!("v{}", reg.index()),
-            None if reg.is_ttmp() => format!("ttmp{}", reg.index()),
-            None => format!("s{}", reg.index()),
-        };
-        let lanes = if program.gpu().wave64() { 64 } else { 32 };
-        let shown: Vec<String> = values.iter().take(lanes).map(|value| format!("{value:08x}")).collect();
-        let _ = writeln!(out, "    {name} = {}", shown.join(" "));
-    }
-}
-
-/// So many of something.
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// An export with the values of its enabled lanes, or a message.
-fn exported(told: &Told, shown: &Shown, out: &mut String) {
-    let Shown { workgroup, wave, offset, lanes, .. } = shown;
-    let _ = write!(out, "{workgroup}.{wave} {offset} lanes {lanes}  ");
-    if let (Some(message), Some(m0)) = (&shown.message, &shown.m0) {
-        let _ = writeln!(out, "message {message}, m0 {m0}");
-    }
-    let Some(export) = &shown.export else { return };
-    let flag = |set: bool, name: &'static str| if set { name } else { "" };
-    let _ = writeln!(
-        out,
-        "export {}{}{}{}",
-        export.target,
-        flag(export.compressed, " compr"),
-        flag(export.done, " done"),
-        flag(export.valid_mask, " vm")
-    );
-    for (letter, values) in ["x", "y", "z", "w"].into_iter().zip(&export.values) {
-        let Some(values) = values else { continue };
-        let enabled = values.iter().enumerate().filter(|(lane, _)| told.lanes >> lane & 1 != 0);
-        let enabled: Vec<String> = enabled.map(|(_, value)| value.to_string().split_off(2)).collect();
-        let _ = writeln!(out, "    {letter} = {}", enabled.join(" "));
-    }
-}
-
 /// Memory to be shown or written afterwards.
-fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<Dumped>, Failure> {
+fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<MemoryDump>, Failure> {
     let mut all = Vec::new();
     for text in &args.dump {
         let (range, file) =
@@ -435,12 +272,7 @@ fn dumped(args: &AmdRun, memory: &Memory) -> Result<Vec<Dumped>, Failure> {
         let bytes = bytes.ok_or_else(|| Failure::NotFound(format!("{range} is not mapped")))?;
         match file {
             Some(file) => std::fs::write(file, bytes).map_err(|e| Failure::Write(file.to_owned(), e))?,
-            None => {
-                let words = bytes.chunks(4).map(|chunk| {
-                    Hex::dword(chunk.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)))
-                });
-                all.push(Dumped { address: Hex::wide(address), words: words.collect() });
-            }
+            None => all.push(MemoryDump::of(address, bytes)),
         }
     }
     Ok(all)
@@ -456,65 +288,36 @@ pub fn run(args: &AmdRun, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, !args.step);
     // A failed write is remembered, and reported by `finish`.
     let result = if args.step {
-        let mut stepper = super::amd_step::Stepper::new(&code, args, &mut out);
+        let mut stepper = stepper(&code, args, &mut out);
         let mut ask = |state: &mut State<'_, '_>| stepper.ask(state);
-        unwedge_sim::amdgcn::watch(program, &mut memory, &dispatch, Watch::Step(&mut ask))
+        watch(program, &mut memory, &dispatch, Watch::Step(&mut ask))
     } else if args.trace && !args.json {
         let mut text = String::new();
         let mut tell = |trace: &Trace| {
             text.clear();
-            traced(program, trace, &mut text);
+            run::traced(program, trace, &mut text);
             let _ = out.write_all(text.as_bytes());
         };
-        unwedge_sim::amdgcn::watch(program, &mut memory, &dispatch, Watch::Trace(&mut tell))
+        watch(program, &mut memory, &dispatch, Watch::Trace(&mut tell))
     } else {
-        unwedge_sim::amdgcn::watch(program, &mut memory, &dispatch, Watch::Nobody)
+        watch(program, &mut memory, &dispatch, Watch::Nobody)
     };
-    let report = Report {
-        heading: Heading::of_plain_object("unwedge.amd-run", SCHEMA),
-        gpu: program.gpu().name(),
-        instructions: result.steps,
-        lanes: result.lane_steps,
-        workgroups: result.groups,
-        not_emulated: program.not_emulated(),
-        faults: result.faults.iter().map(|fault| found(program, fault)).collect(),
-        told: result.told.iter().map(|told| shown(program, told)).collect(),
-        memory: dumped(args, &memory)?,
-    };
-    if args.json {
-        let mut json = serde_json::to_vec(&report).map_err(|e| Failure::Output(e.into()))?;
-        json.push(b'\n');
-        let _ = out.write_all(&json);
+    let shown = dumped(args, &memory)?;
+    let _ = if args.json {
+        run::json(program, &result, &shown, &mut out)
     } else {
-        let mut text = String::new();
-        if args.trace {
-            for (told, shown) in result.told.iter().zip(&report.told) {
-                exported(told, shown, &mut text);
-            }
-        }
-        for fault in &report.faults {
-            let Found { workgroup, wave, offset, what, .. } = fault;
-            let _ = writeln!(text, "workgroup {workgroup}, wave {wave}, at {offset}: {what}");
-            if let Some(instruction) = &fault.instruction {
-                let _ = writeln!(text, "    {instruction}");
-            }
-        }
-        for dumped in &report.memory {
-            for (line, words) in dumped.words.chunks(8).enumerate() {
-                let shown: Vec<String> = words.iter().map(|word| word.to_string().split_off(2)).collect();
-                let _ = writeln!(text, "{} +{:04x}: {}", dumped.address, line * 32, shown.join(" "));
-            }
-        }
-        let _ = writeln!(
-            text,
-            "{}: {} in {}, {}",
-            report.gpu,
-            counted(report.instructions, "instruction"),
-            counted(report.workgroups.into(), "workgroup"),
-            counted(report.faults.len() as u64, "fault")
-        );
-        let _ = out.write_all(text.as_bytes());
-    }
+        run::text(program, &result, args.trace, &shown, &mut out)
+    };
     out.finish()?;
-    Ok(if report.faults.is_empty() { Outcome::Complete } else { Outcome::Found })
+    Ok(if result.faults.is_empty() { Outcome::Complete } else { Outcome::Found })
+}
+
+/// Asks on standard input what to do next, unless the command line says it.
+fn stepper<'a>(code: &'a Loaded, args: &'a AmdRun, out: &'a mut Output) -> Stepper<'a> {
+    let own = args.commands.is_empty();
+    let lines: Box<dyn Iterator<Item = io::Result<String>>> = match own {
+        true => Box::new(io::stdin().lock().lines()),
+        false => Box::new(args.commands.iter().map(|line| Ok(line.clone()))),
+    };
+    Stepper::new(code, args.function.as_deref(), lines, own && io::stdin().is_terminal(), out)
 }

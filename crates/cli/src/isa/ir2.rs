@@ -7,7 +7,8 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use unwedge_base::{Dwords, Generation};
-use unwedge_isa::ir2::{Listing, Stage, assemble, listing};
+use unwedge_isa::ir2::{Listing, Stage, listing};
+use unwedge_view::asm::ir2;
 
 /// Runs the command.
 pub fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
@@ -16,25 +17,12 @@ pub fn run(command: &Ir2Command, global: &Global) -> Result<Outcome, Failure> {
         Ir2Command::Asm(args) => args,
     };
     let (name, text) = source(&args.file, global)?;
-    let words = assemble(&text).map_err(|complaints| {
-        let lines: Vec<&str> = text.lines().collect();
-        for c in &complaints {
-            let line = c.line.checked_sub(1).and_then(|at| lines.get(at)).copied().unwrap_or_default();
-            let mark: String = line
-                .chars()
-                .take(c.column.saturating_sub(1))
-                .map(|c| if c == '\t' { c } else { ' ' })
-                .collect();
-            let place = format_args!("{name}:{}:{}", c.line, c.column);
-            let _ = writeln!(std::io::stderr(), "{place}: {}\n  {line}\n  {mark}^", c.message);
+    let bytes = ir2::assembled(&text, args.hex).map_err(|errors| {
+        for text in errors.texts(&name) {
+            let _ = writeln!(std::io::stderr(), "{text}");
         }
-        Failure::Source { name: name.clone(), mistakes: complaints.len() }
+        Failure::Source { name: name.clone(), mistakes: errors.count }
     })?;
-    let bytes = if args.hex {
-        words.iter().map(|word| format!("{word:08x}\n")).collect::<String>().into_bytes()
-    } else {
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
-    };
     deliver(&bytes, args.output.as_deref(), global)?;
     Ok(Outcome::Complete)
 }

@@ -7,11 +7,9 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
-use unwedge_hw::Db;
-use unwedge_isa::ir3::{self, Faithful, Listing, Stats, WaveLimits, asm::Assembler};
-
-/// Text is handed to the output in blocks of about so many bytes.
-const BLOCK: usize = 32 << 10;
+use unwedge_isa::ir3::asm::Assembler;
+use unwedge_isa::ir3::{Listing, disassemble, write};
+use unwedge_view::asm::ir3;
 
 /// Runs the command.
 pub fn run(command: &Ir3Command, global: &Global) -> Result<Outcome, Failure> {
@@ -42,7 +40,7 @@ fn disasm_batch(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     let gpu_id = args.r#gen.ok_or_else(no_generation)?;
     batch(&args.file, global, &mut |line, reply| {
         let word = hex_word(line).ok_or_else(|| "expected a hexadecimal word of 64 bits".to_owned())?;
-        ir3::write(word, gpu_id, reply);
+        write(word, gpu_id, reply);
         Ok(())
     })?;
     Ok(Outcome::Complete)
@@ -64,11 +62,11 @@ fn disasm(args: &Ir3Disasm, global: &Global) -> Result<Outcome, Failure> {
     if args.raw {
         let mut text = Vec::new();
         let listing = Listing { gpu_id: code.gpu_id, raw: true, level: 0 };
-        ir3::disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut text);
+        disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut text);
         // A failed write is remembered, and reported by `finish`.
         let _ = out.write_all(&text);
     } else {
-        faithful(&code, &mut out);
+        let _ = ir3::faithful(code.words(), code.gpu_id, &mut out);
     }
     out.finish()?;
     Ok(code.outcome(&args.file))
@@ -93,7 +91,7 @@ impl Code {
         let mut code = Code { bytes, gpu_id };
         // The buffer goes on behind the shader.
         let listing = Listing { gpu_id, raw: false, level: 0 };
-        let length = ir3::disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut Vec::new());
+        let length = disassemble(&code.words().collect::<Vec<_>>(), &listing, &mut Vec::new());
         code.bytes.truncate(8 * length);
         Ok(code)
     }
@@ -115,50 +113,12 @@ impl Code {
 
 fn stats(args: &Ir3Stats, global: &Global) -> Result<Outcome, Failure> {
     let code = Code::read(&args.file, args.r#gen, args.shader_at, global)?;
-    let gpu_id = code.gpu_id;
-    let stats = Stats::of(&code.words().collect::<Vec<_>>(), gpu_id);
-    let mut text = Vec::new();
-    stats.write(gpu_id, 0, &mut text);
+    let words: Vec<u64> = code.words().collect();
     let mut out = Output::open(global, false);
     // A failed write is remembered, and reported by `finish`.
-    let _ = out.write_all(&text);
-    let _ = writeln!(
-        out,
-        "registers: {} full, {} half; constants: {} of four components",
-        stats.full_registers(gpu_id),
-        stats.half_registers(),
-        stats.constants()
-    );
-    let db = Db::builtin();
-    let device = db.devices().find(|device| device.gpu_id() == Some(gpu_id));
-    let number = |name| device.and_then(|d| d.number(name)).and_then(|n| u32::try_from(n).ok());
-    if let (Some(registers), Some(granularity), Some(most)) =
-        (number("a6xx.reg_size_vec4"), number("wave_granularity"), number("max_waves"))
-    {
-        let limits = WaveLimits { registers, granularity, most };
-        let [single, double] = [false, true].map(|double| stats.max_waves(gpu_id, limits, double));
-        let _ = writeln!(out, "waves: at most {single}, of double size {double}");
-    }
+    let _ = ir3::stats(&words, code.gpu_id, &mut out);
     out.finish()?;
     Ok(code.outcome(&args.file))
-}
-
-/// Text that assembles to the same words.
-fn faithful(code: &Code, out: &mut Output) {
-    let mut writer = Faithful::new(code.gpu_id);
-    let mut lines = Vec::with_capacity(2 * BLOCK);
-    for word in code.words() {
-        writer.write(word, &mut lines);
-        lines.push(b'\n');
-        if lines.len() >= BLOCK {
-            if out.write_all(&lines).is_err() {
-                return;
-            }
-            lines.clear();
-        }
-    }
-    // A failed write is remembered, and reported by `finish`.
-    let _ = out.write_all(&lines);
 }
 
 fn asm(args: &Ir3Asm, global: &Global) -> Result<Outcome, Failure> {

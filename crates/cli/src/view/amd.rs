@@ -1,10 +1,8 @@
 //! What `info`, `explain` and `decode` print for what an AMD GPU left, in memory. Never: files, the terminal, other processes.
 
 use crate::amd::{self, Source};
-use crate::decode;
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::kind::Kind;
 use std::io::Write;
 use unwedge_hw::Db;
 use unwedge_view::Style;
@@ -54,7 +52,9 @@ impl View {
         // The last piece of work is printed to its end.
         const OVER: u64 = 4 << 20;
         let (fixed, per_byte) = match self {
-            View::Decode { json: true } => (decode::LENGTH, decode::LENGTH_PER_BYTE),
+            View::Decode { json: true } => {
+                (unwedge_view::lines::LENGTH, unwedge_view::lines::LENGTH_PER_BYTE)
+            }
             // A dword of a register can have many fields.
             View::Decode { json: false } => (1 << 20, 128),
             View::Info { .. } | View::Explain { .. } => (1 << 20, 24),
@@ -73,7 +73,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     let source = match given {
         Given::File(bytes) => {
             let input = input("file", bytes)?;
-            let kind = Kind::sniff(&input.bytes);
+            let kind = unwedge_capture::sniff(&input.bytes);
             if !amd::reads(kind) {
                 return Err(Failure::no_dump(&input, kind));
             }

@@ -1,11 +1,13 @@
 //! What `amd asm` and `amd disasm` print, in memory. Never: files, the terminal, other processes; mistakes are told on
 //! standard error, as the commands do.
 
-use crate::args::{AmdDisasm, AmdEmit, AmdLoader, AmdTarget};
+use crate::args::{AmdDisasm, AmdTarget};
 use crate::isa::Answer;
-use crate::isa::amd::{assembled, assembled_line, disassembled, disassembled_line};
+use crate::isa::amd::{assembled, disassembled};
 use std::io::Write;
+use unwedge_capture::code_object::Loader;
 use unwedge_isa::amdgcn::Gpu;
+use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line};
 
 /// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +52,23 @@ impl View {
 pub fn show(view: View, bytes: &[u8], gpu: Gpu, out: &mut dyn Write) -> Result<(), String> {
     let text = || std::str::from_utf8(bytes).map_err(|e| e.to_string());
     let assemble = |emit| {
-        let made = assembled("source", text()?, &gpu, emit, AmdLoader::HsaV5);
+        let made = assembled("source", text()?, &gpu, emit);
         made.map_err(|failure| failure.to_string())
     };
     let printed = match view {
-        View::Assemble => assemble(AmdEmit::Elf)?,
-        View::AssembleHex => assemble(AmdEmit::Hex)?,
+        View::Assemble => assemble(Emit::Object(Loader::Hsa(5)))?,
+        View::AssembleHex => assemble(Emit::Hex)?,
         View::AssembleLines => {
-            each_line(text()?, out, &mut |line, reply| assembled_line(line, &gpu, reply));
+            each_line(text()?, out, &mut |line, reply| {
+                assembled_line(line, &gpu, reply).map_err(|e| e.to_string())
+            });
             return Ok(());
         }
         View::DisassembleLines => {
             let mut words = Vec::new();
-            each_line(text()?, out, &mut |line, reply| disassembled_line(line, &gpu, &mut words, reply));
+            each_line(text()?, out, &mut |line, reply| {
+                disassembled_line(line, &gpu, &mut words, reply).map_err(|e| e.to_string())
+            });
             return Ok(());
         }
         View::Disassemble | View::DisassembleWords => {

@@ -1,11 +1,13 @@
 //! What `lrc` prints for an image in memory. Never: files, the terminal.
 
 use crate::input::Input;
-use crate::lrc::source::Source;
-use crate::lrc::{diff, likely, show, verify};
+use crate::kind::intel_dump;
 use std::io::{self, Write};
 use unwedge_intel::lrc::{Image, Layout};
 use unwedge_view::Style;
+use unwedge_view::lrc::contexts::Contexts;
+use unwedge_view::lrc::verify::Verification;
+use unwedge_view::lrc::{diff, likely, show, verify};
 
 /// Bytes of output for each byte of an image, all views together, and for the smallest image.
 const OUTPUT_PER_BYTE: u64 = 400;
@@ -21,7 +23,7 @@ pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) 
         show::text(&image, layout, true, out)?;
         show::json(&image, layout, false, out)?;
     }
-    let found = verify::Found::of(image, layout.clone());
+    let found = Verification::of(image, layout.clone());
     verify::text(&found, Style { colour: false }, out)?;
     verify::json(&found, out)?;
     let mask = layout.addressing().relative.unwrap_or(u32::MAX);
@@ -33,7 +35,11 @@ pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) 
 /// All that `lrc` says of the contexts of a dump.
 pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), String> {
     let max_size = input.bytes.len().saturating_mul(64) as u64;
-    let source = Source::of_dump(input, max_size).map_err(|e| e.to_string())?;
+    let dump = intel_dump(&input.bytes).ok_or("neither of i915 nor of xe")?;
+    let source = Contexts::of_dump(&dump, max_size);
+    if source.contexts.is_empty() {
+        return Err("there is no context in this dump".to_owned());
+    }
     let mut print = || -> io::Result<()> {
         let mut before: Option<Image<'_>> = None;
         for context in &source.contexts {
@@ -47,8 +53,8 @@ pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), Str
                 let mask = layout.addressing().relative.unwrap_or(u32::MAX);
                 let before = before.unwrap_or(image);
                 let changed = unwedge_intel::lrc::diff::diff(before.registers(), image.registers(), mask);
-                let mut found = verify::Found::of(image, layout.clone());
-                found.look_in(&source, context);
+                let mut found = Verification::of(image, layout.clone());
+                found.look_in(&source.memory, context.address);
                 if json {
                     verify::json(&found, out)?;
                     diff::json(Some(&layout), &changed, out)?;

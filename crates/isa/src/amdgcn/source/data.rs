@@ -1,7 +1,7 @@
 //! Directives: sections, symbols, data, alignment.
 
-use super::metadata::{self, Row};
 use super::statement::{Line, quoted};
+use super::{Metadata, MetadataLine};
 use super::{Pass, Section, SectionKind, SymbolKind, Wrong};
 
 /// Directives that change nothing here: they speak to debuggers and linkers.
@@ -91,25 +91,17 @@ impl Pass<'_> {
             let rows = self.metadata.as_mut();
             if let Some(rows) = rows.filter(|_| !matches!(line.text, "" | "---" | "...")) {
                 let (indent, text) = (line.column - 1, line.text.to_owned());
-                rows.push(Row { line: self.line, indent, text });
+                rows.push(MetadataLine { line: self.line, indent, text });
             }
             return;
         }
         let Some(rows) = self.metadata.take() else { return };
-        match metadata::note(rows) {
-            Ok(note) => {
-                let back = (self.section, self.previous);
-                self.enter(".note", SectionKind::Note);
-                self.sections[self.section].align = 4;
-                self.put(&note);
-                (self.section, self.previous) = back;
-            }
-            Err((line, wrong)) => {
-                let here = std::mem::replace(&mut self.line, line);
-                self.error(1, Wrong::Metadata(wrong));
-                self.line = here;
-            }
-        }
+        let back = (self.section, self.previous);
+        self.enter(".note", SectionKind::Note);
+        self.sections[self.section].align = 4;
+        let offset = self.sections[self.section].bytes.len();
+        self.blocks.push(Metadata { section: self.section, offset, lines: rows });
+        (self.section, self.previous) = back;
     }
 
     fn enter(&mut self, name: &str, kind: SectionKind) {

@@ -8,7 +8,6 @@
 mod data;
 mod expand;
 mod kernel;
-pub mod metadata;
 mod recent;
 mod statement;
 
@@ -17,6 +16,7 @@ use super::model::Gen;
 use super::text::{ParseError, Symbol, Symbols};
 use super::{Gpu, codec, text};
 use statement::Line;
+pub use statement::quoted;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -96,6 +96,28 @@ pub struct Relocation {
     pub addend: i64,
 }
 
+/// A line of metadata: its number, its indentation and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetadataLine {
+    /// Its number in the file, from 1.
+    pub line: usize,
+    /// Blanks before its text.
+    pub indent: usize,
+    /// Its text, without blanks at both ends.
+    pub text: String,
+}
+
+/// What stands between `.amdgpu_metadata` and its end: YAML, which a code object holds as a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Index of the section that the note belongs to.
+    pub section: usize,
+    /// Where in that section, in bytes, without the notes before it.
+    pub offset: usize,
+    /// Its lines, without empty ones.
+    pub lines: Vec<MetadataLine>,
+}
+
 /// What a file of assembly makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assembly {
@@ -105,12 +127,41 @@ pub struct Assembly {
     pub symbols: Vec<Defined>,
     /// Distances that are not known yet.
     pub relocations: Vec<Relocation>,
+    /// Metadata, in the order of the file: see [`Assembly::encode_metadata`].
+    pub metadata: Vec<Metadata>,
     /// `.amdhsa_code_object_version`, if the file says it.
     pub version: Option<u32>,
     /// Errors, in the order of lines.
     pub errors: Vec<SourceError>,
     /// How many more there are than [`Assembly::errors`] holds.
     pub more_errors: usize,
+}
+
+impl Assembly {
+    /// Puts the bytes that metadata becomes into the sections it belongs to. `encode` knows the format of notes: it gives
+    /// the bytes for some lines, or the number of a line and what is wrong with it.
+    pub fn encode_metadata(
+        &mut self,
+        encode: impl Fn(&[MetadataLine]) -> Result<Vec<u8>, (usize, &'static str)>,
+    ) {
+        let mut inserted = 0;
+        for block in std::mem::take(&mut self.metadata) {
+            match encode(&block.lines) {
+                Ok(note) => {
+                    let Some(section) = self.sections.get_mut(block.section) else { continue };
+                    let at = (block.offset + inserted).min(section.bytes.len());
+                    inserted += note.len();
+                    section.bytes.splice(at..at, note);
+                }
+                Err(_) if self.errors.len() >= MAX_ERRORS => self.more_errors += 1,
+                Err((line, wrong)) => {
+                    let at = self.errors.partition_point(|error| error.line <= line);
+                    let error = SourceError { line, column: 1, what: Wrong::Metadata(wrong), used: None };
+                    self.errors.insert(at, error);
+                }
+            }
+        }
+    }
 }
 
 /// An error in a file.
@@ -323,7 +374,9 @@ struct Pass<'p> {
     /// The end of a block that is not read.
     skipped: Option<&'static str>,
     /// Lines of metadata, while they are read.
-    metadata: Option<Vec<metadata::Row>>,
+    metadata: Option<Vec<MetadataLine>>,
+    /// Metadata that was read.
+    blocks: Vec<Metadata>,
 }
 
 impl Symbols for Pass<'_> {
@@ -407,6 +460,7 @@ impl<'p> Pass<'p> {
             moved: None,
             skipped: None,
             metadata: None,
+            blocks: Vec::new(),
         }
     }
 
@@ -646,6 +700,7 @@ impl<'p> Pass<'p> {
             sections: self.sections,
             symbols,
             relocations: self.relocations,
+            metadata: self.blocks,
             version: self.version,
             errors: self.errors,
             more_errors: self.more_errors,

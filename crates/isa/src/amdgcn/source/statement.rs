@@ -167,7 +167,7 @@ pub(super) fn local_reference(name: &str) -> Option<(u32, bool)> {
 }
 
 /// A quoted text with its escapes undone; `None`: it is not quoted.
-pub(super) fn quoted(text: &str) -> Option<Vec<u8>> {
+pub fn quoted(text: &str) -> Option<Vec<u8>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner.bytes().peekable();

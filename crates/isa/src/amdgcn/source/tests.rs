@@ -236,10 +236,21 @@ fn metadata_becomes_a_note() {
     assert_eq!(words(&assembly), [0xbf80_0000, 0xbf80_0001]);
     let note = &assembly.sections[1];
     assert_eq!((note.name.as_str(), note.kind), (".note", SectionKind::Note));
-    let shown = metadata::text(&note.bytes).unwrap();
-    assert_eq!(shown, "amdhsa.kernels:\n  - .name: main\n    .sgpr_count: 8\n");
-    let found = wrong(".amdgpu_metadata\na:\n  - 1\n b\n.end_amdgpu_metadata\n.amdgpu_metadata\n");
-    assert_eq!(found.iter().map(|e| e.0).collect::<Vec<_>>(), [4, 6], "{found:?}");
+    let [block] = &assembly.metadata[..] else { panic!("{:?}", assembly.metadata) };
+    assert_eq!((block.section, block.offset), (1, 0));
+    let line = |line, indent, text: &str| MetadataLine { line, indent, text: text.to_owned() };
+    let lines = [line(4, 0, "amdhsa.kernels:"), line(5, 2, "- .name: main"), line(6, 4, ".sgpr_count: 8")];
+    assert_eq!(block.lines, lines);
+
+    let mut encoded = assembly.clone();
+    encoded.encode_metadata(|lines| Ok(vec![lines.len() as u8; 4]));
+    assert_eq!((&encoded.sections[1].bytes[..], encoded.metadata.len()), (&[3; 4][..], 0));
+    let mut refused = assembly.clone();
+    refused.encode_metadata(|lines| Err((lines[1].line, "no list is wanted")));
+    assert_eq!(refused.errors.iter().map(|e| (e.line, e.column)).collect::<Vec<_>>(), [(5, 1)]);
+
+    let found = wrong("s_nop 0\n.amdgpu_metadata\n");
+    assert_eq!(found.iter().map(|e| e.0).collect::<Vec<_>>(), [2], "{found:?}");
 }
 
 #[test]

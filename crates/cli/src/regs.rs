@@ -1,0 +1,50 @@
+//! `unwedge regs`: looks registers, packets and enums up, and decodes values.
+
+use crate::args::{self, Global, SpaceArg};
+use crate::database;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use unwedge_hw::{Db, Space};
+use unwedge_view::regs::chip::intel_platform;
+use unwedge_view::regs::{Answers, LookupError, intel, questions};
+
+/// Runs the command.
+pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
+    let usage = |e: LookupError| Failure::Usage(e.to_string());
+    let questions = questions(&args.queries);
+    // Every database has the built-in devices; that of a user is not needed to tell whose GPU it is.
+    let devices = Db::builtin();
+    let Some(chip) = devices.identify_name(&args.chip) else {
+        let unknown = || {
+            let examples = "a630, a6xx, FD630 or 6.3.0.2, or of Intel's tgl, 0x9a49 or 12.70";
+            Failure::Usage(format!("{}: not a GPU; say {examples}", args.chip))
+        };
+        let (version, _) = intel_platform(&args.chip).ok_or_else(unknown)?;
+        if args.space.is_some() {
+            return Err(Failure::Usage("--space is for Adreno GPUs".to_owned()));
+        }
+        let answers = intel::Answers::of(version, &questions).map_err(usage)?;
+        let mut out = Output::open(global, false);
+        let style = out.style;
+        // A failed write is remembered by `out`, and reported by its `finish`.
+        let _ = if args.json { answers.json(&mut out) } else { answers.text(style, &mut out) };
+        out.finish()?;
+        return answers.missing().map_or(Ok(Outcome::Complete), |message| Err(Failure::NotFound(message)));
+    };
+    let db = database::load(global)?;
+    let spaces = match args.space {
+        None => vec![Space::Gpu, Space::Gmu, chip.control(), Space::CpPipe, Space::Sqe],
+        Some(SpaceArg::Gpu) => vec![Space::Gpu],
+        Some(SpaceArg::Gmu) => vec![Space::Gmu],
+        Some(SpaceArg::Control) => vec![chip.control()],
+        Some(SpaceArg::Pipe) => vec![Space::CpPipe],
+        Some(SpaceArg::Sqe) => vec![Space::Sqe],
+    };
+    let answers = Answers::of(&db, chip, &spaces, &questions).map_err(usage)?;
+    let mut out = Output::open(global, false);
+    let style = out.style;
+    // A failed write is remembered by `out`, and reported by its `finish`.
+    let _ = if args.json { answers.json(&mut out) } else { answers.text(style, &mut out) };
+    out.finish()?;
+    answers.missing().map_or(Ok(Outcome::Complete), |message| Err(Failure::NotFound(message)))
+}

@@ -1,0 +1,527 @@
+//! `decode --json` of what AMD GPUs leave: one object per entry.
+
+use super::Content;
+use super::code::WaveCode;
+use super::lines::{
+    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField,
+    WaveLine, WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
+};
+use super::packets::{self, Reader};
+use super::text::{stream_engine, umr_engine};
+use crate::info::FileInfo;
+use crate::json::{self, Hex};
+use crate::lines::{Lines, Start, end};
+use serde::Serialize;
+use std::io::Write;
+use unwedge_base::Diagnostic;
+use unwedge_capture::amdgpu::Contents;
+use unwedge_capture::amdgpu::devcore::{Bank, Devcoredump, Place, Power, VramState};
+use unwedge_capture::amdgpu::radv::{
+    AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace,
+};
+use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave, WavePlace};
+use unwedge_hw::Db;
+use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
+use unwedge_stream::amd::Engine;
+
+/// The first line.
+#[derive(Serialize)]
+struct Header<'a> {
+    #[serde(flatten)]
+    start: Start<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+}
+
+/// Everything. Returns what was lost.
+pub(super) fn decode(
+    file: &FileInfo<'_>,
+    content: &Content<'_>,
+    mut diagnostics: Vec<Diagnostic>,
+    db: &Db,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
+    let mut lines = Lines::new(file.bytes, out);
+    let dump = match content {
+        Content::Dump(dump) => Some(dump),
+        _ => None,
+    };
+    let process = dump.and_then(|dump| dump.process.as_ref());
+    lines.push(&Header {
+        start: Start::of(file.kind, db),
+        gpu: content.gpu(),
+        version: dump.and_then(|dump| dump.version.as_deref()),
+        kernel: dump.and_then(|dump| dump.kernel.as_deref()),
+        module: dump.and_then(|dump| dump.module.as_deref()),
+        time: dump.and_then(|dump| dump.time.as_deref()),
+        process: process.map(|process| &*process.name),
+        pid: process.and_then(|process| process.pid),
+    });
+    match content {
+        Content::Dump(dump) => devcoredump(dump, db, &mut lines),
+        Content::Report(report) => {
+            radv(report, WaveCode::of_radv(report, db), &mut lines);
+        }
+        Content::Umr(umr) => {
+            umr_text(umr, WaveCode::of_umr(umr, db), &mut lines);
+        }
+    }
+    if lines.too_long() {
+        diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
+    }
+    end(&diagnostics, &mut lines);
+    lines.hand_on();
+    diagnostics
+}
+
+/// Stretches of dwords without a gap.
+fn data(contents: &Contents) -> Vec<Run<'_>> {
+    contents.runs().map(|(offset, dwords)| Run { offset, data: json::Words(dwords) }).collect()
+}
+
+fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, lines: &mut Lines<'_>) {
+    chip(dump, lines);
+    if let Some(timeout) = &dump.timeout {
+        lines.push(&Line::Timeout { ring: &timeout.ring, ip_type: timeout.ip_type });
+    }
+    if let Some(fault) = &dump.fault {
+        lines.push(&Line::PageFault {
+            hub: Some(&fault.hub),
+            iova: fault.address.map(Hex::wide),
+            status_name: None,
+            status: fault.status.map(Hex::dword),
+            recorded: fault.is_recorded(),
+            use_after_free: None,
+            not_found: None,
+        });
+    }
+    if let Some(state) = dump.vram {
+        let state = match state {
+            VramState::Lost => "lost",
+            VramState::NotChecked => "not-checked",
+        };
+        lines.push(&Line::Vram { state });
+    }
+    for ip in &dump.ips {
+        for count in &ip.counts {
+            lines.push(&Line::Count { ip: &ip.name, name: &count.name, number: count.number });
+        }
+        ip.banks.iter().for_each(|found| bank(&ip.name, found, lines));
+    }
+    let gfx = gfx_of_dump(dump);
+    for ring in &dump.rings {
+        lines.push(&Line::Ring {
+            name: Some(&ring.name),
+            rptr: ring.rptr.map(Hex::wide),
+            wptr: ring.wptr.map(Hex::wide),
+            driver_wptr: None,
+            mask: ring.mask.map(Hex::dword),
+            dwords: ring.size,
+            contents: data(&ring.contents),
+        });
+        let reader = Reader::new(gfx, engine_of(&ring.name), facts);
+        let of = PacketBuffer { ring: Some(&ring.name), ..PacketBuffer::default() };
+        packets::json(&ring.contents, reader, of, lines);
+    }
+    let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| engine_of(&timeout.ring));
+    for ib in &dump.ibs {
+        lines.push(&Line::Ib {
+            number: Some(ib.number),
+            vmid: None,
+            iova: Hex::wide(ib.iova),
+            dwords: ib.size,
+            contents: data(&ib.contents),
+        });
+        let reader = Reader::new(gfx, engine, facts);
+        let of = PacketBuffer { buffer: Some(Hex::wide(ib.iova)), ..PacketBuffer::default() };
+        packets::json(&ib.contents, reader, of, lines);
+    }
+    for register in &dump.reset_registers {
+        lines.push(&Line::Register(Box::new(RegisterLine {
+            section: "reset-registers",
+            offset: Some(Hex::dword(register.offset)),
+            value: Some(Hex::dword(register.value)),
+            ..RegisterLine::default()
+        })));
+    }
+}
+
+/// What the dump says of the chip and its firmware.
+fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
+    if let Some(soc) = dump.soc {
+        lines.push(&Line::Soc {
+            device_id: soc.device_id,
+            pci_revision: soc.pci_revision,
+            family: soc.family,
+            revision: soc.revision,
+            external_revision: soc.external_revision,
+        });
+    }
+    if let Some(memory) = dump.memory {
+        let (vram, visible_vram, gtt) = (memory.vram, memory.visible_vram, memory.gtt);
+        lines.push(&Line::Memory { vram, visible_vram, gtt });
+    }
+    if let Some(gds) = dump.gds {
+        lines.push(&Line::Gds {
+            total_size: gds.total_size,
+            compute_partition_size: gds.compute_partition_size,
+            gws: gds.gws,
+            oa: gds.oa,
+        });
+    }
+    for ip in &dump.hwips {
+        let (kind, instance) = (ip.kind, ip.instance);
+        lines.push(&Line::Hwip { name: &ip.name, kind, instance, version: &ip.version });
+    }
+    if let Some(discovery) = &dump.discovery {
+        lines.push(&Line::Discovery { text: discovery });
+    }
+    for firmware in &dump.firmware {
+        lines.push(&Line::Firmware {
+            name: &firmware.name,
+            feature: firmware.feature,
+            version: Hex::dword(firmware.version),
+            program: firmware.program,
+        });
+    }
+    if let Some(vbios) = &dump.vbios {
+        lines.push(&Line::Vbios {
+            name: vbios.name.as_deref(),
+            part_number: vbios.part_number.as_deref(),
+            version: vbios.version.as_deref(),
+            version_string: vbios.version_string.as_deref(),
+            date: vbios.date.as_deref(),
+        });
+    }
+}
+
+fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
+    if let Place::Video { unit, instance, power } = &bank.place {
+        let power = match power {
+            Power::Active => "active",
+            Power::Inactive => "inactive",
+            Power::Harvested => "harvested",
+        };
+        lines.push(&Line::VideoInstance { ip, unit, instance: *instance, power });
+    }
+    for register in &bank.registers {
+        if lines.too_long() {
+            return;
+        }
+        let mut line = RegisterLine {
+            section: "ip",
+            ip: Some(ip),
+            name: Some(&register.name),
+            value: Some(Hex::dword(register.value)),
+            ..RegisterLine::default()
+        };
+        match &bank.place {
+            Place::Block => {}
+            Place::Instance(instance) => line.instance = Some(*instance),
+            Place::Video { unit, instance, .. } => {
+                (line.unit, line.instance) = (Some(&**unit), Some(*instance))
+            }
+            Place::Compute { xcc, mec, pipe, queue } => {
+                (line.xcc, line.mec, line.pipe, line.queue) = (*xcc, Some(*mec), Some(*pipe), Some(*queue));
+            }
+            Place::Gfx { me, pipe, queue } => {
+                (line.me, line.pipe, line.queue) = (Some(*me), Some(*pipe), Some(*queue));
+            }
+        }
+        lines.push(&Line::Register(Box::new(line)));
+    }
+}
+
+fn radv(report: &RadvReport<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
+    for member in &report.members {
+        lines.push(&Line::File { name: &member.name, size: member.size, known: member.kind.is_some() });
+    }
+    for (section, entries) in [("app_info", &report.app), ("gpu_info", &report.gpu)] {
+        for entry in entries {
+            lines.push(&Line::Entry { section, name: &entry.name, value: &entry.value });
+        }
+    }
+    if let Some(fault) = &report.vm_fault {
+        lines.push(&Line::PageFault {
+            hub: None,
+            iova: fault.address.map(Hex::wide),
+            status_name: fault.status_name.as_deref(),
+            status: fault.status.map(Hex::dword),
+            recorded: None,
+            use_after_free: Some(fault.use_after_free),
+            not_found: Some(fault.not_found),
+        });
+    }
+    report.kernel.iter().for_each(|event| lines.push(&kernel_event(event)));
+    if let Some(found) = &report.trace {
+        trace(found, code, lines);
+    }
+    report.registers.iter().for_each(|shown| shown_register("registers", shown, lines));
+    if let Some(state) = &report.pipeline {
+        pipeline(state, lines);
+    }
+    for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
+        umr_text(umr, code, lines);
+    }
+    if let Some(trap) = &report.trap {
+        lines.push(&Line::Trap {
+            pc: trap.pc.map(Hex::wide),
+            trap: trap.trap_id,
+            exec: trap.exec.map(Hex::wide),
+            m0: trap.m0.map(Hex::dword),
+            sgprs: data(&trap.sgprs),
+            lds: data(&trap.lds),
+        });
+        trap.registers.iter().for_each(|shown| shown_register("trap_handler", shown, lines));
+        trap.shader.iter().for_each(|found| shader(found, lines));
+    }
+    buffers(report, lines);
+}
+
+fn trace(trace: &Trace<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
+    lines.push(&Line::Trace { last_trace_point: trace.id });
+    for (number, stream) in (0u64..).zip(&trace.streams) {
+        lines.push(&Line::Stream {
+            number,
+            name: &stream.name,
+            ip: stream.ip.as_deref(),
+            depth: stream.depth,
+            cut: stream.cut,
+            contents: data(&stream.contents),
+        });
+        let reader = Reader::new(code.gfx, stream_engine(stream), code.facts);
+        let of = PacketBuffer { stream: Some(number), ..PacketBuffer::default() };
+        packets::json(&stream.contents, reader, of, lines);
+        for packet in &stream.packets {
+            let bad = packet.bad_addresses.iter().map(|bad| BadAddress {
+                name: &bad.name,
+                iova: Hex::wide(bad.address),
+                problem: &bad.problem,
+            });
+            lines.push(&Line::StreamPacket {
+                stream: number,
+                index: packet.dword,
+                name: &packet.name,
+                trace_point: packet.trace_point.map(|point| point.id),
+                reached: packet.trace_point.map(|point| match point.reached {
+                    Reached::Yes => "yes",
+                    Reached::Last => "last",
+                    Reached::No => "no",
+                    Reached::Unknown => "unknown",
+                }),
+                bad_addresses: bad.collect(),
+            });
+        }
+    }
+}
+
+fn buffers(report: &RadvReport<'_>, lines: &mut Lines<'_>) {
+    for bo in &report.bo_ranges {
+        lines.push(&Line::Bo { iova: Hex::wide(bo.iova), end: Hex::wide(bo.end), handle: bo.handle });
+    }
+    for event in &report.bo_history {
+        let (action, to) = match event.action {
+            BoAction::Created => ("created", None),
+            BoAction::Destroyed => ("destroyed", None),
+            BoAction::Mapped(to) => ("mapped", Some(Hex::wide(to))),
+        };
+        lines.push(&Line::BoEvent {
+            timestamp: event.timestamp,
+            iova: Hex::wide(event.iova),
+            end: Hex::wide(event.end),
+            action,
+            to,
+            is_virtual: event.is_virtual,
+        });
+    }
+    for binding in &report.bindings {
+        lines.push(&Line::Binding {
+            timestamp: binding.timestamp,
+            iova: Hex::wide(binding.iova),
+            end: Hex::wide(binding.end),
+            bound: binding.bound,
+            object_type: &binding.object_type,
+            object: Hex::wide(binding.object),
+        });
+    }
+}
+
+fn kernel_event<'a>(event: &'a KernelEvent<'_>) -> Line<'a> {
+    match event {
+        KernelEvent::Timeout { ring, signaled, emitted } => {
+            Line::KernelTimeout { ring, signaled: *signaled, emitted: *emitted }
+        }
+        KernelEvent::Fault { hub, vmid, address, status, process } => Line::KernelFault {
+            hub,
+            vmid: *vmid,
+            iova: address.map(Hex::wide),
+            status: status.map(Hex::dword),
+            process: process.as_deref(),
+        },
+    }
+}
+
+fn shown_register(section: &'static str, shown: &ShownRegister<'_>, lines: &mut Lines<'_>) {
+    let fields = shown.fields.iter().map(|field| RegisterField {
+        name: &field.name,
+        text: &field.text,
+        raw: field.value.map(|value| Hex::short(value.into())),
+    });
+    lines.push(&Line::Register(Box::new(RegisterLine {
+        section,
+        path: shown.path.as_deref(),
+        name: Some(&shown.name),
+        value: shown.value.map(Hex::dword),
+        fields: Some(fields.collect()),
+        ..RegisterLine::default()
+    })));
+}
+
+fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
+    lines.push(&Line::Pipeline {
+        ip: state.ip.as_deref(),
+        hash: state.hash.as_deref(),
+        active_waves: state.active_waves,
+        indirect_dispatch: state.indirect_dispatch,
+    });
+    state.shaders.iter().for_each(|found| shader(found, lines));
+    state.strangers.iter().for_each(|wave| lines.push(&annotated_wave(wave)));
+    for buffer in &state.vertex_buffers {
+        lines.push(&Line::VertexBuffer {
+            number: buffer.number,
+            iova: buffer.iova.map(Hex::wide),
+            stride: buffer.stride,
+            records: buffer.records,
+        });
+    }
+    for descriptor in &state.descriptors {
+        lines.push(&Line::Descriptor {
+            set: descriptor.set,
+            binding: descriptor.binding,
+            offset: descriptor.offset,
+            kind: descriptor.kind.as_deref(),
+        });
+        descriptor.words.iter().for_each(|word| shown_register("descriptor", word, lines));
+    }
+}
+
+fn shader(shader: &Shader<'_>, lines: &mut Lines<'_>) {
+    lines.push(&Line::Shader {
+        name: &shader.name,
+        iova: shader.address().map(Hex::wide),
+        bytes: shader.size(),
+        spirv: shader.spirv.as_deref(),
+    });
+    for instruction in &shader.code {
+        lines.push(&Line::Instruction {
+            offset: instruction.offset,
+            pc: instruction.pc.map(Hex::wide),
+            words: json::Words(&instruction.words),
+            text: &instruction.text,
+        });
+    }
+    shader.waves.iter().for_each(|wave| lines.push(&annotated_wave(wave)));
+}
+
+fn annotated_wave(wave: &AnnotatedWave) -> Line<'static> {
+    let [first, second] = wave.inst;
+    Line::ShaderWave(ShaderWave {
+        place: wave_location(&wave.place),
+        pc: wave.pc.map(Hex::wide),
+        exec: wave.exec.map(Hex::wide),
+        inst_dw0: first.map(Hex::dword),
+        inst_dw1: second.map(Hex::dword),
+    })
+}
+
+fn wave_location(place: &WavePlace) -> WaveLocation {
+    WaveLocation {
+        se: place.se,
+        sa: place.sa,
+        wgp: place.cu.filter(|_| place.wgp),
+        cu: place.cu.filter(|_| !place.wgp),
+        simd: place.simd,
+        wave: place.wave,
+    }
+}
+
+fn umr_text(umr: &UmrText<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
+    for complaint in &umr.complaints {
+        lines.push(&Line::UmrComplaint { message: complaint });
+    }
+    if umr.no_waves {
+        lines.push(&Line::NoWaves);
+    }
+    umr.waves.iter().for_each(|found| lines.push(&wave(found, code)));
+    for ring in &umr.rings {
+        lines.push(&Line::Ring {
+            name: ring.name.as_deref(),
+            rptr: ring.rptr.map(Hex::wide),
+            wptr: ring.wptr.map(Hex::wide),
+            driver_wptr: ring.driver_wptr.map(Hex::wide),
+            mask: None,
+            dwords: None,
+            contents: data(&ring.contents),
+        });
+        let reader = Reader::new(code.gfx, umr_engine(ring), code.facts);
+        let of = PacketBuffer { ring: ring.name.as_deref(), ..PacketBuffer::default() };
+        packets::json(&ring.contents, reader, of, lines);
+        for ib in &ring.ibs {
+            lines.push(&Line::Ib {
+                number: None,
+                vmid: Some(ib.vmid),
+                iova: Hex::wide(ib.iova),
+                dwords: ib.size,
+                contents: data(&ib.contents),
+            });
+            let of = PacketBuffer { buffer: Some(Hex::wide(ib.iova)), ..PacketBuffer::default() };
+            packets::json(&ib.contents, reader, of, lines);
+        }
+    }
+    umr.registers.iter().for_each(|shown| shown_register("umr", shown, lines));
+}
+
+fn wave<'a>(wave: &'a Wave<'_>, code: WaveCode<'_>) -> Line<'a> {
+    let registers = wave.registers.iter();
+    let fields = wave.fields.iter();
+    let vgprs = wave.vgprs.iter();
+    let code = wave.code.iter().zip(code.texts(wave));
+    Line::Wave(Box::new(WaveLine {
+        place: wave_location(&wave.place),
+        pc: wave.pc().map(Hex::wide),
+        exec: wave.exec().map(Hex::wide),
+        tainted: wave.tainted,
+        registers: registers.map(|r| WaveRegister { name: &r.name, value: Hex::dword(r.value) }).collect(),
+        fields: fields
+            .map(|field| WaveField { register: &field.register, name: &field.name, value: field.value })
+            .collect(),
+        sgprs: data(&wave.sgprs),
+        ttmps: data(&wave.ttmps),
+        vgprs: vgprs.map(|v| WaveVgpr { number: v.number, lanes: json::Words(&v.lanes) }).collect(),
+        shader: wave.shader.map(|shader| WaveShader {
+            vmid: shader.vmid,
+            iova: Hex::wide(shader.address),
+            bytes: shader.size,
+        }),
+        code: code
+            .map(|(word, text)| WaveWord {
+                iova: Hex::wide(word.address()),
+                word: Hex::dword(word.word),
+                text,
+                at_pc: word.at_pc,
+            })
+            .collect(),
+    }))
+}

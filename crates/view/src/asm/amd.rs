@@ -1,0 +1,312 @@
+//! Sources of AMD GPUs assembled, and code objects and lines listed.
+
+use super::{AsmError, LineError, NoFunction, SourceErrors};
+use std::borrow::Cow;
+use unwedge_capture::code_object::{self, CodeObject, Function, Loader, Relocation, RelocationKind};
+use unwedge_capture::elf::metadata;
+use unwedge_isa::amdgcn::descriptor;
+use unwedge_isa::amdgcn::listing::{self, Counts, Options};
+use unwedge_isa::amdgcn::source::{self as assembly, Assembly};
+use unwedge_isa::amdgcn::{Gpu, codec, text};
+
+/// Errors of a source that are shown; the rest is counted.
+const SHOWN: usize = 100;
+
+/// The bytes of one line in hexadecimal, appended to `reply`.
+///
+/// # Errors
+/// What is wrong with the line.
+pub fn assembled_line(line: &str, gpu: &Gpu, reply: &mut Vec<u8>) -> Result<(), LineError> {
+    if line.trim_ascii_start().starts_with(".long") {
+        return assembled_data(line, gpu, reply);
+    }
+    let inst = text::parse_line(line, gpu, &())?;
+    let words = codec::encode(&inst, gpu)?;
+    words.as_slice().iter().for_each(|word| hexadecimal(&word.to_le_bytes(), reply));
+    Ok(())
+}
+
+/// A line of data: what words that are no instruction are written as.
+fn assembled_data(line: &str, gpu: &Gpu, reply: &mut Vec<u8>) -> Result<(), LineError> {
+    let made = assembly::assemble(line, gpu);
+    match made.errors.first() {
+        Some(error) => Err(LineError::Data { column: error.column, error: error.what.clone() }),
+        None => {
+            made.sections.iter().for_each(|section| hexadecimal(&section.bytes, reply));
+            Ok(())
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8], reply: &mut Vec<u8>) {
+    let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble & 15)];
+    reply.extend(bytes.iter().flat_map(|&byte| [digit(byte >> 4), digit(byte)]));
+}
+
+/// The instructions of a line of bytes in hexadecimal. `words` is room to work in.
+///
+/// # Errors
+/// What is wrong with the line.
+pub fn disassembled_line(
+    line: &str,
+    gpu: &Gpu,
+    words: &mut Vec<u32>,
+    reply: &mut Vec<u8>,
+) -> Result<(), LineError> {
+    let mut shown = String::new();
+    read_words(line, words)?;
+    let mut at = 0;
+    while let Some(rest) = words.get(at..).filter(|rest| !rest.is_empty()) {
+        if at > 0 {
+            shown.push_str(" ; ");
+        }
+        at += match codec::decode(rest, gpu) {
+            Some(decoded) => {
+                text::write(&decoded.inst, gpu, &mut shown);
+                usize::from(decoded.dwords)
+            }
+            None => {
+                shown.push_str(&format!(".long 0x{:08x}", rest[0]));
+                1
+            }
+        };
+    }
+    reply.extend_from_slice(shown.as_bytes());
+    Ok(())
+}
+
+/// Bytes in hexadecimal as dwords: `000000d8`, `0x00 0x00 0x00 0xd8`, `[0x00,0x00,0x00,0xd8]`.
+fn read_words(line: &str, words: &mut Vec<u32>) -> Result<(), LineError> {
+    words.clear();
+    let (mut word, mut digits) = (0u32, 0u32);
+    let mut rest = line.trim_ascii().as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match (first, after.first()) {
+            (b' ' | b'\t' | b',' | b'[' | b']', _) if digits.is_multiple_of(2) => continue,
+            (b'0', Some(b'x' | b'X')) if digits.is_multiple_of(2) => {
+                rest = &after[1..];
+                continue;
+            }
+            _ => {}
+        }
+        let digit = char::from(*first).to_digit(16).ok_or(LineError::NotHexadecimal)?;
+        // The first digit of a byte is its upper one, the first byte of a dword its lowest.
+        word |= digit << (digits / 2 % 4 * 8 + (1 - digits % 2) * 4);
+        digits += 1;
+        if digits.is_multiple_of(8) {
+            words.push(std::mem::take(&mut word));
+        }
+    }
+    if digits == 0 || !digits.is_multiple_of(8) {
+        return Err(LineError::NotDwords);
+    }
+    Ok(())
+}
+
+/// What an assembled source is given out as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// The bytes of its code.
+    Raw,
+    /// The dwords of its code in hexadecimal, one to a line.
+    Hex,
+    /// A code object for a loader, unless the source names another.
+    Object(Loader),
+}
+
+/// Assembles a source.
+///
+/// # Errors
+/// When the source has errors, or does not fit into a code object.
+pub fn assemble(text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, AsmError> {
+    let mut made = assembly::assemble(text, gpu);
+    made.encode_metadata(metadata::note);
+    let count = made.errors.len() + made.more_errors;
+    if count > 0 {
+        let errors = made.errors.iter().take(SHOWN).map(|error| {
+            let used = error.used.map(|line| format!(" (used in line {line})")).unwrap_or_default();
+            (error.line, error.column, format!("{}{used}", error.what))
+        });
+        return Err(SourceErrors::of(text, errors, count).into());
+    }
+    let code = made.sections.first().map_or(&[][..], |s| &s.bytes);
+    match emit {
+        Emit::Raw => Ok(code.to_vec()),
+        Emit::Hex => {
+            let mut lines = Vec::new();
+            for dword in code.chunks(4) {
+                let shown: String = dword.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+                lines.extend_from_slice(shown.as_bytes());
+                lines.push(b'\n');
+            }
+            Ok(lines)
+        }
+        Emit::Object(loader) => object(&made, loader, gpu),
+    }
+}
+
+/// The code object of an assembly.
+fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmError> {
+    // What the source says comes before what is asked for.
+    let loader = match made.version {
+        Some(version @ 3..=6) => Loader::Hsa(version as u8),
+        _ => loader,
+    };
+    let sections = made.sections.iter().map(|section| code_object::Section {
+        name: Cow::Borrowed(section.name.as_str()),
+        kind: match section.kind {
+            assembly::SectionKind::Code => code_object::SectionKind::Code,
+            assembly::SectionKind::ReadOnly => code_object::SectionKind::ReadOnly,
+            assembly::SectionKind::Data => code_object::SectionKind::Data,
+            assembly::SectionKind::Zeros => code_object::SectionKind::Zeros,
+            assembly::SectionKind::Note => code_object::SectionKind::Note,
+        },
+        address: 0,
+        bytes: Cow::Borrowed(&section.bytes[..]),
+        align: section.align,
+    });
+    let symbols = made.symbols.iter().map(|symbol| code_object::Symbol {
+        name: Cow::Borrowed(symbol.name.as_str()),
+        kind: match symbol.kind {
+            assembly::SymbolKind::Function => code_object::SymbolKind::Function,
+            assembly::SymbolKind::Object => code_object::SymbolKind::Object,
+            assembly::SymbolKind::Label => code_object::SymbolKind::Other,
+        },
+        global: symbol.global,
+        section: symbol.section,
+        value: symbol.value as u64,
+        size: symbol.size,
+    });
+    let relocations = made.relocations.iter().filter_map(|relocation| {
+        Some(Relocation {
+            kind: RelocationKind::REL64,
+            section: relocation.section,
+            offset: relocation.offset as u64,
+            symbol: made.symbols.iter().position(|s| s.name == relocation.symbol)?,
+            addend: relocation.addend,
+        })
+    });
+    let object = CodeObject {
+        loader,
+        flags: code_object::flags_of(gpu.name()).unwrap_or(0),
+        sections: sections.collect(),
+        symbols: symbols.collect(),
+        relocations: relocations.collect(),
+        pointers: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    code_object::write(&object).map_err(|e| AsmError::Object(Box::new(e)))
+}
+
+/// The functions of a code object, and the descriptors of its kernels.
+/// Of all of them, or of the one that is wanted; with their words if `words` is set.
+///
+/// # Errors
+/// When the object has no function of that name.
+pub fn list_object(
+    object: &CodeObject<'_>,
+    gpu: &Gpu,
+    words: bool,
+    wanted: Option<&str>,
+    out: &mut String,
+) -> Result<Counts, NoFunction> {
+    let mut counts = Counts::default();
+    let (mut section, mut shown) = (None, 0);
+    for function in object.functions() {
+        if wanted.is_some_and(|wanted| wanted != function.name) {
+            continue;
+        }
+        if section != Some(function.section) {
+            section = Some(function.section);
+            let said = &object.sections[function.section].name;
+            match &**said {
+                "" | ".text" => out.push_str("\t.text\n"),
+                other => out.push_str(&format!("\t.section {other},\"ax\",@progbits\n")),
+            }
+        }
+        if !function.name.is_empty() {
+            header(&function, out);
+        }
+        let labels = if shown == 0 { String::new() } else { format!("{shown}_") };
+        let options = Options { words, address: function.address, labels: &labels };
+        let mut left = relocations(object, &function);
+        let mut mark = |address: u64, out: &mut String| left = related(object, left, address, out);
+        let found = listing::write(function.code, gpu, &options, out, &mut mark);
+        related(object, left, u64::MAX, out);
+        counts.instructions += found.instructions;
+        counts.unknown += found.unknown;
+        shown += 1;
+    }
+    if let Some(wanted) = wanted.filter(|_| shown == 0) {
+        let functions = object.functions();
+        let names = functions.iter().map(|f| f.name).filter(|n| !n.is_empty()).take(20);
+        return Err(NoFunction { wanted: wanted.to_owned(), known: names.map(str::to_owned).collect() });
+    }
+    for function in object.functions().iter().filter(|f| f.kernel) {
+        if wanted.is_none_or(|wanted| wanted == function.name) {
+            kernel(object, function.name, gpu, out);
+        }
+    }
+    if wanted.is_none() {
+        if let Some(said) = object.metadata() {
+            out.push_str(&format!("\t.amdgpu_metadata\n---\n{said}...\n\t.end_amdgpu_metadata\n"));
+        }
+    }
+    Ok(counts)
+}
+
+/// The relocations of a function's bytes.
+fn relocations<'o>(object: &'o CodeObject<'_>, function: &Function<'_>) -> &'o [Relocation] {
+    let start = object.sections[function.section].address;
+    let place = |address: u64| (function.section, address.saturating_sub(start));
+    let before = |limit: (usize, u64)| object.relocations.partition_point(|r| (r.section, r.offset) < limit);
+    let end = function.address.saturating_add(function.code.len() as u64);
+    object.relocations.get(before(place(function.address))..before(place(end))).unwrap_or_default()
+}
+
+/// Tells, as comments, the relocations in front of an address: those of the line before. Gives the others.
+fn related<'o>(
+    object: &CodeObject<'_>,
+    relocations: &'o [Relocation],
+    address: u64,
+    out: &mut String,
+) -> &'o [Relocation] {
+    let start = relocations.first().map_or(0, |r| object.sections[r.section].address);
+    let (told, left) = relocations.split_at(
+        relocations.partition_point(|relocation| start.saturating_add(relocation.offset) < address),
+    );
+    for relocation in told {
+        let symbol = &object.symbols[relocation.symbol];
+        let section = symbol.section.and_then(|section| object.sections.get(section));
+        let name = if symbol.name.is_empty() { section.map_or("", |s| &s.name) } else { &symbol.name };
+        // A name may hold anything, and what follows a comment is code again.
+        let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let kind =
+            relocation.kind.name().map_or_else(|| format!("type {}", relocation.kind.0), str::to_owned);
+        let at = start.saturating_add(relocation.offset);
+        let sign = if relocation.addend < 0 { '-' } else { '+' };
+        let addend = relocation.addend.unsigned_abs();
+        out.push_str(&format!("\t// {at:012X}: {kind} {name}{sign}{addend:#x}\n"));
+    }
+    left
+}
+
+fn header(function: &Function<'_>, out: &mut String) {
+    let name = function.name;
+    out.push_str(&format!("\t.globl {name}\n\t.type {name},@function\n{name}:\n"));
+}
+
+/// The directives of a kernel's descriptor.
+fn kernel(object: &CodeObject<'_>, name: &str, gpu: &Gpu, out: &mut String) {
+    let Some(bytes) =
+        object.descriptor_of(name).and_then(|bytes| <&[u8; descriptor::SIZE]>::try_from(bytes).ok())
+    else {
+        return;
+    };
+    out.push_str(&format!("\t.rodata\n\t.amdhsa_kernel {name}\n"));
+    for (directive, value) in descriptor::directives(bytes, descriptor::Target::of(gpu)) {
+        out.push_str(&format!("\t\t.amdhsa_{directive} {value}\n"));
+    }
+    out.push_str("\t.end_amdhsa_kernel\n");
+}

@@ -1,0 +1,108 @@
+//! Why a source does not assemble, and why an object is not listed.
+
+use std::fmt;
+use thiserror::Error;
+use unwedge_isa::amdgcn::codec::EncodeError;
+use unwedge_isa::amdgcn::source::Wrong;
+use unwedge_isa::amdgcn::text::ParseError;
+
+/// An error of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// The text of the line.
+    pub text: String,
+}
+
+/// Errors of a source: the first of them, and how many there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceErrors {
+    /// In the order of the source.
+    pub first: Vec<SourceError>,
+    /// All of them.
+    pub count: usize,
+}
+
+impl SourceErrors {
+    /// From places, lines and columns from 1, with what is wrong there; `count` of them are known.
+    pub(super) fn of(
+        source: &str,
+        errors: impl Iterator<Item = (usize, usize, String)>,
+        count: usize,
+    ) -> SourceErrors {
+        let lines: Vec<&str> = source.lines().collect();
+        let first = errors.map(|(line, column, message)| {
+            let text = line.checked_sub(1).and_then(|at| lines.get(at)).copied().unwrap_or_default();
+            SourceError { line, column, message, text: text.to_owned() }
+        });
+        SourceErrors { first: first.collect(), count }
+    }
+
+    /// Each as text: the place in a file of that name, what is wrong, the line, and a mark under the column.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = String> {
+        self.first.iter().map(move |e| {
+            let before = e.text.chars().take(e.column.saturating_sub(1));
+            let mark: String = before.map(|c| if c == '\t' { c } else { ' ' }).collect();
+            format!("{name}:{}:{}: {}\n  {}\n  {mark}^", e.line, e.column, e.message, e.text)
+        })
+    }
+}
+
+impl fmt::Display for SourceErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} errors, nothing was assembled", self.count)
+    }
+}
+
+impl std::error::Error for SourceErrors {}
+
+/// Why a line of a batch has no answer.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LineError {
+    /// It is not an instruction.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// The GPU does not have it with these operands.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// A line of data with an error.
+    #[error("column {column}: {error}")]
+    Data {
+        /// Column in characters, from 1.
+        column: usize,
+        /// What is wrong.
+        error: Wrong,
+    },
+    /// Not hexadecimal digits.
+    #[error("expected bytes in hexadecimal")]
+    NotHexadecimal,
+    /// Not whole dwords.
+    #[error("expected bytes in hexadecimal, four for each dword")]
+    NotDwords,
+}
+
+/// Why nothing was assembled.
+#[derive(Debug, Error)]
+pub enum AsmError {
+    /// The source has errors.
+    #[error(transparent)]
+    Source(#[from] SourceErrors),
+    /// What the source says does not fit into a code object.
+    #[error("no code object: {0}")]
+    Object(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A code object has no function of a name.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("no function {wanted}; there are {}", .known.join(", "))]
+pub struct NoFunction {
+    /// The name that was asked for.
+    pub wanted: String,
+    /// The first names that there are.
+    pub known: Vec<String>,
+}

@@ -1,0 +1,55 @@
+//! Shaders of ir3: text that assembles to the same words, and statistics.
+
+use std::io::{self, Write};
+use unwedge_hw::Db;
+use unwedge_isa::ir3::{Faithful, Stats, WaveLimits};
+
+/// Text is handed to the output in blocks of about so many bytes.
+const BLOCK: usize = 32 << 10;
+
+/// Text that assembles to the same words, a line for each.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn faithful(words: impl Iterator<Item = u64>, gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = Faithful::new(gpu_id);
+    let mut lines = Vec::with_capacity(2 * BLOCK);
+    for word in words {
+        writer.write(word, &mut lines);
+        lines.push(b'\n');
+        if lines.len() >= BLOCK {
+            out.write_all(&lines)?;
+            lines.clear();
+        }
+    }
+    out.write_all(&lines)
+}
+
+/// Statistics of a shader, and where the GPU is known how many waves of it run at once.
+///
+/// # Errors
+/// When `out` does not take them.
+pub fn stats(words: &[u64], gpu_id: u32, out: &mut dyn Write) -> io::Result<()> {
+    let stats = Stats::of(words, gpu_id);
+    let mut text = Vec::new();
+    stats.write(gpu_id, 0, &mut text);
+    out.write_all(&text)?;
+    writeln!(
+        out,
+        "registers: {} full, {} half; constants: {} of four components",
+        stats.full_registers(gpu_id),
+        stats.half_registers(),
+        stats.constants()
+    )?;
+    let db = Db::builtin();
+    let device = db.devices().find(|device| device.gpu_id() == Some(gpu_id));
+    let number = |name| device.and_then(|d| d.number(name)).and_then(|n| u32::try_from(n).ok());
+    if let (Some(registers), Some(granularity), Some(most)) =
+        (number("a6xx.reg_size_vec4"), number("wave_granularity"), number("max_waves"))
+    {
+        let limits = WaveLimits { registers, granularity, most };
+        let [single, double] = [false, true].map(|double| stats.max_waves(gpu_id, limits, double));
+        writeln!(out, "waves: at most {single}, of double size {double}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! Error states of i915 and devcoredumps of xe, as `info` and `decode` show them.
+//!
+//! Never: reads a dump from its bytes.
+
+mod commands;
+pub mod info;
+pub mod json;
+mod streams;
+pub mod text;
+pub mod values;
+
+use serde::Serialize;
+use unwedge_base::Diagnostic;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::{Block, BlockKind, Decoded, Engine, Field, SectionInfo, Space, engine_id};
+use unwedge_capture::xe;
+use unwedge_postmortem::intel::Device;
+
+/// Bytes of memory that a block is unpacked to at most: so many, and so many more for each byte of its text.
+const UNPACKED: u64 = 64 << 20;
+/// See [`UNPACKED`].
+const UNPACKED_PER_BYTE: u64 = 16;
+
+/// Of what may be held at most, the share that memory unpacked for streams has.
+const MEMORY_SHARE: u64 = 8;
+
+/// A dump of either driver.
+pub enum Dump<'a> {
+    /// An error state.
+    I915(ErrorState<'a>),
+    /// A devcoredump.
+    Xe(xe::Devcore<'a>),
+}
+
+impl<'a> Dump<'a> {
+    /// The kind of file it is, for JSON.
+    fn kind_id(&self) -> &'static str {
+        match self {
+            Dump::I915(_) => "i915-error-state",
+            Dump::Xe(_) => "xe-devcoredump",
+        }
+    }
+
+    /// Bytes of its text.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Dump::I915(state) => state.text().len(),
+            Dump::Xe(dump) => dump.text().len(),
+        }
+    }
+
+    /// What is said of the device and the hang.
+    pub fn fields(&self) -> &[Field<'a>] {
+        match self {
+            Dump::I915(state) => &state.fields,
+            Dump::Xe(dump) => &dump.fields,
+        }
+    }
+
+    /// The value of one of them.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields().iter().find(|f| f.key == key).map(|f| f.value.as_ref())
+    }
+
+    /// Engines in the order of the dump.
+    pub fn engines(&self) -> &[Engine<'a>] {
+        match self {
+            Dump::I915(state) => &state.engines,
+            Dump::Xe(dump) => &dump.engines,
+        }
+    }
+
+    /// Captured memory in the order of the dump.
+    pub fn blocks(&self) -> &[Block<'a>] {
+        match self {
+            Dump::I915(state) => &state.blocks,
+            Dump::Xe(dump) => &dump.blocks,
+        }
+    }
+
+    /// The stretches of the text.
+    pub fn sections(&self) -> &[SectionInfo<'a>] {
+        match self {
+            Dump::I915(state) => &state.sections,
+            Dump::Xe(dump) => &dump.sections,
+        }
+    }
+
+    /// What was malformed or lost.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Dump::I915(state) => &state.diagnostics,
+            Dump::Xe(dump) => &dump.diagnostics,
+        }
+    }
+
+    /// Which device it is of.
+    pub fn graphics(&self) -> Device {
+        match self {
+            Dump::I915(state) => Device::of_i915(state),
+            Dump::Xe(dump) => Device::of_xe(dump),
+        }
+    }
+
+    /// The PCI id of the device, and its revision.
+    fn pci(&self) -> (Option<u16>, Option<u8>) {
+        match self {
+            Dump::I915(state) => (state.pci_id(), state.pci_revision()),
+            Dump::Xe(dump) => (dump.pci_id(), dump.pci_revision()),
+        }
+    }
+
+    /// `TIGERLAKE, PCI 8086:9a49, revision 0x01`; what of it is said, or follows from the id.
+    fn device(&self) -> Option<String> {
+        let (id, revision) = self.pci();
+        let version = match self {
+            Dump::I915(state) => state.field("Platform").map(str::to_owned),
+            Dump::Xe(_) => self.graphics().version.map(|version| format!("graphics {version}")),
+        };
+        let id = id.map(|id| format!("PCI 8086:{id:04x}"));
+        let revision = revision.map(|r| format!("revision 0x{r:02x}"));
+        let parts: Vec<_> = [version, id, revision].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// Who is said to be guilty, or to have been on the GPU.
+    fn process(&self) -> Option<(&str, Option<i64>)> {
+        match self {
+            Dump::I915(state) => {
+                let hang = state.field("GPU HANG").and(state.hang());
+                let named = hang.and_then(|hang| Some((hang.process?, hang.pid)));
+                named.or_else(|| state.processes().next().map(|p| (p.name, Some(p.pid))))
+            }
+            Dump::Xe(dump) => dump.process(),
+        }
+    }
+
+    /// When the dump was taken, as written.
+    fn time(&self) -> Option<&str> {
+        self.field("Time").or_else(|| self.field("Snapshot time"))
+    }
+
+    /// The kernel's release.
+    fn kernel(&self) -> Option<&str> {
+        self.field("Kernel").or_else(|| self.field("kernel"))
+    }
+
+    /// What the kernel says of the hang.
+    fn reason(&self) -> Option<&str> {
+        self.field("GPU HANG").or_else(|| self.field("Reason"))
+    }
+
+    /// Whether an engine is said to hang.
+    fn hung(&self, engine: &Engine<'_>) -> Option<bool> {
+        match self {
+            Dump::I915(state) => state.hung(engine),
+            Dump::Xe(_) => None,
+        }
+    }
+}
+
+/// What a dump says of the hang in its first lines, as JSON.
+#[derive(Serialize)]
+struct Origin<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl<'a> Origin<'a> {
+    fn of(dump: &'a Dump<'_>) -> Origin<'a> {
+        let process = dump.process();
+        Origin {
+            kernel: dump.kernel(),
+            time: dump.time(),
+            process: process.map(|p| p.0),
+            pid: process.and_then(|p| p.1),
+            reason: dump.reason(),
+        }
+    }
+}
+
+/// How an engine is called: its number among those of its class, or as written.
+fn engine_name(name: &str) -> String {
+    engine_id(name).map_or_else(|| name.to_owned(), |id| id.to_string())
+}
+
+/// What is unpacked of the blocks of a dump, one after the other.
+struct Unpacking {
+    max_size: usize,
+    /// Bytes that all blocks together may still be unpacked to.
+    left: usize,
+}
+
+impl Unpacking {
+    fn of(dump: &Dump<'_>, max_size: u64) -> Unpacking {
+        let all = 2 * UNPACKED + 4 * UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64);
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Unpacking { max_size: size(max_size), left: size(all) }
+    }
+
+    /// The contents of a block; `None` when the dump holds none.
+    fn contents(&mut self, block: &Block<'_>) -> Option<Decoded> {
+        let data = block.data.as_ref()?;
+        let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(data.text.len() as u64));
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let decoded = data.decode(most.min(self.max_size).min(self.left));
+        self.left = self.left.saturating_sub(4 * decoded.dwords.len());
+        Some(decoded)
+    }
+}
+
+/// To how many bytes the memory that streams lead to is unpacked.
+pub fn memory_limit(dump: &Dump<'_>, max_size: u64) -> usize {
+    let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64) / 2);
+    usize::try_from(most.min(max_size / MEMORY_SHARE)).unwrap_or(usize::MAX)
+}
+
+/// For JSON and people: stable, lower case.
+fn kind_name(kind: BlockKind) -> &'static str {
+    match kind {
+        BlockKind::Ring => "ring",
+        BlockKind::Batch => "batch",
+        BlockKind::HwContext => "context",
+        BlockKind::StatusPage => "status-page",
+        BlockKind::WaContext => "wa-context",
+        BlockKind::WaBatch => "wa-batch",
+        BlockKind::User => "user",
+        BlockKind::NullContext => "default-context",
+        BlockKind::Semaphores => "semaphores",
+        BlockKind::GucLog => "guc-log",
+        BlockKind::GucCtb => "guc-ctb",
+        BlockKind::Vm => "buffer",
+        BlockKind::Other => "other",
+    }
+}
+
+fn space_name(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Ggtt => Some("ggtt"),
+        Space::Ppgtt => Some("ppgtt"),
+        Space::Unknown => None,
+    }
+}

@@ -1,0 +1,265 @@
+//! The command streams of a dump of i915 or xe: the ring and workaround batches of each engine, its batch with all that it
+//! leads to, where the engine stands in them, and the state it stood in.
+//!
+//! Never: formatting.
+
+use super::Dump;
+use std::io;
+use unwedge_base::Memory;
+use unwedge_capture::intel::{Block, BlockKind, Engine, LazyImage, RingRegister, Space as DumpSpace};
+use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_postmortem::intel::active_head;
+use unwedge_stream::intel::commands::Decoder;
+use unwedge_stream::intel::position::{Locator, Position};
+use unwedge_stream::intel::state::State;
+use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk, canonical};
+
+/// Dwords that are walked for one dump: so many, and so many for each that the dump holds. A batch may call another over
+/// and over; what is shown of it stays in proportion.
+const BUDGET: u64 = 1 << 16;
+/// See [`BUDGET`].
+const BUDGET_PER_DWORD: u64 = 4;
+/// A stream is walked so often at most to find out where it leads.
+const ROUNDS: usize = 40;
+/// Bits of HEAD and TAIL that are the offset.
+const HEAD: u64 = 0x001f_fffc;
+
+/// A stream of commands of an engine.
+pub struct Stream<'m> {
+    /// The engine, as the dump calls it.
+    pub engine: &'m str,
+    /// `ring`, `batch` …
+    pub name: &'m str,
+    /// Where the engine stands, if it stands in this stream.
+    pub position: Option<Position>,
+    /// The version of the graphics.
+    pub version: Version,
+    /// What the stream reads from.
+    pub spaces: Spaces<'m>,
+    walk: Walk<'m>,
+    marks: Vec<(u64, &'static str)>,
+}
+
+impl<'m> Stream<'m> {
+    /// What is on the way.
+    pub fn events(&self) -> Walk<'m> {
+        self.walk.clone()
+    }
+
+    /// The marks that lie in so many dwords at an address.
+    pub fn marks(&self, address: u64, dwords: usize) -> Vec<&'static str> {
+        let end = address.saturating_add(dwords as u64 * 4);
+        let within = self.marks.iter().filter(|(at, _)| (address..end).contains(at));
+        within.map(|(_, name)| *name).collect()
+    }
+
+    /// The state in front of the command that is executed.
+    pub fn state(&self) -> Option<State<'m>> {
+        let position = self.position?;
+        Some(State::before(self.events(), position.executing.unwrap_or(position.at_acthd)))
+    }
+}
+
+/// The memory of a dump, unpacked where streams lead.
+pub struct Unpacked<'d, 'a> {
+    dump: &'d Dump<'a>,
+    version: Version,
+    limit: usize,
+    ggtt: LazyImage<'d, 'a>,
+    /// Of the engine that was last asked for.
+    ppgtt: Option<(&'d Engine<'a>, LazyImage<'d, 'a>)>,
+    left: u64,
+}
+
+impl<'d, 'a> Unpacked<'d, 'a> {
+    /// Unpacks up to `limit` bytes each of the device's table and of an address space. `None`: the generation is not known,
+    /// commands cannot be told.
+    pub fn of(dump: &'d Dump<'a>, limit: usize) -> Option<Unpacked<'d, 'a>> {
+        let version = dump.graphics().version?;
+        let ggtt = LazyImage::ggtt(dump.blocks(), limit);
+        let left = BUDGET.saturating_add(ggtt.memory().stored().saturating_mul(BUDGET_PER_DWORD));
+        Some(Unpacked { dump, version, limit, ggtt, ppgtt: None, left })
+    }
+
+    /// Hands on the streams of the engine that the dump names as number `index`.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub fn each(
+        &mut self,
+        index: usize,
+        sink: &mut dyn FnMut(&Stream<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(engine) = self.dump.engines().get(index) else { return Ok(()) };
+        // Blocks of a dump of xe are of all engines; those of i915 of engines of one name.
+        let same = |(before, _): &(&Engine<'_>, _)| match self.dump {
+            Dump::I915(_) => before.name == engine.name,
+            Dump::Xe(_) => true,
+        };
+        let mut ppgtt = match self.ppgtt.take().filter(same) {
+            Some((_, ppgtt)) => ppgtt,
+            None => LazyImage::ppgtt(self.dump.blocks(), engine, self.limit),
+        };
+        let stands = |e: &Engine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
+        let first = self.dump.engines().iter().position(stands).unwrap_or(0) == index;
+        let count = EngineStreams::new(self, engine, ppgtt.memory()).walks(first).len();
+        for nth in 0..count {
+            let before = ppgtt.memory().stored();
+            self.lead(engine, first, nth, &mut ppgtt);
+            let more = ppgtt.memory().stored().saturating_sub(before);
+            self.left = self.left.saturating_add(more.saturating_mul(BUDGET_PER_DWORD));
+            let of = EngineStreams::new(self, engine, ppgtt.memory());
+            let Some((name, walk, marks)) = of.walks(first).into_iter().nth(nth).filter(|_| self.left > 0)
+            else {
+                continue;
+            };
+            let stream = of.stream(name, walk.with_budget(self.left), marks);
+            sink(&stream)?;
+            let mut walk = stream.events();
+            walk.by_ref().for_each(drop);
+            self.left = walk.budget();
+        }
+        self.ppgtt = Some((engine, ppgtt));
+        Ok(())
+    }
+
+    /// Unpacks what a stream leads to.
+    fn lead(&mut self, engine: &Engine<'a>, first: bool, nth: usize, ppgtt: &mut LazyImage<'d, 'a>) {
+        for _ in 0..ROUNDS {
+            let of = EngineStreams::new(self, engine, ppgtt.memory());
+            let Some((_, walk, _)) = of.walks(first).into_iter().nth(nth) else { return };
+            let acthd = engine.ring(RingRegister::Acthd).map(canonical);
+            let budget = self.left.max(BUDGET);
+            let absent = walk.with_budget(budget).filter(|e| matches!(e.kind, EventKind::Absent));
+            let wanted: Vec<(Space, u64)> =
+                absent.map(|e| (e.space, e.address)).chain(acthd.map(|at| (Space::Ppgtt, at))).collect();
+            let mut more = false;
+            for (space, address) in wanted {
+                more |= match space {
+                    Space::Ggtt => self.ggtt.want(address),
+                    Space::Ppgtt => ppgtt.want(address),
+                };
+            }
+            if !more {
+                return;
+            }
+        }
+    }
+}
+
+/// An engine and what it sees.
+struct EngineStreams<'m, 'a> {
+    dump: &'m Dump<'a>,
+    engine: &'m Engine<'a>,
+    version: Version,
+    decoder: Decoder,
+    spaces: Spaces<'m>,
+}
+
+type Marks = Vec<(u64, &'static str)>;
+
+impl<'m, 'a> EngineStreams<'m, 'a> {
+    fn new(
+        unpacked: &'m Unpacked<'_, 'a>,
+        engine: &'m Engine<'a>,
+        ppgtt: &'m Memory,
+    ) -> EngineStreams<'m, 'a> {
+        let class = engine.id().map_or(EngineClass::Render, |id| id.class);
+        EngineStreams {
+            dump: unpacked.dump,
+            engine,
+            version: unpacked.version,
+            decoder: Decoder::new(unpacked.version, class),
+            spaces: Spaces { ggtt: unpacked.ggtt.memory(), ppgtt },
+        }
+    }
+
+    fn walks(&self, first: bool) -> Vec<(&'m str, Walk<'m>, Marks)> {
+        let mut walks = Vec::new();
+        if let Some(start) = self.ring_start()
+            && let Some((ring, marks)) = self.ring(start)
+        {
+            walks.push(("ring", Walk::ring(self.decoder, self.spaces, ring).without_following(), marks));
+        }
+        for block in self.blocks(&[BlockKind::WaContext, BlockKind::WaBatch]) {
+            // Several batches, each behind the end of the one before.
+            let held = block.address.and_then(|at| Some((at, self.spaces.words(Space::Ggtt, at)?.len())));
+            let Some((start, Ok(size))) = held.map(|(at, words)| (at, u32::try_from(words * 4))) else {
+                continue;
+            };
+            let all = Ring { start, size, from: 0, to: size };
+            walks.push((
+                &*block.name,
+                Walk::ring(self.decoder, self.spaces, all).without_following(),
+                Vec::new(),
+            ));
+        }
+        for (space, start) in self.batches(first) {
+            walks.push(("batch", Walk::batch(self.decoder, self.spaces, space, start), Vec::new()));
+        }
+        walks
+    }
+
+    fn blocks<'k>(&self, kinds: &'k [BlockKind]) -> impl Iterator<Item = &'m Block<'m>> + use<'m, 'k> {
+        let (engine, blocks): (&'m Engine<'_>, &'m [Block<'_>]) = (self.engine, self.dump.blocks());
+        blocks
+            .iter()
+            .filter(move |b| !b.owner.is_empty() && b.is_of(engine))
+            .filter(|b| kinds.contains(&b.kind))
+    }
+
+    fn ring_start(&self) -> Option<u64> {
+        let block = self.blocks(&[BlockKind::Ring]).find_map(|b| b.address);
+        block.or_else(|| self.engine.ring(RingRegister::Start).filter(|&start| start != 0))
+    }
+
+    fn ring(&self, start: u64) -> Option<(Ring, Marks)> {
+        let held = self.spaces.words(Space::Ggtt, start)?;
+        let size = u32::try_from(held.len() as u64 * 4).ok()?;
+        let at = |register| self.engine.ring(register).map(|v| start.wrapping_add(v & HEAD));
+        let marks = [(at(RingRegister::Head), "HEAD"), (at(RingRegister::Tail), "TAIL")];
+        let marks = marks.into_iter().filter_map(|(at, name)| Some((at?, name))).collect();
+        Some((Ring { start, size, from: 0, to: size }, marks))
+    }
+
+    /// Where batches of the engine start.
+    fn batches(&self, first: bool) -> Vec<(Space, u64)> {
+        match self.dump {
+            Dump::I915(state) => {
+                let block = self.blocks(&[BlockKind::Batch]).next();
+                let space = match block.map(|b| b.space) {
+                    Some(DumpSpace::Ggtt) => Space::Ggtt,
+                    _ => Space::Ppgtt,
+                };
+                let told = state.batch(self.engine).map(|batch| batch.start).filter(|&start| start != 0);
+                let held = |at: &u64| self.spaces.words(space, *at).is_some();
+                let start = told.filter(held).or_else(|| block.and_then(|b| b.address));
+                start.map(|start| (space, start)).into_iter().collect()
+            }
+            // The batches of a job are of the queue, and shown with the first of its engines that stands somewhere.
+            Dump::Xe(xe) if first => {
+                let mut starts: Vec<_> = xe.batches.iter().map(|&at| (Space::Ppgtt, at)).collect();
+                starts.dedup();
+                starts
+            }
+            Dump::Xe(_) => Vec::new(),
+        }
+    }
+
+    fn stream(&self, name: &'m str, walk: Walk<'m>, mut marks: Marks) -> Stream<'m> {
+        let mut position = None;
+        let is_batch = |address| self.spaces.words(Space::Ppgtt, address).is_some();
+        if let Some(acthd) = active_head(self.engine, is_batch) {
+            let ipehr = self.engine.ring(RingRegister::Ipehr).map(|v| v as u32);
+            let mut locator = Locator::new(acthd, None, ipehr);
+            walk.clone().for_each(|event: Event<'_>| locator.see(&event));
+            position = locator.position();
+            marks.push((acthd, "ACTHD"));
+        }
+        if let Some(place) = position.and_then(|p| p.executing) {
+            marks.push((place.address, "IPEHR"));
+        }
+        let engine: &'m str = &self.engine.name;
+        Stream { engine, name, position, version: self.version, spaces: self.spaces, walk, marks }
+    }
+}

@@ -1,0 +1,205 @@
+//! Values of fields of commands and registers, for people and as JSON.
+
+use super::space_name;
+use crate::json::{Hex, Scalar};
+use serde::Serialize;
+use std::fmt;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::{Register, Space};
+use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_hw::intel::{FieldValue, Value};
+use unwedge_intel::registers;
+use unwedge_postmortem::intel::fault_address;
+
+/// A value for people.
+pub struct ValueText(pub Value);
+
+impl fmt::Display for ValueText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            // What is that large is bits more often than a number.
+            Value::Uint(n) if n > 0xffff => write!(f, "{n:#x}"),
+            Value::Uint(n) => write!(f, "{n}"),
+            Value::Int(n) => write!(f, "{n}"),
+            Value::Bool(b) => write!(f, "{b}"),
+            Value::Enum(n, name) => write!(f, "{n} ({name})"),
+            Value::Float(n) => write!(f, "{n}"),
+            Value::Address(n) | Value::Offset(n) => write!(f, "0x{n:08x}"),
+            Value::NotZero(n) => write!(f, "{n:#x}, must be zero"),
+            Value::NotOne(n) => write!(f, "{n:#x}, must be one"),
+            Value::Wide | Value::AsRequired | Value::Struct => Ok(()),
+        }
+    }
+}
+
+/// Whether a value says nothing that its dword does not say as well: zero without a name, bits that are as they must be.
+pub fn is_silent(value: Value) -> bool {
+    match value {
+        Value::Uint(0) | Value::Int(0) | Value::Bool(false) | Value::Address(0) | Value::AsRequired => true,
+        Value::Float(n) => n == 0.0,
+        _ => false,
+    }
+}
+
+/// The fields of a command that say something: those of its length and those that are zero do not. A structure is told
+/// before its fields, if any of them is.
+pub fn significant(fields: impl Iterator<Item = FieldValue>) -> impl Iterator<Item = (FieldValue, Value)> {
+    fields.filter_map(|field| {
+        let value = field.value()?;
+        let told = !field.name.is_empty() && field.name != "DWord Length" && !is_silent(value);
+        told.then_some((field, value))
+    })
+}
+
+/// A field of a command or register as JSON.
+#[derive(Serialize)]
+pub struct FieldLine {
+    name: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    index: Vec<u32>,
+    low: u32,
+    high: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decoded: Option<Scalar>,
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    named: Option<&'static str>,
+}
+
+impl FieldLine {
+    /// Of a command.
+    pub fn of(field: &FieldValue, value: Value) -> FieldLine {
+        FieldLine {
+            index: field.indices().to_vec(),
+            depth: (field.depth != 0).then_some(field.depth),
+            ..FieldLine::new(field.name, field.start, field.width, value)
+        }
+    }
+
+    /// Of a register.
+    pub fn new(name: &'static str, low: u32, width: u32, value: Value) -> FieldLine {
+        let decoded = match value {
+            Value::Uint(n) | Value::Enum(n, _) => Some(Scalar::Uint(n)),
+            Value::Int(n) => Some(Scalar::Int(n)),
+            Value::Bool(b) => Some(Scalar::Bool(b)),
+            Value::Float(n) => Some(Scalar::Float(n)),
+            Value::Address(n) | Value::Offset(n) => Some(Scalar::Hex(Hex::wide(n))),
+            Value::NotZero(n) | Value::NotOne(n) => Some(Scalar::Hex(Hex::short(n))),
+            Value::AsRequired | Value::Struct | Value::Wide => None,
+        };
+        let named = match value {
+            Value::Enum(_, name) => Some(name),
+            _ => None,
+        };
+        let high = low.saturating_add(width.saturating_sub(1));
+        FieldLine { name, index: Vec::new(), low, high, depth: None, decoded, named }
+    }
+}
+
+/// What a register of a dump says.
+pub enum Meaning {
+    /// Units that are not done.
+    NotDone(Vec<&'static str>),
+    /// Fields that are not zero.
+    Fields(Vec<(registers::Field, Value)>),
+    /// The command it is the header of.
+    Command(&'static str),
+    /// The address of a page fault, and whether it counts in the device's table.
+    Fault(u64, bool),
+}
+
+impl Meaning {
+    /// Of a register of a dump, among those that stand with it; `None` where nothing is known of it, or nothing set.
+    pub fn of(
+        version: Version,
+        class: EngineClass,
+        register: &Register<'_>,
+        beside: &[Register<'_>],
+    ) -> Option<Meaning> {
+        let (name, value) = (register.name, register.value);
+        let fault = |(low, high): (u32, u32)| {
+            let (address, ggtt) = fault_address(low, high);
+            (low != 0 || high != 0).then_some(Meaning::Fault(address, ggtt))
+        };
+        if name == "FAULT_TLB_DATA" {
+            return ErrorState::fault_tlb_data_of(register).and_then(fault);
+        }
+        let register = registers::printed(version, class, name)?;
+        let high = || {
+            let name = name.strip_suffix('0').map(|stem| format!("{stem}1"))?;
+            beside.iter().find(|r| r.name == name)
+        };
+        if register.name() == "FAULT_TLB_DATA0"
+            && let Some(high) = high()
+        {
+            return fault((value as u32, high.value as u32));
+        }
+        if register.name().ends_with("IPEHR") {
+            let header = [u32::try_from(value).ok()?];
+            let decoder = unwedge_stream::intel::commands::Decoder::new(version, class);
+            return decoder.command(&header)?.name().map(Meaning::Command);
+        }
+        if let (Some(done), Ok(value)) = (register.done(), u32::try_from(value)) {
+            let busy: Vec<_> = unwedge_stream::intel::instdone::busy(done, value).map(|b| b.unit()).collect();
+            return (!busy.is_empty()).then_some(Meaning::NotDone(busy));
+        }
+        let fields = register.fields().into_iter().map(|f| (f, f.value(value)));
+        let fields: Vec<_> = fields.filter(|(f, _)| f.raw(value) != 0).collect();
+        (!fields.is_empty()).then_some(Meaning::Fields(fields))
+    }
+
+    /// As JSON.
+    pub fn json(self) -> MeaningLine {
+        let none = MeaningLine::default();
+        match self {
+            Meaning::NotDone(units) => MeaningLine { not_done: Some(units), ..none },
+            Meaning::Fields(fields) => {
+                let line = |(f, v): (registers::Field, Value)| FieldLine::new(f.name, f.low, f.width, v);
+                MeaningLine { fields: fields.into_iter().map(line).collect(), ..none }
+            }
+            Meaning::Command(name) => MeaningLine { command: Some(name), ..none },
+            Meaning::Fault(address, ggtt) => {
+                let space = if ggtt { Space::Ggtt } else { Space::Ppgtt };
+                MeaningLine { address: Some(Hex::wide(address)), space: space_name(space), ..none }
+            }
+        }
+    }
+}
+
+/// What a register says, as JSON.
+#[derive(Serialize, Default)]
+pub struct MeaningLine {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<FieldLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_done: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<&'static str>,
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Meaning::NotDone(units) => write!(f, "not done: {}", units.join(", ")),
+            Meaning::Fields(fields) => {
+                for (i, (field, value)) in fields.iter().enumerate() {
+                    let comma = if i > 0 { ", " } else { "" };
+                    match value {
+                        Value::Bool(true) => write!(f, "{comma}{}", field.name)?,
+                        value => write!(f, "{comma}{}: {}", field.name, ValueText(*value))?,
+                    }
+                }
+                Ok(())
+            }
+            Meaning::Command(name) => f.write_str(name),
+            Meaning::Fault(address, ggtt) => {
+                write!(f, "address 0x{address:012x} ({})", if *ggtt { "ggtt" } else { "ppgtt" })
+            }
+        }
+    }
+}

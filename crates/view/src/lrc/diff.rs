@@ -1,0 +1,82 @@
+//! `lrc diff`: registers whose values differ between two contexts.
+
+use super::{ContextName, described, register_name};
+use crate::json::{Heading, Hex};
+use serde::Serialize;
+use std::io::{self, Write};
+use unwedge_intel::lrc::Layout;
+use unwedge_intel::lrc::commands::Saved;
+use unwedge_intel::lrc::diff::Changed;
+
+/// Version of the schema of the JSON object.
+const SCHEMA: u32 = 1;
+
+fn name(changed: &Changed, layout: Option<&Layout>) -> Option<&'static str> {
+    let saved = changed.a.or(changed.b)?;
+    register_name(saved.offset, saved.relative, layout)
+}
+
+/// As text.
+pub fn text(layout: Option<&Layout>, changed: &[Changed], out: &mut dyn Write) -> io::Result<()> {
+    if let Some(layout) = layout {
+        writeln!(out, "{}", described(layout))?;
+    }
+    for c in changed {
+        let name = name(c, layout).map_or_else(|| format!("{:#07x}", c.register), str::to_owned);
+        let nth = if c.nth > 0 { format!(" ({})", c.nth + 1) } else { String::new() };
+        let value = |saved: Option<Saved>| match saved {
+            None => "not loaded".to_owned(),
+            Some(Saved { value: None, .. }) => "cut off".to_owned(),
+            Some(Saved { value: Some(value), dword, .. }) => format!("{value:#010x} at {:#05x}", dword + 1),
+        };
+        writeln!(out, "  {:<28} {:<22} -> {}", name + &nth, value(c.a), value(c.b))?;
+    }
+    writeln!(out, "{} registers differ", changed.len())
+}
+
+#[derive(Serialize)]
+struct Differences<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<ContextName>,
+    registers: Vec<Difference>,
+}
+
+#[derive(Serialize)]
+struct Difference {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    offset: Hex,
+    nth: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    a: Option<Side>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b: Option<Side>,
+}
+
+#[derive(Serialize)]
+struct Side {
+    dword: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Hex>,
+}
+
+/// As JSON.
+pub fn json(layout: Option<&Layout>, changed: &[Changed], out: &mut dyn Write) -> io::Result<()> {
+    let side = |saved: Saved| Side { dword: saved.dword + 1, value: saved.value.map(Hex::dword) };
+    let registers = changed.iter().map(|c| Difference {
+        name: name(c, layout),
+        offset: Hex::short(c.register.into()),
+        nth: c.nth,
+        a: c.a.map(side),
+        b: c.b.map(side),
+    });
+    let all = Differences {
+        heading: Heading::of_plain_object("unwedge.lrc.diff", SCHEMA),
+        context: layout.and_then(ContextName::of),
+        registers: registers.collect(),
+    };
+    serde_json::to_writer(&mut *out, &all)?;
+    writeln!(out)
+}

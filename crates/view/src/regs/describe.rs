@@ -1,0 +1,366 @@
+//! What is said about a register, a packet layout or an enum: once as data, printed as text or JSON.
+
+use super::Lookup;
+use crate::Style;
+use crate::json::{Decoded, Hex};
+use serde::Serialize;
+use std::io::{self, Write};
+use unwedge_base::Generation;
+use unwedge_hw::{Enum, Reg, Space, Type, Variants};
+
+/// Enum values listed below a field; more are counted.
+const VALUES_SHOWN: usize = 16;
+/// Differences to another generation that are named; more are counted.
+const DIFFERENCES_SHOWN: usize = 6;
+
+/// An answer.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Entry<'d> {
+    /// A register.
+    Register(Box<Register<'d>>),
+    /// The layout of a packet's payload or of a descriptor.
+    Layout(Layout<'d>),
+    /// An enum.
+    Enum(Enumeration<'d>),
+}
+
+#[derive(Serialize)]
+pub struct Register<'d> {
+    name: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<&'static str>,
+    offset: Hex,
+    width: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    dword: u32,
+    #[serde(flatten)]
+    shape: Shape<'d>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Hex>,
+    #[serde(rename = "meaning", skip_serializing_if = "Option::is_none")]
+    decoded: Option<Decoded<'d>>,
+    #[serde(skip)]
+    written: Option<Written<'d>>,
+    generations: Vec<Elsewhere>,
+}
+
+/// A value to print in the database's notation.
+struct Written<'d> {
+    ty: Type<'d>,
+    raw: u64,
+}
+
+#[derive(Serialize)]
+pub struct Layout<'d> {
+    name: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opcode: Option<Hex>,
+    dwords: Vec<LayoutDword<'d>>,
+}
+
+#[derive(Serialize)]
+struct LayoutDword<'d> {
+    index: u32,
+    name: &'d str,
+    #[serde(flatten)]
+    shape: Shape<'d>,
+}
+
+#[derive(Serialize)]
+pub struct Enumeration<'d> {
+    name: &'d str,
+    values: Vec<EnumValue<'d>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct EnumValue<'d> {
+    value: u64,
+    name: &'d str,
+}
+
+/// A type: its name and its fields, or the values of its enum.
+#[derive(Serialize, Default)]
+struct Shape<'d> {
+    #[serde(rename = "value_type", skip_serializing_if = "Option::is_none")]
+    ty: Option<&'d str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<FieldShape<'d>>,
+    #[serde(rename = "enum_values", skip_serializing_if = "Vec::is_empty")]
+    values: Vec<EnumValue<'d>>,
+}
+
+#[derive(Serialize)]
+struct FieldShape<'d> {
+    name: &'d str,
+    low: u32,
+    high: u32,
+    #[serde(flatten)]
+    shape: Shape<'d>,
+}
+
+/// The register of the same name on another generation.
+#[derive(Serialize)]
+struct Elsewhere {
+    generation: &'static str,
+    offset: Hex,
+    same: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differences: Vec<String>,
+}
+
+/// As `--space` has it; the GPU's own registers go without.
+fn space_name(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Gmu => Some("gmu"),
+        Space::CpControl | Space::CpControlGen3 => Some("control"),
+        Space::CpPipe => Some("pipe"),
+        Space::Sqe => Some("sqe"),
+        Space::Gpu => None,
+    }
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+fn values<'d>(e: Enum<'d>) -> Vec<EnumValue<'d>> {
+    e.iter().map(|(name, value)| EnumValue { value, name }).collect()
+}
+
+impl<'d> Shape<'d> {
+    fn of(ty: Option<Type<'d>>) -> Shape<'d> {
+        let Some(ty) = ty else { return Shape::default() };
+        Shape {
+            ty: Some(ty.name()),
+            fields: ty
+                .fields()
+                .map(|(name, ty)| FieldShape {
+                    name,
+                    low: ty.low(),
+                    high: ty.high(),
+                    shape: Shape::of(Some(ty)),
+                })
+                .collect(),
+            values: ty.enumeration().map(values).unwrap_or_default(),
+        }
+    }
+
+    /// What this one has and the other has not, field by field.
+    fn differences(&self, other: &Shape<'_>) -> Vec<String> {
+        let same = |a: &FieldShape<'_>, b: &FieldShape<'_>| {
+            (a.name, a.low, a.high, a.shape.ty) == (b.name, b.low, b.high, b.shape.ty)
+        };
+        let only = |mine: &Shape<'_>, theirs: &Shape<'_>, sign: char| -> Vec<String> {
+            mine.fields
+                .iter()
+                .filter(|f| !theirs.fields.iter().any(|g| same(f, g)))
+                .map(|f| format!("{sign}{} {}", bits(f.low, f.high), f.name))
+                .collect()
+        };
+        let mut out = only(other, self, '+');
+        out.extend(only(self, other, '-'));
+        if self.fields.is_empty() && other.fields.is_empty() && self.ty != other.ty {
+            out.push(format!("is {}", other.ty.unwrap_or("a hole")));
+        }
+        out
+    }
+}
+
+fn bits(low: u32, high: u32) -> String {
+    if low == high { low.to_string() } else { format!("{high}:{low}") }
+}
+
+impl<'d> Lookup<'d> {
+    /// Describes a register.
+    pub fn register(self, reg: Reg<'d>, value: Option<u64>) -> Entry<'d> {
+        let shape = Shape::of(reg.ty());
+        let written = value.and_then(|raw| Some(Written { ty: reg.ty()?, raw }));
+        let generations = Generation::ALL
+            .into_iter()
+            .filter(|g| *g != self.gpu.generation())
+            .filter_map(|g| {
+                let registers = self.db.gpu(g).space(self.space);
+                let other = registers.at(registers.offset_of(reg.name())?)?;
+                let mut differences = shape.differences(&Shape::of(other.ty()));
+                if other.width() != reg.width() {
+                    differences.push(format!("{} bits", other.width()));
+                }
+                Some(Elsewhere {
+                    generation: g.name(),
+                    offset: Hex::offset(other.offset()),
+                    same: differences.is_empty(),
+                    differences,
+                })
+            })
+            .collect();
+        Entry::Register(Box::new(Register {
+            name: reg.name(),
+            space: space_name(self.space),
+            offset: Hex::offset(reg.offset()),
+            width: reg.width(),
+            dword: reg.dword(),
+            shape,
+            value: value.map(Hex::short),
+            decoded: written.as_ref().map(|w| Decoded::new(w.ty, w.raw, &mut Variants::default())),
+            written,
+            generations,
+        }))
+    }
+
+    /// Describes a packet's payload or a descriptor, or a packet without a layout.
+    pub fn layout(self, name: &str) -> Option<Entry<'d>> {
+        let opcode = (0..=u8::MAX).find(|o| self.gpu.packet_name(*o) == Some(name));
+        let domain = self.gpu.domain(name);
+        let name = domain.map(|d| d.name()).or_else(|| opcode.and_then(|o| self.gpu.packet_name(o)))?;
+        let mut dwords = Vec::new();
+        if let Some(domain) = domain {
+            for reg in domain.iter().filter(|r| r.dword() == 0) {
+                dwords.push(LayoutDword {
+                    index: reg.offset(),
+                    name: reg.name(),
+                    shape: Shape::of(reg.ty()),
+                });
+            }
+        }
+        Some(Entry::Layout(Layout { name, opcode: opcode.map(|o| Hex::short(o.into())), dwords }))
+    }
+
+    /// Describes an enum.
+    pub fn enumeration(self, name: &str, value: Option<u64>) -> Option<Entry<'d>> {
+        let e = self.gpu.enumeration(name)?;
+        Some(Entry::Enum(Enumeration { name: e.name(), values: values(e), value }))
+    }
+}
+
+impl Entry<'_> {
+    /// One line.
+    pub fn in_short(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Entry::Register(r) => match &r.written {
+                Some(w) => writeln!(out, "{}  {} = {}", r.offset, r.name, write(w, style)),
+                None => writeln!(out, "{}  {}", r.offset, r.name),
+            },
+            Entry::Layout(l) => writeln!(out, "packet   {}", l.name),
+            Entry::Enum(e) => writeln!(out, "enum     {}", e.name),
+        }
+    }
+
+    /// Everything.
+    pub fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Entry::Register(r) => r.in_full(style, out)?,
+            Entry::Layout(l) => {
+                write!(out, "{}", style.bold(l.name))?;
+                match l.opcode {
+                    Some(opcode) => writeln!(out, "  opcode {opcode}")?,
+                    None => writeln!(out)?,
+                }
+                if l.dwords.is_empty() {
+                    writeln!(out, "    no layout known")?;
+                }
+                for d in &l.dwords {
+                    write!(out, "  [{}]", d.index)?;
+                    // Dwords without a name of their own have their number for one.
+                    if d.name.parse() != Ok(d.index) {
+                        write!(out, " {}", d.name)?;
+                    }
+                    d.shape.head(out)?;
+                    d.shape.body("      ", out)?;
+                }
+            }
+            Entry::Enum(e) => {
+                writeln!(out, "enum {}", style.bold(e.name))?;
+                for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == v.value)) {
+                    writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
+                }
+                if let Some(value) = e.value.filter(|want| !e.values.iter().any(|v| v.value == *want)) {
+                    writeln!(out, "  {value:#6x}  has no name")?;
+                }
+            }
+        }
+        writeln!(out)
+    }
+}
+
+/// In the database's notation.
+fn write(w: &Written<'_>, style: Style) -> String {
+    let mut text = Vec::new();
+    w.ty.write(w.raw, &mut Variants::default(), &style.palette(), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+impl Register<'_> {
+    fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{}  offset {}", style.bold(self.name), self.offset)?;
+        if let Some(space) = self.space {
+            write!(out, " ({space})")?;
+        }
+        if self.width > 32 {
+            write!(out, ", {} bits", self.width)?;
+        }
+        if self.dword > 0 {
+            write!(out, ", dword {}", self.dword)?;
+        }
+        self.shape.head(out)?;
+        if let (Some(value), Some(w)) = (self.value, &self.written) {
+            writeln!(out, "  = {value}: {}", write(w, style))?;
+        }
+        match &self.written {
+            Some(w) if !self.shape.fields.is_empty() => self.decoded_fields(w, style, out)?,
+            _ => self.shape.body("    ", out)?,
+        }
+        for e in &self.generations {
+            let shown = &e.differences[..e.differences.len().min(DIFFERENCES_SHOWN)];
+            let more = e.differences.len() - shown.len();
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let what = if e.same { "same".to_owned() } else { format!("{}{more}", shown.join(", ")) };
+            writeln!(out, "  {} {}: {what}", e.generation, e.offset)?;
+        }
+        Ok(())
+    }
+
+    /// Every field with its bits of the value.
+    fn decoded_fields(&self, w: &Written<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        for (name, ty) in w.ty.fields() {
+            let (low, high) = (ty.low(), ty.high());
+            let mask = u64::MAX >> 63u32.saturating_sub(high) & u64::MAX << low.min(63);
+            let text = write(&Written { ty, raw: w.raw & mask }, style);
+            writeln!(out, "    {:>7}  {name:32} {text}", bits(low, high))?;
+        }
+        Ok(())
+    }
+}
+
+impl Shape<'_> {
+    /// The rest of a heading line.
+    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.ty {
+            Some(ty) if !ty.is_empty() => writeln!(out, "  {ty}"),
+            Some(_) => writeln!(out),
+            None => writeln!(out, "  a hole inside an array"),
+        }
+    }
+
+    fn body(&self, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+        for f in &self.fields {
+            write!(out, "{indent}{:>7}  {:32}", bits(f.low, f.high), f.name)?;
+            f.shape.head(out)?;
+            f.shape.enum_values(indent, out)?;
+        }
+        if self.fields.is_empty() { self.enum_values(indent, out) } else { Ok(()) }
+    }
+
+    fn enum_values(&self, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+        for v in self.values.iter().take(VALUES_SHOWN) {
+            writeln!(out, "{indent}         {:>6} {}", format!("{:#x}", v.value), v.name)?;
+        }
+        if self.values.len() > VALUES_SHOWN {
+            let (rest, ty) = (self.values.len() - VALUES_SHOWN, self.ty.unwrap_or_default());
+            writeln!(out, "{indent}         and {rest} more: `unwedge regs CHIP {ty}`")?;
+        }
+        Ok(())
+    }
+}
