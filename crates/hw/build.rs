@@ -48,7 +48,17 @@ const fn gfx(variant: &'static str) -> compile::Member {
 fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data");
     let out = env::var("OUT_DIR")?;
-    for module in ["compile", "intel/layout", "layout", "link", "model", "outline", "place", "text"] {
+    for module in [
+        "compile",
+        "intel/engine_class",
+        "intel/layout",
+        "layout",
+        "link",
+        "model",
+        "outline",
+        "place",
+        "text",
+    ] {
         println!("cargo::rerun-if-changed=src/{module}.rs");
     }
     println!("cargo::rerun-if-changed=build/intel");
@@ -58,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     intel_tables(&data.join("intel"), Path::new(&out))
 }
 
-/// The tables of one vendor, from the files of its folder.
+/// The tables of one vendor, from the files of its folder and what those of `additions` add to them.
 fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let root = &data.join(vendor);
     let mut facts =
@@ -66,7 +76,12 @@ fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Re
     for (name, path) in files(root, "regs")? {
         facts.files.push(text::read_file(&name, &read(&path)?)?);
     }
-    for (name, path) in files(root, "devices")? {
+    let additions = &root.join("additions");
+    for (name, path) in files(additions, "regs")? {
+        facts.add(text::read_file(&name, &read(&path)?)?);
+    }
+    // Of devices that fit a chip the first counts.
+    for (name, path) in files(additions, "devices")?.into_iter().chain(files(root, "devices")?) {
         facts.devices.extend(text::read_devices(&name, &read(&path)?)?);
     }
     let tables = compile::compile(&facts, family);
@@ -87,6 +102,10 @@ fn intel_tables(root: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
         intel::compile::compile(&list).map_err(|errors| format!("data/intel:\n{}", errors.join("\n")))?;
     fs::write(out.join("intel.words"), &tables.words)?;
     fs::write(out.join("intel.strings"), &tables.strings)?;
+    let platforms = read(&root.join("platforms"))?;
+    let platforms =
+        intel::platforms::compile(&platforms).map_err(|e| format!("data/intel/platforms: {e}"))?;
+    fs::write(out.join("intel_platforms.rs"), platforms)?;
     Ok(())
 }
 

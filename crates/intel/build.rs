@@ -1,4 +1,4 @@
-//! Compiles the facts of `data/intel` on platforms and contexts into Rust the library includes.
+//! Compiles the facts of `data/intel` on contexts into Rust the library includes.
 
 #[allow(dead_code, reason = "what only the library needs")]
 #[path = "src/lrc/encoding.rs"]
@@ -31,10 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         registers::read(&read("lrc.registers")?).map_err(|e| format!("data/intel/lrc.registers: {e}"))?;
     let tables = text::parse(&read("lrc.tables")?, &|name| registers::lookup(&registers, name))
         .map_err(|e| format!("data/intel/lrc.tables: {e}"))?;
-    let platforms = facts::platforms(&read("platforms")?).map_err(in_file("platforms"))?;
     let layouts =
         facts::layouts(&read("lrc.layouts")?, &tables, &registers).map_err(in_file("lrc.layouts"))?;
-    fs::write(Path::new(&out).join("platforms.rs"), platforms)?;
     fs::write(Path::new(&out).join("lrc.rs"), layouts + &registers::emit(&registers))?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::{Compression, Input, Stream};
 use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
-use crate::{capture, database, rd};
+use crate::{capture, database};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use unwedge_capture::devcore::Devcore;
 use unwedge_capture::devcore::lines::Section;
 use unwedge_hw::Db;
 use unwedge_view::json::{Heading, Hex, Origin};
-use unwedge_view::{Style, device, intel};
+use unwedge_view::{CaptureStream, Style, device, intel};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -40,7 +40,7 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     let style = out.style;
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     if amd::reads(kind) {
         let source = amd::Source::of(input, kind);
         let diagnostics = amd::info(&source, &db, args.json, style, &mut out)?;
@@ -54,7 +54,7 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
 
 /// A capture, which need not fit into memory.
 fn stream_of(args: &args::Info, mut stream: Stream, db: &Db, global: &Global) -> Result<Outcome, Failure> {
-    let (capture, found) = rd::info::read(&mut stream, db, global.max_size);
+    let (capture, found) = unwedge_view::rd::info::read(&mut stream, db, global.max_size);
     let mut diagnostics = stream.diagnostics();
     diagnostics.extend(found);
     let file = File {
@@ -82,7 +82,7 @@ pub fn show(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     let dump = match kind {
         Kind::MsmDevcore | Kind::Text => Devcore::read(&input.bytes).ok(),
         _ => None,
@@ -95,7 +95,7 @@ pub fn show(
     }
     let mut diagnostics = input.diagnostics.clone();
     let capture = (kind == Kind::RdCapture).then(|| {
-        let (capture, found) = rd::info::read(&input.bytes[..], db, u64::MAX);
+        let (capture, found) = unwedge_view::rd::info::read(&input.bytes[..], db, u64::MAX);
         diagnostics.extend(found);
         capture
     });
@@ -143,7 +143,7 @@ struct Summary<'a> {
     #[serde(rename = "dump", skip_serializing_if = "Option::is_none")]
     intel: Option<intel::info::Summary<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    capture: Option<rd::info::Capture>,
+    capture: Option<unwedge_view::rd::info::Capture>,
     problems: Vec<Problem>,
 }
 

@@ -4,7 +4,7 @@
 use roxmltree::{Document, Node};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use unwedge_hw::intel::{Engine, FieldValue, Gpu, Layout, Value};
+use unwedge_hw::intel::{EngineClass, FieldValue, Gpu, Layout, Value};
 
 /// What one generation defines, by tag and name.
 type Definitions<'a> = HashMap<(&'a str, &'a str), Node<'a, 'a>>;
@@ -102,11 +102,11 @@ fn bias(command: Node<'_, '_>) -> u64 {
     if fields.any(|n| bits(n).0 >= 32) { 2 } else { number(command, "bias").unwrap() }
 }
 
-fn engines(command: Node<'_, '_>) -> Vec<Engine> {
-    let all = || Engine::ALL.to_vec();
+fn engines(command: Node<'_, '_>) -> Vec<EngineClass> {
+    let all = || EngineClass::ALL.to_vec();
     command.attribute("engine").map_or_else(all, |text| {
         let names: Vec<_> = text.split('|').collect();
-        Engine::ALL.into_iter().filter(|e| names.contains(&e.name())).collect()
+        EngineClass::ALL.into_iter().filter(|e| names.contains(&e.name())).collect()
     })
 }
 
@@ -116,7 +116,7 @@ fn headers_decode_to_their_commands() {
     each_file(|file, gpu, definitions| {
         let all: Vec<_> = definitions.iter().filter(|((tag, _), _)| *tag == "instruction").collect();
         // Commands that share the opcode bits of their headers.
-        let mut alike: HashMap<u32, Vec<(&str, Vec<Engine>)>> = HashMap::new();
+        let mut alike: HashMap<u32, Vec<(&str, Vec<EngineClass>)>> = HashMap::new();
         for ((_, name), node) in &all {
             alike.entry(header(**node) >> 16).or_default().push((name, engines(**node)));
         }

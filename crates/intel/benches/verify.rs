@@ -1,10 +1,10 @@
 //! Verification of a context, and what is said of one that something happened to.
 
 use divan::{Bencher, black_box};
+use unwedge_hw::intel::platform::{Driver, Version};
 use unwedge_intel::lrc::triage::{identify, triage};
 use unwedge_intel::lrc::values::odd;
 use unwedge_intel::lrc::{Image, Layout, Target};
-use unwedge_intel::platform::{Driver, Version};
 
 fn main() {
     divan::main();

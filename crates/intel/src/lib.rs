@@ -1,12 +1,6 @@
-//! What Intel GPUs execute and save: logical ring contexts and their images, commands of rings and batches.
+//! What Intel GPUs save of a context: the layout of its image, and registers by the names of both register tables.
 //!
-//! Never: file formats, formatting for people, I/O.
+//! Never: file formats, walks of streams, formatting for people, I/O.
 
-pub mod commands;
-pub mod instdone;
 pub mod lrc;
-pub mod platform;
-pub mod position;
 pub mod registers;
-pub mod state;
-pub mod walk;

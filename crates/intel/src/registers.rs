@@ -4,8 +4,9 @@
 //! Never: what a value means for a hang.
 
 use crate::lrc;
-use crate::platform::{EngineClass, Version};
+use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_hw::intel::{Gpu, Type, Value};
+use unwedge_stream::intel::instdone;
 
 /// What i915 calls the registers that every engine has, and their offset from its base; xe has names of the tables.
 const PRINTED: [(&str, u32); 26] = [
@@ -83,7 +84,7 @@ enum Kind {
 /// A register by name: of the tables, or as an error state prints it for an engine of this class.
 pub fn named(version: Version, class: EngineClass, name: &str) -> Option<Register> {
     let gpu = Gpu::of(version.major.into(), version.release.into());
-    if let Some(register) = crate::instdone::register(gpu, class.into(), name) {
+    if let Some(register) = instdone::register(gpu, class, name) {
         return Some(Register(Table::Commands(register)));
     }
     if let Some(&(_, offset)) = PRINTED.iter().find(|(printed, _)| *printed == name) {
@@ -101,7 +102,7 @@ pub fn named(version: Version, class: EngineClass, name: &str) -> Option<Registe
 /// The same of a dump, where names may stand for other registers than in the tables.
 pub fn printed(version: Version, class: EngineClass, name: &str) -> Option<Register> {
     let gpu = Gpu::of(version.major.into(), version.release.into());
-    let of_device = crate::instdone::register_of_device(gpu, name);
+    let of_device = instdone::register_of_device(gpu, name);
     of_device.map(|r| Register(Table::Commands(r))).or_else(|| named(version, class, name))
 }
 
@@ -113,12 +114,12 @@ pub fn of_engine(version: Version, offset: u32) -> Option<Register> {
 }
 
 /// The register at an offset in the space of the GPU: its own, or that of the engine whose base is nearest below.
-pub fn at(version: Version, offset: u32) -> Option<(Register, Option<crate::platform::Engine>)> {
+pub fn at(version: Version, offset: u32) -> Option<(Register, Option<Engine>)> {
     let gpu = Gpu::of(version.major.into(), version.release.into());
     if let Some(register) = gpu.register(offset) {
         return Some((Register(Table::Commands(register)), None));
     }
-    let engines = crate::platform::Engine::all(version);
+    let engines = Engine::all(version);
     let based = engines.filter_map(|engine| Some((engine, engine.base(version)?)));
     let (engine, base) = based.filter(|(_, base)| *base <= offset).max_by_key(|(_, base)| *base)?;
     Some((of_engine(version, offset - base).filter(|_| offset - base < ENGINE)?, Some(engine)))
@@ -172,7 +173,7 @@ impl Register {
         matches!(self.0, Table::Context(register) if register.masked())
     }
 
-    /// As [`crate::instdone`] reads it, where its bits are 0 while units have something to do.
+    /// As [`instdone`] reads it, where its bits are 0 while units have something to do.
     pub fn done(self) -> Option<unwedge_hw::intel::Register> {
         match self.0 {
             Table::Commands(register) if register.name().contains("INSTDONE") => Some(register),

@@ -1,10 +1,10 @@
 //! Bytes and images of any kind: nothing panics, what is read is written again.
 
+use unwedge_hw::intel::platform::{Engine, Platform};
 use unwedge_intel::lrc::encoding::{decode, encode};
 use unwedge_intel::lrc::layout::Addressing;
 use unwedge_intel::lrc::triage::{identify, triage};
 use unwedge_intel::lrc::{Image, Layout, LayoutError, PAGE, Target, commands, diff, tables, values};
-use unwedge_intel::platform::{Engine, Platform};
 use unwedge_testkit::contexts;
 use unwedge_testkit::mutate::Rng;
 

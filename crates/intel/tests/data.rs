@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use unwedge_hw::intel::platform::{Driver, Engine, EngineClass, Platform, Version};
 use unwedge_intel::lrc::encoding::{self, Sizes, Step};
 use unwedge_intel::lrc::layout::Addressing;
 use unwedge_intel::lrc::tables::{self, Builtin};
 use unwedge_intel::lrc::{Layout, PAGE, registers, text};
-use unwedge_intel::platform::{Driver, Engine, EngineClass, Platform, Version};
 
 fn folder() -> PathBuf {
     let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));

@@ -1,10 +1,10 @@
 //! Contexts that something happened to, for every platform, driver and engine: what differs, and what is said of it.
 
+use unwedge_hw::intel::platform::{Driver, Engine, Platform, Version};
 use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE, load};
 use unwedge_intel::lrc::triage::{What, identify, triage};
 use unwedge_intel::lrc::values::{self, Why};
 use unwedge_intel::lrc::{Difference, Image, Layout, Mismatch, PAGE, Role, Target};
-use unwedge_intel::platform::{Driver, Engine, Platform, Version};
 
 /// Every engine of every platform with each of its drivers.
 fn targets() -> Vec<(&'static Platform, Target)> {

@@ -249,8 +249,8 @@ fn a_batch_that_was_not_captured() {
 /// The context image that a layout expands to is fine; one that was overwritten is named with its place.
 #[test]
 fn a_context_that_was_overwritten() {
+    use unwedge_hw::intel::platform::{Driver, Platform};
     use unwedge_intel::lrc::{Layout, Target};
-    use unwedge_intel::platform::{Driver, Platform};
     for device in old() {
         let Some(platform) = Platform::by_pci_id(device.pci_id) else {
             panic!("{} has no platform", device.name)
@@ -338,7 +338,7 @@ fn units_of_registers_under_all_their_names() {
     for (device, name, of) in names {
         let (major, release) = self::device(device).version;
         let register = unwedge_hw::intel::Gpu::of(major, release).register_named(of).unwrap();
-        let unit = unwedge_intel::instdone::busy(register, 0).next().unwrap();
+        let unit = unwedge_stream::intel::instdone::busy(register, 0).next().unwrap();
         let index = name.find('[').map_or("", |at| &name[at..]);
         let found = busy(device, name, !(1 << unit.bit), 0xffff_ffff);
         assert_eq!(found.title, format!("rcs0: {}{index} not done", unit.unit()), "{device} {name}");

@@ -5,4 +5,5 @@
 pub mod adreno;
 pub mod amd;
 pub mod compare;
+pub mod intel;
 pub mod query;

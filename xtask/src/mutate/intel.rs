@@ -3,8 +3,8 @@
 use super::judge::Judge;
 use super::{FILES_SHARE, REPETITIVE, WORKERS, pick};
 use unwedge_cli::view::View;
+use unwedge_hw::intel::platform::{Engine, Platform};
 use unwedge_intel::lrc::{Layout, Target};
-use unwedge_intel::platform::{Engine, Platform};
 use unwedge_testkit::contexts;
 use unwedge_testkit::mutate::mutate;
 

@@ -2,9 +2,10 @@
 //!
 //! Facts: `error_msg`, `error_print_context`, `error_print_request` of `i915_gpu_error.c`, Linux 4.4 to 6.12.
 
-use crate::intel::EngineId;
+use crate::intel::engine_id;
 use crate::intel::text::{decimal, hex, hex_0x, split_once, trim};
 use std::ops::Range;
+use unwedge_hw::intel::platform::Engine as EngineId;
 
 /// `GPU HANG: ecode 12:1:859ffffb, in game [1234]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl<'a> Process<'a> {
         // Kernels of 4.12 to 5.6 go on about the context.
         let value = value.split(", context ").next()?;
         let (name, pid) = named(value)?;
-        Some(Process { engine: EngineId::parse(ring), name, pid })
+        Some(Process { engine: engine_id(ring), name, pid })
     }
 }
 

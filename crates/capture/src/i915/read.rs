@@ -4,7 +4,7 @@ use super::{ErrorState, HANG, NotErrorState, Request};
 use crate::intel::collect::{Collector, field, shown};
 use crate::intel::text::{self, Line, Lines, decimal, hex, hex_0x, rsplit_once, split_once, trim};
 use crate::intel::{
-    Block, BlockKind, Data, Encoding, Engine, EngineId, Register, RingRegister, Space, is_row,
+    Block, BlockKind, Data, Encoding, Engine, Register, RingRegister, Space, engine_id, is_row,
 };
 use std::borrow::Cow;
 use unwedge_base::Span;
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
     fn open_engine(&mut self, line: Line<'a>, name: &'a [u8]) {
         self.group = Group::Engine;
         let name = shown(trim(name));
-        self.collector.section(name.clone(), EngineId::parse(&name).is_some(), line.span);
+        self.collector.section(name.clone(), engine_id(&name).is_some(), line.span);
         if self.collector.take(8, line.span) {
             self.state.engines.push(Engine { name, span: line.span, ..Engine::default() });
         }

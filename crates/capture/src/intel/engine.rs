@@ -7,77 +7,27 @@ use super::Field;
 use std::borrow::Cow;
 use std::fmt;
 use unwedge_base::Span;
+use unwedge_hw::intel::EngineClass;
+use unwedge_hw::intel::platform::Engine as EngineId;
 
-/// A class of engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// `rcs`
-    Render,
-    /// `bcs`
-    Copy,
-    /// `vcs`
-    Video,
-    /// `vecs`
-    VideoEnhance,
-    /// `ccs`
-    Compute,
-    /// `gsccs`, and `other` of i915.
-    Gsc,
-}
-
-impl Class {
-    /// Every class.
-    pub const ALL: [Class; 6] =
-        [Class::Render, Class::Copy, Class::Video, Class::VideoEnhance, Class::Compute, Class::Gsc];
-
-    /// `rcs`
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Render => "rcs",
-            Class::Copy => "bcs",
-            Class::Video => "vcs",
-            Class::VideoEnhance => "vecs",
-            Class::Compute => "ccs",
-            Class::Gsc => "gsc",
-        }
+/// Which engine a kernel means by a name: `rcs0`, `rcs'0` (not seen by user space), `render` and `render ring` (before 4.13).
+pub fn engine_id(name: &str) -> Option<EngineId> {
+    let id = |class, instance| Some(EngineId { class, instance });
+    match name.strip_suffix(" ring").unwrap_or(name) {
+        "render" => return id(EngineClass::Render, 0),
+        "bsd" => return id(EngineClass::VideoDecode, 0),
+        "bsd2" => return id(EngineClass::VideoDecode, 1),
+        "blt" | "blitter" => return id(EngineClass::Copy, 0),
+        "vebox" | "video enhancement" => return id(EngineClass::VideoEnhance, 0),
+        _ => {}
     }
-}
-
-/// One engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EngineId {
-    /// Its class.
-    pub class: Class,
-    /// Its number in the class.
-    pub instance: u8,
-}
-
-impl EngineId {
-    /// Reads a name: `rcs0`, `rcs'0` (not seen by user space), `render` and `render ring` (before 4.13).
-    pub fn parse(name: &str) -> Option<EngineId> {
-        let id = |class, instance| Some(EngineId { class, instance });
-        match name.strip_suffix(" ring").unwrap_or(name) {
-            "render" => return id(Class::Render, 0),
-            "bsd" => return id(Class::Video, 0),
-            "bsd2" => return id(Class::Video, 1),
-            "blt" | "blitter" => return id(Class::Copy, 0),
-            "vebox" | "video enhancement" => return id(Class::VideoEnhance, 0),
-            _ => {}
-        }
-        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
-        let (class, instance) = name.split_at_checked(name.len() - digits)?;
-        let class = match class.strip_suffix('\'').unwrap_or(class) {
-            "gsccs" | "other" => Class::Gsc,
-            class => Class::ALL.into_iter().find(|c| c.name() == class)?,
-        };
-        id(class, instance.parse().ok()?)
-    }
-}
-
-impl fmt::Display for EngineId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.class.name(), self.instance)
-    }
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (class, instance) = name.split_at_checked(name.len() - digits)?;
+    let class = match class.strip_suffix('\'').unwrap_or(class) {
+        "gsccs" | "other" => EngineClass::Gsc,
+        class => EngineClass::with_prefix(class)?,
+    };
+    id(class, instance.parse().ok()?)
 }
 
 /// What stands in brackets behind a register's name.
@@ -254,7 +204,7 @@ pub struct Engine<'a> {
 impl Engine<'_> {
     /// Which engine it is, if the name says so.
     pub fn id(&self) -> Option<EngineId> {
-        EngineId::parse(&self.name)
+        engine_id(&self.name)
     }
 
     /// The value of the first register with this name, as the dump writes it.

@@ -2,10 +2,11 @@
 //!
 //! Never: memory that a dump does not hold.
 
-use super::{Data, Engine, EngineId};
+use super::{Data, Engine, engine_id};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use unwedge_base::{Buffer, Diagnostic, Memory, Span};
+use unwedge_hw::intel::platform::Engine as EngineId;
 
 /// Where an address counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +76,7 @@ pub struct Block<'a> {
 impl Block<'_> {
     /// The engine it belongs to.
     pub fn engine(&self) -> Option<EngineId> {
-        EngineId::parse(&self.owner)
+        engine_id(&self.owner)
     }
 
     /// It belongs to an engine; without an owner it belongs to all.

@@ -13,7 +13,7 @@ pub(crate) mod text;
 pub(crate) use data::is_row;
 pub use data::{Data, Decoded, Encoding, End};
 pub use edit::Edits;
-pub use engine::{Class, Engine, EngineId, Index, Register, RingRegister};
+pub use engine::{Engine, Index, Register, RingRegister, engine_id};
 pub use image::{Block, BlockKind, Image, LazyImage, Space};
 
 use std::borrow::Cow;

@@ -1,10 +1,8 @@
 //! Reads `data/intel/*.cmds`; `docs/intel-tables.md` describes the format.
 
+use super::engine_class::EngineClass;
 use super::model::{Body, Elem, File, Instruction, Item};
 use crate::outline::{Line, Reader, Result, Words};
-
-/// Names of engines, by their bit.
-pub const ENGINES: [&str; 6] = ["render", "compute", "blitter", "video", "enhance", "gsc"];
 
 /// Reads one file.
 pub fn read_file(name: &str, text: &str) -> Result<File> {
@@ -80,7 +78,7 @@ fn item(reader: &Reader<'_>, line: &Line, mut words: Words<'_>, kind: &str, colu
                 mask: reader.small(line, at, mask)?,
                 dwords: None,
                 length: None,
-                engines: (1 << ENGINES.len()) - 1,
+                engines: EngineClass::ALL.iter().fold(0, |bits, class| bits | class.bit()),
                 elems: elems(reader, line)?,
             };
             while let Some((key, value, at)) = words.attribute()? {
@@ -100,9 +98,11 @@ fn item(reader: &Reader<'_>, line: &Line, mut words: Words<'_>, kind: &str, colu
                     "engines" => {
                         it.engines = 0;
                         for engine in value.split(',') {
-                            match ENGINES.iter().position(|&name| name == engine) {
-                                Some(bit) => it.engines |= 1 << bit,
-                                None => return known(at, &ENGINES.join(", ")),
+                            match EngineClass::ALL.iter().find(|class| class.name() == engine) {
+                                Some(class) => it.engines |= class.bit(),
+                                None => {
+                                    return known(at, &EngineClass::ALL.map(EngineClass::name).join(", "));
+                                }
                             }
                         }
                     }

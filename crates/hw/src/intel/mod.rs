@@ -5,10 +5,13 @@
 //!
 //! Never: following batches, formatting for people.
 
+mod engine_class;
 #[allow(dead_code, reason = "what only the writer of the tables needs")]
 mod layout;
+pub mod platform;
 mod values;
 
+pub use engine_class::EngineClass;
 use layout::{enumeration, generation, header, instruction, register, structure};
 use std::fmt;
 pub use values::{FieldValue, Fields, Item, Items, Layout, Type, Value, Values};
@@ -43,45 +46,6 @@ fn partition(count: u32, before: impl Fn(u32) -> bool) -> u32 {
         if before(middle) { low = middle + 1 } else { high = middle }
     }
     low
-}
-
-/// A class of engines, as far as commands tell them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Engine {
-    /// 3D, and compute where there is no engine of its own for it.
-    Render,
-    /// Compute only.
-    Compute,
-    /// Copies.
-    Blitter,
-    /// Video decoding and encoding.
-    Video,
-    /// Video enhancement.
-    Enhance,
-    /// The security controller.
-    Gsc,
-}
-
-impl Engine {
-    /// Every one.
-    pub const ALL: [Engine; 6] =
-        [Engine::Render, Engine::Compute, Engine::Blitter, Engine::Video, Engine::Enhance, Engine::Gsc];
-
-    /// What the tables call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Engine::Render => "render",
-            Engine::Compute => "compute",
-            Engine::Blitter => "blitter",
-            Engine::Video => "video",
-            Engine::Enhance => "enhance",
-            Engine::Gsc => "gsc",
-        }
-    }
-
-    fn bit(self) -> u32 {
-        1 << self as u32
-    }
 }
 
 /// What the tables know of one generation.
@@ -126,7 +90,7 @@ impl Gpu {
     /// The command of a header. One that `engine` knows comes first; where no engine that has a command of this header is
     /// this one, it is the command of another.
     #[inline]
-    pub fn instruction(self, header: u32, engine: Engine) -> Option<Instruction> {
+    pub fn instruction(self, header: u32, engine: EngineClass) -> Option<Instruction> {
         let list = match header >> 29 {
             0 => word(self.slot(generation::MI) + (header >> 23 & 63)),
             2 => word(self.slot(generation::BLITTER) + (header >> 22 & 127)),
@@ -300,7 +264,7 @@ impl Instruction {
     }
 
     /// The tables say that this engine executes it.
-    pub fn is_of(self, engine: Engine) -> bool {
+    pub fn is_of(self, engine: EngineClass) -> bool {
         self.slot(instruction::ENGINES) & engine.bit() != 0
     }
 

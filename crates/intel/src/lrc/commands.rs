@@ -1,9 +1,9 @@
 //! The commands of a context image, as far as a context is made of them: walked one by one, registers told.
 //!
-//! Never: what commands are that load no registers; that is [`crate::commands`]'s.
+//! Never: what commands are that load no registers; that is [`unwedge_stream::intel::commands`]'s.
 
-use crate::commands::{CommandType, length_by_type};
 use std::ops::Range;
+use unwedge_stream::intel::commands::{CommandType, length_by_type};
 
 /// MI_LOAD_REGISTER_IMM, without its length.
 pub const LOAD: u32 = 0x22 << 23;

@@ -1,6 +1,6 @@
 //! The facts of `data/intel/lrc.*`, as the build script writes them down.
 
-use crate::platform::{Driver, EngineClass, Version};
+use unwedge_hw::intel::platform::{Driver, EngineClass, Version};
 
 /// A table of a driver.
 pub struct BuiltinTable {
@@ -9,11 +9,11 @@ pub struct BuiltinTable {
     pub bytes: &'static [u8],
 }
 
-/// A driver takes this table for engines of a class from a version on.
+/// A driver takes this table for engines of these classes from a version on.
 pub struct Use {
     pub driver: Driver,
     pub since: Version,
-    pub class: EngineClass,
+    pub classes: &'static [EngineClass],
     /// Index in [`TABLES`].
     pub table: usize,
 }
@@ -24,7 +24,7 @@ pub struct Position {
     /// Its offset from the engine's base.
     pub register: u32,
     pub since: Version,
-    pub class: EngineClass,
+    pub classes: &'static [EngineClass],
     /// The dword of its offset; none where it has no place from here on.
     pub dword: Option<usize>,
 }

@@ -3,8 +3,8 @@
 use super::PAGE;
 use super::commands::LOAD;
 use super::registers::offset;
-use crate::platform::Driver;
 use std::ops::Range;
+use unwedge_hw::intel::platform::Driver;
 
 /// The page that has the registers, where the status page is the first.
 const BEHIND_STATUS: usize = 1;

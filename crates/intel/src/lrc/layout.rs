@@ -8,9 +8,9 @@ use super::PAGE;
 use super::commands::{BATCH_END, LOAD, LOAD_FORCE_POSTED, LOAD_RELATIVE, extra_command, load};
 use super::encoding::{self, DecodeError, Step};
 use super::tables::{self, Builtin};
-use crate::platform::{Driver, Engine, Version};
 use std::ops::Range;
 use thiserror::Error;
+use unwedge_hw::intel::platform::{Driver, Engine, Version};
 
 /// From this version on, the batch end of a context has bit 0 set.
 const END_MARKED: Version = Version::new(10, 0);

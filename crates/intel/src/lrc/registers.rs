@@ -1,7 +1,7 @@
 //! Registers of command streamers: names, fields.
 
 use super::facts::{self, FieldInfo, RegisterInfo};
-use crate::platform::Version;
+use unwedge_hw::intel::platform::Version;
 
 /// A register of some version.
 #[derive(Clone, Copy)]

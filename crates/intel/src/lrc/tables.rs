@@ -4,7 +4,7 @@ use super::encoding::{self, Step};
 use super::facts::{self, BuiltinTable, latest};
 use super::registers;
 use super::text::{self, Table, TextError};
-use crate::platform::{Driver, EngineClass, Version};
+use unwedge_hw::intel::platform::{Driver, EngineClass, Version};
 
 /// A table of a kernel driver.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ impl Builtin {
     /// What a driver takes for engines of a class.
     pub fn of(driver: Driver, version: Version, class: EngineClass) -> Option<Builtin> {
         let ended = facts::ENDS.iter().any(|&(of, end)| of == driver && end <= version);
-        let uses = facts::USES.iter().filter(|u| u.driver == driver && u.class == class && !ended);
+        let uses = facts::USES.iter().filter(|u| u.driver == driver && u.classes.contains(&class) && !ended);
         latest(uses.map(|u| (u.since, u.table)), version).and_then(|i| facts::TABLES.get(i)).map(Builtin)
     }
 
@@ -62,7 +62,7 @@ pub fn parse(text: &str) -> Result<Vec<Table>, TextError> {
 
 /// Pages of a context: status page, register page, the engine's other state.
 pub fn pages(driver: Driver, version: Version, class: EngineClass) -> Option<usize> {
-    let fitting = facts::PAGES.iter().filter(|(of, _, c, _)| *of == driver && *c == class);
+    let fitting = facts::PAGES.iter().filter(|(of, _, classes, _)| *of == driver && classes.contains(&class));
     latest(fitting.map(|&(_, since, _, pages)| (since, pages)), version)
 }
 
@@ -73,7 +73,7 @@ pub fn indirect_ctx_offset(version: Version) -> Option<u32> {
 
 /// The bits of a register's offset that count where MI_LOAD_REGISTER_IMM adds the engine's base itself.
 pub fn relative_mask(version: Version, class: EngineClass) -> u32 {
-    let fitting = facts::MASKS.iter().filter(|(_, c, _)| *c == class);
+    let fitting = facts::MASKS.iter().filter(|(_, classes, _)| classes.contains(&class));
     latest(fitting.map(|&(since, _, mask)| (since, mask)), version).unwrap_or(u32::MAX)
 }
 
@@ -90,7 +90,8 @@ pub struct Position {
 
 /// The registers that have a fixed place for engines of a class.
 pub fn positions(version: Version, class: EngineClass) -> impl Iterator<Item = Position> {
-    let of_class = move || facts::POSITIONS.iter().filter(move |p| p.class == class && p.since <= version);
+    let of_class =
+        move || facts::POSITIONS.iter().filter(move |p| p.classes.contains(&class) && p.since <= version);
     of_class()
         .filter(move |p| of_class().all(|other| other.since <= p.since || other.name != p.name))
         .filter_map(|p| Some(Position { name: p.name, register: p.register, dword: p.dword? }))

@@ -7,9 +7,9 @@ use super::image::{looks_like_registers, runs};
 use super::layout::{Layout, Target, Verified};
 use super::tables::Builtin;
 use super::{Image, PAGE, Role};
-use crate::platform::{Driver, Engine, Platform};
 use std::ops::Range;
 use unwedge_base::Memory;
+use unwedge_hw::intel::platform::{Driver, Engine, Platform};
 
 /// Values that memory is filled with, by whom.
 const FILLS: [(u32, &str); 12] = [

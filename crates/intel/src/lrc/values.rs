@@ -7,8 +7,8 @@ use super::commands::{Saved, registers};
 use super::layout::{Layout, Target};
 use super::registers::offset;
 use super::tables::{indirect_ctx_offset, positions};
-use crate::platform::Driver;
 use thiserror::Error;
+use unwedge_hw::intel::platform::Driver;
 
 const PAGE_BYTES: u32 = 4096;
 const HEAD_OFFSET: u32 = 0x1f_fffc;

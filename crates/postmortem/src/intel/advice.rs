@@ -5,7 +5,7 @@ use super::stop::Stop;
 use crate::prose::{Advice, Finding};
 use crate::report::FindingKind;
 use unwedge_capture::intel::BlockKind;
-use unwedge_intel::platform::{Driver, EngineClass};
+use unwedge_hw::intel::platform::{Driver, EngineClass};
 
 /// What to try, the most telling first.
 pub(super) fn advise(

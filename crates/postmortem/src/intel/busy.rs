@@ -3,8 +3,8 @@
 use super::case::{Case, Unit, finding, list};
 use crate::prose::Finding;
 use crate::report::{FindingKind, Trust};
-use unwedge_hw::intel::Engine;
-use unwedge_intel::instdone;
+use unwedge_hw::intel::EngineClass;
+use unwedge_stream::intel::instdone;
 
 /// Units that are shown.
 const SHOWN: usize = 12;
@@ -12,13 +12,13 @@ const SHOWN: usize = 12;
 /// Units of an engine that have something to do.
 pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
     let Some(gpu) = case.gpu() else { return Vec::new() };
-    let engine = Engine::from(unit.class());
+    let engine = unit.class();
     let (mut units, mut evidence) = (Vec::new(), Vec::new());
     // Registers with bits that are not set, of which it is not known whether they are units.
     let mut unread = Vec::new();
     let mut read = 0;
     let own = unit.dump.registers.iter().map(|r| (r, instdone::register(gpu, engine, r.name)));
-    let of_device = case.registers.iter().filter(|_| engine == Engine::Render);
+    let of_device = case.registers.iter().filter(|_| engine == EngineClass::Render);
     let of_device = of_device.map(|r| (r, instdone::register_of_device(gpu, r.name)));
     for (register, known) in own.chain(of_device).filter(|(r, _)| instdone::is_one(r.name)) {
         let value = register.value as u32;

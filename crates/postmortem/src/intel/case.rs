@@ -9,9 +9,9 @@ use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Memory, Span};
 use unwedge_capture::intel::{Block, BlockKind, Engine, Register, RingRegister};
 use unwedge_hw::intel::Gpu;
-use unwedge_intel::commands::Decoder;
-use unwedge_intel::platform::{self, Driver, EngineClass, Platform, Version};
-use unwedge_intel::walk::Spaces;
+use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_stream::intel::commands::Decoder;
+use unwedge_stream::intel::walk::Spaces;
 
 /// A dump.
 pub(super) struct Case<'c, 'a> {

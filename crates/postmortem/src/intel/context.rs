@@ -88,7 +88,7 @@ fn check(
         let seen = odd.iter().take(4).map(|o| {
             let register = unwedge_intel::lrc::registers::at(
                 o.register,
-                layout.target().map_or(unwedge_intel::platform::Version::MAX, |t| t.version),
+                layout.target().map_or(unwedge_hw::intel::platform::Version::MAX, |t| t.version),
             );
             let register = register.map_or_else(|| format!("{:#x}", o.register), |r| r.name().to_owned());
             evidence(format!("{register} = {:#010x}: {}", o.value, o.why), Some(o.dword))

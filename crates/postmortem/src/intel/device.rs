@@ -1,11 +1,11 @@
 //! Which device a dump of i915 or xe is of.
 
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Class, Engine, EngineId, RingRegister};
+use unwedge_capture::intel::{Engine, RingRegister};
 use unwedge_capture::xe::Devcore;
-use unwedge_intel::platform::{self, Driver, EngineClass, Platform, Version};
-use unwedge_intel::position::{self, RingState};
-use unwedge_intel::walk::canonical;
+use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_stream::intel::position::{self, RingState};
+use unwedge_stream::intel::walk::canonical;
 
 /// A device, as far as a dump tells it.
 #[derive(Clone, Copy, Debug)]
@@ -49,24 +49,6 @@ impl Device {
     }
 }
 
-/// An engine of a dump, as the platform tables call it.
-pub fn engine_of(engine: &Engine<'_>) -> Option<platform::Engine> {
-    engine.id().map(engine_of_id)
-}
-
-/// The same of its name.
-pub fn engine_of_id(id: EngineId) -> platform::Engine {
-    let class = match id.class {
-        Class::Render => EngineClass::Render,
-        Class::Copy => EngineClass::Copy,
-        Class::Video => EngineClass::VideoDecode,
-        Class::VideoEnhance => EngineClass::VideoEnhance,
-        Class::Compute => EngineClass::Compute,
-        Class::Gsc => EngineClass::Gsc,
-    };
-    platform::Engine { class, instance: id.instance }
-}
-
 /// Where an engine reads, as an address: `is_batch` tells whether the dump holds something at an address of the context.
 pub fn active_head(engine: &Engine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
     let acthd = canonical(engine.ring(RingRegister::Acthd)?);
@@ -95,6 +77,6 @@ pub(super) fn queue_class(dump: &Devcore<'_>) -> Option<EngineClass> {
 /// The engine that the contexts of a dump of xe are of: the first that its queue may run on.
 pub fn queue_engine(dump: &Devcore<'_>) -> Option<platform::Engine> {
     let class = queue_class(dump);
-    let first = dump.engines.iter().filter_map(engine_of).find(|id| class.is_none_or(|c| c == id.class));
+    let first = dump.engines.iter().filter_map(Engine::id).find(|id| class.is_none_or(|c| c == id.class));
     first.or(class.map(|class| platform::Engine { class, instance: 0 }))
 }

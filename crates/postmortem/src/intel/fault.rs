@@ -11,7 +11,7 @@ use unwedge_base::Memory;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Register, RingRegister};
 use unwedge_hw::intel::Value;
-use unwedge_intel::platform::{Engine, EngineClass, Version};
+use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers;
 
 /// From this version on there is one fault register for all engines.

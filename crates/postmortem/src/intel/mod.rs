@@ -17,14 +17,14 @@ mod wait;
 use crate::prose::Finding;
 use crate::report::{FindingKind, Report, Trust};
 use case::{Case, Unit, Wanted, finding, list, seen};
-pub use device::{Device, active_head, engine_of, engine_of_id, queue_engine};
+pub use device::{Device, active_head, queue_engine};
 pub use fault::fault_address;
 use packed::Packed;
 use std::cell::{OnceCell, RefCell};
 
 use unwedge_capture::intel::{Block, BlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::Devcore};
-use unwedge_intel::platform::EngineClass;
+use unwedge_hw::intel::platform::EngineClass;
 
 /// Explains an error state of i915.
 pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
@@ -41,7 +41,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &Packed<'_, '_>) -> (Report,
     let processes: Vec<_> = dump.processes().collect();
     let mut engines = Vec::new();
     for engine in &dump.engines {
-        let id = engine_of(engine);
+        let id = engine.id();
         let context = dump.context(engine);
         let process = context.map(|c| format!("{} [{}]", c.name, c.pid)).or_else(|| {
             let found = processes.iter().find(|p| p.engine.is_some() && p.engine == engine.id());
@@ -127,7 +127,7 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<
         .engines
         .iter()
         .map(|engine| {
-            let id = engine_of(engine);
+            let id = engine.id();
             // A queue hangs on an engine of its class; which one it was on, ACTHD tells.
             let (space, ppgtt) = memory.ppgtt(engine);
             let busy = engine.ring(RingRegister::Acthd).is_some_and(|a| a != 0);

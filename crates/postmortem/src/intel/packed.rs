@@ -3,7 +3,8 @@
 
 use super::case::Wanted;
 use unwedge_base::{Diagnostic, Memory};
-use unwedge_capture::intel::{Block, Engine, EngineId, LazyImage};
+use unwedge_capture::intel::{Block, Engine, LazyImage};
+use unwedge_hw::intel::platform::Engine as EngineId;
 
 /// Bytes of an address space that are unpacked at most: so many, and so many for each byte of the dump.
 const MEMORY: usize = 32 << 20;

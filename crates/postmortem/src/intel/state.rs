@@ -1,7 +1,7 @@
 //! The state that an engine stands in: base addresses, the shaders that are bound, the last work before the stop.
 
 use super::case::{Case, Unit};
-use unwedge_intel::state::{Base, State};
+use unwedge_stream::intel::state::{Base, State};
 
 /// Shaders that are named.
 const SHADERS: usize = 8;

@@ -5,10 +5,10 @@ use super::state;
 use crate::prose::{Evidence, Finding};
 use crate::report::{FindingKind, HangPoint, LevelPosition, Trust};
 use unwedge_capture::intel::{BlockKind, RingRegister};
-use unwedge_intel::commands::{Command, Decoder};
-use unwedge_intel::position::{Agreement, Locator, Place, Position};
-use unwedge_intel::state::{State, Work};
-use unwedge_intel::walk::{Event, EventKind, Ring, Space, Walk, canonical};
+use unwedge_stream::intel::commands::{Command, Decoder};
+use unwedge_stream::intel::position::{Agreement, Locator, Place, Position};
+use unwedge_stream::intel::state::{State, Work};
+use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Walk, canonical};
 
 /// Dwords of command streams that are walked for one engine.
 const BUDGET: u64 = 4 << 20;

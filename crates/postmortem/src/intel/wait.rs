@@ -6,7 +6,7 @@ use super::case::{Case, Unit, finding};
 use super::stop::{Found, Stop};
 use crate::prose::{Evidence, Finding};
 use crate::report::{FindingKind, Trust};
-use unwedge_intel::walk::canonical;
+use unwedge_stream::intel::walk::canonical;
 
 /// Opcodes of commands that wait: bits 28:23 of an MI header.
 const MI_WAIT_FOR_EVENT: u32 = 0x03;

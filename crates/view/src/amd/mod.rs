@@ -6,8 +6,8 @@
 mod code;
 mod info;
 mod json;
+mod lines;
 mod packets;
-mod record;
 mod text;
 
 pub use info::info;

@@ -8,13 +8,13 @@ use crate::json::{Hex, Words};
 use crate::lines::Lines;
 use serde::Serialize;
 use std::io::{self, Write};
+use unwedge_hw::intel::platform::Version;
 use unwedge_hw::intel::{FieldValue, Value};
-use unwedge_intel::commands::Command;
-use unwedge_intel::platform::Version;
-use unwedge_intel::position::Agreement;
 use unwedge_intel::registers;
-use unwedge_intel::state::{Pointer, State, Written};
-use unwedge_intel::walk::{Event, EventKind, Space};
+use unwedge_stream::intel::commands::Command;
+use unwedge_stream::intel::position::Agreement;
+use unwedge_stream::intel::state::{Pointer, State, Written};
+use unwedge_stream::intel::walk::{Event, EventKind, Space};
 
 /// MI_LOAD_REGISTER_*: offsets count from the engine's base.
 const RELATIVE: u32 = 1 << 19;
@@ -368,7 +368,7 @@ struct WrittenLine {
 
 fn json_of_state(stream: &Stream<'_>, engine: &str, state: &State<'_>, lines: &mut Lines<'_>) {
     let counts = state.counts();
-    let set = |seen: unwedge_intel::state::Seen<'_>| {
+    let set = |seen: unwedge_stream::intel::state::Seen<'_>| {
         Some(Set { name: seen.command.name()?, address: None, iova: Hex::wide(seen.address) })
     };
     let pointer = |p: &Pointer<'_>| PointerLine {
@@ -380,7 +380,7 @@ fn json_of_state(stream: &Stream<'_>, engine: &str, state: &State<'_>, lines: &m
         address: p.address.map(Hex::wide),
         held: held(stream, p),
     };
-    let written = |(offset, write): (u32, unwedge_intel::state::RegisterWrite)| {
+    let written = |(offset, write): (u32, unwedge_stream::intel::state::RegisterWrite)| {
         let (mut value, mut memory, mut register) = (None, None, None);
         match write.written {
             Written::Value(v) => value = Some(Hex::dword(v)),

@@ -11,8 +11,7 @@ use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::intel::{Engine, Field, Index, Register};
 use unwedge_hw::Db;
-use unwedge_intel::platform::EngineClass;
-use unwedge_postmortem::intel::engine_of;
+use unwedge_hw::intel::platform::EngineClass;
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -207,7 +206,7 @@ fn registers(
     lines: &mut Lines<'_>,
 ) {
     let version = dump.graphics().version;
-    let class = engine.and_then(engine_of).map_or(EngineClass::Render, |id| id.class);
+    let class = engine.and_then(Engine::id).map_or(EngineClass::Render, |id| id.class);
     for r in registers {
         let more = String::from_utf8_lossy(r.more).into_owned();
         lines.push(&Entry {

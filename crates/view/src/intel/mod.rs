@@ -12,7 +12,7 @@ pub mod values;
 use serde::Serialize;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Block, BlockKind, Decoded, Engine, EngineId, Field, SectionInfo, Space};
+use unwedge_capture::intel::{Block, BlockKind, Decoded, Engine, Field, SectionInfo, Space, engine_id};
 use unwedge_capture::xe;
 use unwedge_postmortem::intel::Device;
 
@@ -189,7 +189,7 @@ impl<'a> Origin<'a> {
 
 /// How an engine is called: its number among those of its class, or as written.
 fn engine_name(name: &str) -> String {
-    EngineId::parse(name).map_or_else(|| name.to_owned(), |id| id.to_string())
+    engine_id(name).map_or_else(|| name.to_owned(), |id| id.to_string())
 }
 
 /// What is unpacked of the blocks of a dump, one after the other.

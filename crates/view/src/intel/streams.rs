@@ -7,12 +7,12 @@ use super::Dump;
 use std::io;
 use unwedge_base::Memory;
 use unwedge_capture::intel::{Block, BlockKind, Engine, LazyImage, RingRegister, Space as DumpSpace};
-use unwedge_intel::commands::Decoder;
-use unwedge_intel::platform::{EngineClass, Version};
-use unwedge_intel::position::{Locator, Position};
-use unwedge_intel::state::State;
-use unwedge_intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk, canonical};
-use unwedge_postmortem::intel::{active_head, engine_of};
+use unwedge_hw::intel::platform::{EngineClass, Version};
+use unwedge_postmortem::intel::active_head;
+use unwedge_stream::intel::commands::Decoder;
+use unwedge_stream::intel::position::{Locator, Position};
+use unwedge_stream::intel::state::State;
+use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk, canonical};
 
 /// Dwords that are walked for one dump: so many, and so many for each that the dump holds. A batch may call another over
 /// and over; what is shown of it stays in proportion.
@@ -164,7 +164,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
         engine: &'m Engine<'a>,
         ppgtt: &'m Memory,
     ) -> EngineStreams<'m, 'a> {
-        let class = engine_of(engine).map_or(EngineClass::Render, |id| id.class);
+        let class = engine.id().map_or(EngineClass::Render, |id| id.class);
         EngineStreams {
             dump: unpacked.dump,
             engine,

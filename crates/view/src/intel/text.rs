@@ -8,8 +8,7 @@ use crate::json::hex_digits;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
 use unwedge_capture::intel::{Block, Engine, Field, Register};
-use unwedge_intel::platform::{EngineClass, Version};
-use unwedge_postmortem::intel::engine_of;
+use unwedge_hw::intel::platform::{EngineClass, Version};
 
 /// Dwords in a row.
 const ROW: usize = 8;
@@ -162,7 +161,7 @@ impl Listing<'_, '_, '_> {
     }
 
     fn registers(&mut self, registers: &[Register<'_>], engine: Option<&Engine<'_>>) -> io::Result<()> {
-        let class = engine.and_then(engine_of).map_or(EngineClass::Render, |id| id.class);
+        let class = engine.and_then(Engine::id).map_or(EngineClass::Render, |id| id.class);
         for r in registers {
             let digits = if r.value > u64::from(u32::MAX) { 16 } else { 8 };
             let more = String::from_utf8_lossy(r.more);

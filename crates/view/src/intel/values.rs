@@ -6,8 +6,8 @@ use serde::Serialize;
 use std::fmt;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Register, Space};
+use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_hw::intel::{FieldValue, Value};
-use unwedge_intel::platform::{EngineClass, Version};
 use unwedge_intel::registers;
 use unwedge_postmortem::intel::fault_address;
 
@@ -137,11 +137,11 @@ impl Meaning {
         }
         if register.name().ends_with("IPEHR") {
             let header = [u32::try_from(value).ok()?];
-            let decoder = unwedge_intel::commands::Decoder::new(version, class);
+            let decoder = unwedge_stream::intel::commands::Decoder::new(version, class);
             return decoder.command(&header)?.name().map(Meaning::Command);
         }
         if let (Some(done), Ok(value)) = (register.done(), u32::try_from(value)) {
-            let busy: Vec<_> = unwedge_intel::instdone::busy(done, value).map(|b| b.unit()).collect();
+            let busy: Vec<_> = unwedge_stream::intel::instdone::busy(done, value).map(|b| b.unit()).collect();
             return (!busy.is_empty()).then_some(Meaning::NotDone(busy));
         }
         let fields = register.fields().into_iter().map(|f| (f, f.value(value)));

@@ -6,9 +6,9 @@ use crate::intel::{Dump, memory_limit};
 use thiserror::Error;
 use unwedge_base::{Diagnostic, Memory, Span};
 use unwedge_capture::intel::BlockKind;
+use unwedge_hw::intel::platform::Driver;
 use unwedge_intel::lrc::{Image, Layout, Target};
-use unwedge_intel::platform::Driver;
-use unwedge_postmortem::intel::{engine_of_id, queue_engine};
+use unwedge_postmortem::intel::queue_engine;
 
 /// Longest hexadecimal dword.
 const DIGITS: usize = 8;
@@ -77,7 +77,7 @@ impl Contexts {
         let mut contexts = Vec::new();
         for block in dump.blocks().iter().filter(|b| b.kind == BlockKind::HwContext) {
             let engine = match dump {
-                Dump::I915(_) => block.engine().map(engine_of_id),
+                Dump::I915(_) => block.engine(),
                 Dump::Xe(xe) => queue_engine(xe),
             };
             let Some(decoded) = block.data.as_ref().map(|data| data.decode(MOST)) else { continue };

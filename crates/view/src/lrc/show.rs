@@ -4,9 +4,9 @@ use super::{ContextName, described, load_name, place, register_name};
 use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
-use unwedge_intel::commands::Decoder;
 use unwedge_intel::lrc::commands::{Command, Kind, Saved, registers, walk};
 use unwedge_intel::lrc::{Image, Layout, registers as names};
+use unwedge_stream::intel::commands::Decoder;
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;

@@ -1,10 +1,10 @@
 //! Tables of context images: the bytes of one, and one for people.
 
 use std::io::{self, Write};
+use unwedge_hw::intel::platform::Version;
 use unwedge_intel::lrc::encoding::{Sizes, Step};
 use unwedge_intel::lrc::registers;
 use unwedge_intel::lrc::text::Table;
-use unwedge_intel::platform::Version;
 
 /// Bytes on a line.
 const LINE: usize = 16;

@@ -7,10 +7,10 @@ use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::Pattern;
+use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_hw::intel::{Gpu, Item, Layout, Type};
-use unwedge_intel::commands::Decoder;
-use unwedge_intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers::{self, Register};
+use unwedge_stream::intel::commands::Decoder;
 
 /// Names of values listed below a field; more are counted.
 const NAMES: usize = 16;
@@ -227,13 +227,13 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
     }
     let command = |i: unwedge_hw::intel::Instruction| {
         let (opcode, mask) = i.opcode();
-        let engines = unwedge_hw::intel::Engine::ALL.into_iter().filter(|e| i.is_of(*e));
+        let engines = EngineClass::ALL.into_iter().filter(|e| i.is_of(*e));
         Entry::Command(Shape {
             name: i.name(),
             opcode: Some(Hex::dword(opcode)),
             mask: Some(Hex::dword(mask)),
             dwords: i.usual_length(),
-            engines: engines.map(unwedge_hw::intel::Engine::name).collect(),
+            engines: engines.map(EngineClass::name).collect(),
             fields: fields(i.layout()),
         })
     };

@@ -1,0 +1,10 @@
+//! Command streams of Intel GPUs: commands, walks of rings and batches, where an engine is in them, which state they leave.
+//!
+//! Names, lengths and fields of commands are those of `unwedge_hw::intel`. Never: formatting, file formats, what a hang
+//! means.
+
+pub mod commands;
+pub mod instdone;
+pub mod position;
+pub mod state;
+pub mod walk;
