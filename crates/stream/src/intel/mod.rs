@@ -6,5 +6,7 @@
 pub mod commands;
 pub mod instdone;
 pub mod position;
+pub mod registers;
 pub mod state;
+pub mod steps;
 pub mod walk;
