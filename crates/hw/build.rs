@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     intel_tables(&data.join("intel"), Path::new(&out))
 }
 
-/// The tables of one vendor, from the files of its folder.
+/// The tables of one vendor, from the files of its folder and what those of `additions` add to them.
 fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let root = &data.join(vendor);
     let mut facts =
@@ -76,7 +76,12 @@ fn family(vendor: &str, family: &compile::Family, data: &Path, out: &Path) -> Re
     for (name, path) in files(root, "regs")? {
         facts.files.push(text::read_file(&name, &read(&path)?)?);
     }
-    for (name, path) in files(root, "devices")? {
+    let additions = &root.join("additions");
+    for (name, path) in files(additions, "regs")? {
+        facts.add(text::read_file(&name, &read(&path)?)?);
+    }
+    // Of devices that fit a chip the first counts.
+    for (name, path) in files(additions, "devices")?.into_iter().chain(files(root, "devices")?) {
         facts.devices.extend(text::read_devices(&name, &read(&path)?)?);
     }
     let tables = compile::compile(&facts, family);

@@ -24,10 +24,13 @@ pub fn run(args: &[String]) -> Result<()> {
             _ => return Err(USAGE.into()),
         }
     }
-    let dir = dir.ok_or(USAGE)?;
     let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/adreno");
-    fs::create_dir_all(&out)?;
+    write(&dir.ok_or(USAGE)?, devices.map(Path::new), version.map_or("", String::as_str), &out)
+}
 
+/// Writes the files of `out` from a tree. Its folder `additions` stays as it is: nothing there comes from a tree.
+fn write(dir: &Path, devices: Option<&Path>, version: &str, out: &Path) -> Result<()> {
+    fs::create_dir_all(out)?;
     let (facts, issues) = rnndb::import(&mut |name| fs::read(dir.join(name)).ok())?;
     for issue in &issues {
         println!("{issue}");
@@ -40,10 +43,10 @@ pub fn run(args: &[String]) -> Result<()> {
         fs::write(out.join("adreno.devices"), text_writer::write_devices(&rows))?;
     }
     // Facts of another tree are not of the version they replace.
-    fs::write(out.join("version"), format!("{}\n", version.map_or("", String::as_str)))?;
+    fs::write(out.join("version"), format!("{version}\n"))?;
     let lines: usize = facts.files.iter().map(|f| text_writer::write_file(f).lines().count()).sum();
     println!("{} files, {lines} lines; {} facts could not be expressed", facts.files.len(), issues.len());
-    check(&facts, &out)
+    check(&facts, out)
 }
 
 /// What was written reads back as the same facts.
@@ -110,4 +113,28 @@ fn cells(line: &str) -> Vec<String> {
         }
     }
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_leaves_additions_alone() {
+        let folder = std::env::temp_dir().join(format!("unwedge-import-{}", std::process::id()));
+        let (tree, out) = (folder.join("tree"), folder.join("data"));
+        let additions = out.join("additions");
+        fs::create_dir_all(&tree).unwrap();
+        fs::create_dir_all(&additions).unwrap();
+        let xml = r#"<database><domain name="A6XX" width="32"><reg32 offset="0x10" name="OF_THE_TREE"/></domain></database>"#;
+        fs::write(tree.join("a6xx.xml"), xml).unwrap();
+        let added = "domain A6XX width=32\n  reg32 0x20 ADDED\n";
+        fs::write(additions.join("a6xx.regs"), added).unwrap();
+        fs::write(out.join("a6xx.regs"), "domain A6XX width=32\n  reg32 0x30 OF_BEFORE\n").unwrap();
+        write(&tree, None, "test-1", &out).unwrap();
+        let imported = fs::read_to_string(out.join("a6xx.regs")).unwrap();
+        assert!(imported.contains("OF_THE_TREE") && !imported.contains("OF_BEFORE"), "{imported}");
+        assert_eq!(fs::read_to_string(additions.join("a6xx.regs")).unwrap(), added);
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -36,6 +36,19 @@ impl Generation {
         Generation::ALL.get(n.checked_sub(2)? as usize).copied()
     }
 
+    /// The generation of the GPU with this id (630; 0 is none) and chip id (0 is none). `None` for GPUs whose generation
+    /// is not known here, a8xx among them: their registers must not be read as those of another one.
+    pub fn of(gpu_id: u32, chip: ChipId) -> Option<Generation> {
+        // The A702 is an a6xx in all but its number.
+        if gpu_id == 702 || chip.0 as u32 & 0xffff_ff00 == 0x0700_0200 {
+            return Some(Generation::A6xx);
+        }
+        let core = u32::from(chip.parts()[0]);
+        // From a740 on the core number of the chip id has another meaning: 0x43 is a7xx, 0x44 is a8xx.
+        let late = (core == 0x43).then_some(Generation::A7xx);
+        Generation::from_number(gpu_id / 100).or_else(|| Generation::from_number(core)).or(late)
+    }
+
     /// 2 for a2xx … 7 for a7xx.
     pub fn number(self) -> u32 {
         self as u32
@@ -89,5 +102,30 @@ impl fmt::Display for ChipId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [core, major, minor, patch] = self.parts();
         write!(f, "{core}.{major}.{minor}.{patch}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generations_of_gpus_that_no_table_has() {
+        for (gpu_id, parts, generation) in [
+            (702, [7, 0, 2, 0], Some(Generation::A6xx)),
+            (702, [0; 4], Some(Generation::A6xx)),
+            (0, [7, 0, 2, 1], Some(Generation::A6xx)),
+            (0, [7, 0, 3, 0], Some(Generation::A7xx)),
+            (699, [6, 9, 9, 0], Some(Generation::A6xx)),
+            (0, [0x43, 9, 9, 9], Some(Generation::A7xx)),
+            (0, [0x44, 5, 0, 0], None),
+            (0, [8, 0, 0, 0], None),
+            (0, [0; 4], None),
+            (42, [0; 4], None),
+        ] {
+            let [core, major, minor, patch] = parts;
+            let chip = ChipId::from_parts(core, major, minor, patch);
+            assert_eq!(Generation::of(gpu_id, chip), generation, "{gpu_id} ({chip})");
+        }
     }
 }

@@ -6,11 +6,11 @@ use divan::counter::BytesCount;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
-use unwedge_cli::capture::{Choice, Consumer, Player, Submission};
-use unwedge_cli::cffdump::{Arguments, Listing};
 use unwedge_hw::Db;
 use unwedge_stream::adreno::{Event, Flow, Sink, State};
 use unwedge_testkit::rd;
+use unwedge_view::capture::{Choice, Consumer, Player, Submission};
+use unwedge_view::cffdump::{Listing, Options};
 
 /// Buffers that may be alive at once.
 const MAX_ALIVE: u64 = 1 << 30;
@@ -41,7 +41,7 @@ fn list(bencher: Bencher<'_, '_>, captures: &[Vec<u8>]) {
     let bytes: usize = captures.iter().map(Vec::len).sum();
     bencher.counter(BytesCount::new(bytes)).bench_local(|| {
         for capture in captures {
-            let mut listing = Listing::new(Arguments::default(), false, &db, MAX_ALIVE);
+            let mut listing = Listing::new(Options::default(), false, &db, MAX_ALIVE);
             listing.run("capture", &capture[..], false, &mut io::sink());
         }
     });

@@ -6,9 +6,9 @@ mod data;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use unwedge_base::Generation;
-use unwedge_cli::crashdec;
 use unwedge_hw::Db;
 use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_view::crashdec;
 
 fn main() {
     divan::main();

@@ -583,7 +583,7 @@ pub enum AfucCommand {
     /// Text to a firmware file
     Asm(AfucAsm),
     /// Run a firmware on an emulated command processor
-    #[command(after_help = unwedge_isa::afuc::emu::session::HELP)]
+    #[command(after_help = unwedge_view::asm::sqe_session::HELP)]
     Run(AfucRun),
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use unwedge_base::{Diagnostic, Severity};
+use unwedge_view::ViewError;
 
 /// Says something on standard error. Nobody listening is no reason to fail.
 macro_rules! complain {
@@ -116,6 +117,15 @@ impl Failure {
     /// A file that is not a msm devcoredump, nor a capture.
     pub fn wrong_kind(input: &Input, kind: Kind) -> Failure {
         Failure::other_kind(input, kind, MSM)
+    }
+
+    /// A dump of msm that cannot be shown.
+    pub fn of_dump(input: &Input, error: ViewError) -> Failure {
+        match error {
+            ViewError::NotDevcore(_) => Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)),
+            ViewError::NoHang => Failure::NoHang(input.name.clone()),
+            error => Failure::Unusable(format!("{}: {error}", input.name)),
+        }
     }
 
     fn other_kind(input: &Input, kind: Kind, takes: &'static str) -> Failure {

@@ -29,7 +29,6 @@ mod progress;
 mod query;
 pub mod rd;
 mod regs;
-mod text;
 pub mod view;
 
 use args::{Cli, Command, Global};
@@ -38,13 +37,11 @@ use failure::{Failure, Outcome, complain};
 use input::Input;
 use kind::Kind;
 
-use output::{Output, Share};
-use std::cell::RefCell;
+use output::Output;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::rc::Rc;
 use unwedge_capture::devcore::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::Report;
@@ -79,8 +76,8 @@ pub fn main() -> ExitCode {
 type DropIn = fn(&[OsString], &Global) -> Result<Outcome, Failure>;
 
 const DROP_INS: [(&str, DropIn); 4] = [
-    ("cffdump", cffdump_drop_in),
-    ("crashdec", crashdec_drop_in),
+    ("cffdump", cffdump::run),
+    ("crashdec", crashdec::run),
     ("afuc-disasm", isa::afuc::disasm_drop_in),
     ("afuc-asm", isa::afuc::asm_drop_in),
 ];
@@ -115,8 +112,8 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Afuc(args) => isa::afuc::run(&args.command, global),
         Command::AfucDisasm(args) => isa::afuc::disasm_drop_in(&args.args, global),
         Command::AfucAsm(args) => isa::afuc::asm_drop_in(&args.args, global),
-        Command::Crashdec(args) => crashdec_drop_in(&args.args, global),
-        Command::Cffdump(args) => cffdump_drop_in(&args.args, global),
+        Command::Crashdec(args) => crashdec::run(&args.args, global),
+        Command::Cffdump(args) => cffdump::run(&args.args, global),
         Command::Man(args) => man::page(args),
         Command::Completions(args) => man::completions(args),
     }
@@ -127,7 +124,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         return explain_amd(&amd::Source::open_folder(&args.file, global.max_size)?, args, global);
     }
     let input = Input::open(&args.file, global.max_size)?;
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     if amd::reads(kind) {
         return explain_amd(&amd::Source::of(input, kind), args, global);
     }
@@ -154,7 +151,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
 /// # Errors
 /// When it is a file of another kind.
 pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
-    let kind = Kind::sniff(&input.bytes);
+    let kind = unwedge_capture::sniff(&input.bytes);
     let wrong = || Failure::no_dump(input, kind);
     match kind {
         Kind::MsmDevcore | Kind::Text => {
@@ -197,107 +194,4 @@ fn print_report(
     } else {
         view_report::text(report, file, style, out).and_then(|()| sqe.map_or(Ok(()), |sqe| sqe.text(out)))
     };
-}
-
-/// Mesa's crashdec: its options, standard input by default, nothing but its text on standard output.
-fn crashdec_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
-    let mut stderr = io::stderr();
-    let arguments = match crashdec::parse_args(args.iter().cloned()) {
-        Ok(arguments) => arguments,
-        Err(usage) => {
-            let complaint = usage.to_string();
-            let separator = if complaint.is_empty() { "" } else { "\n" };
-            let _ = write!(stderr, "{complaint}{separator}{}", crashdec::USAGE);
-            return Ok(Outcome::Misused);
-        }
-    };
-    let input = Input::open(arguments.file.as_deref().unwrap_or(Path::new("-")), global.max_size)?;
-    let db = database::load(global)?;
-    let mut out = Output::open(global, false);
-    let outcome = decode::listing(&input, &arguments.options, &db, &mut out);
-    out.finish()?;
-    let _ = writeln!(stderr, "crashdec: {}", unwedge_view::device::database_line(db.identity()));
-    outcome
-}
-
-/// Mesa's cffdump: its options, several captures, colours and a pager on a terminal.
-fn cffdump_drop_in(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
-    let mut stderr = io::stderr();
-    let arguments = match cffdump::parse_args(args.iter().cloned()) {
-        Ok(arguments) => arguments,
-        Err(refusal @ cffdump::Refusal::WithoutLua) => {
-            return Err(Failure::Usage(refusal.to_string()));
-        }
-        Err(usage) => {
-            let complaint = usage.to_string();
-            let separator = if complaint.is_empty() { "" } else { "\n" };
-            let _ = write!(stderr, "{complaint}{separator}{}", cffdump::USAGE);
-            return Ok(Outcome::Misused);
-        }
-    };
-    let color = match arguments.color {
-        Some(true) => args::Colour::Always,
-        Some(false) => args::Colour::Never,
-        None => args::Colour::Auto,
-    };
-    let page = arguments.pager.unwrap_or(arguments.query.is_empty());
-    let style = Global { color, no_color: false, no_pager: !page, regdb: None, max_size: global.max_size };
-    let db = Rc::new(database::load(global)?);
-    let out = Output::open(&style, page);
-    let colour = out.style.colour;
-    let out = Rc::new(RefCell::new(out));
-    let script = match &arguments.script {
-        Some(path) => match cffdump::open_script(path, &db, colour, out.clone()) {
-            Ok(script) => Some(script),
-            Err(ended) => {
-                finish(out)?;
-                return ended.into();
-            }
-        },
-        None => None,
-    };
-    let listing = cffdump::Listing::new(arguments.clone(), colour, &db, global.max_size);
-    let mut listing = listing.with_script(script);
-    let mut outcome = Outcome::Complete;
-    let mut failures = Vec::new();
-    for file in &arguments.files {
-        if listing.script_ended() {
-            break;
-        }
-        let mut stream = match capture::open(file) {
-            Ok(stream) => stream,
-            Err(e) => {
-                failures.push(e);
-                continue;
-            }
-        };
-        let (name, slow) = (stream.name.clone(), stream.live);
-        let mut diagnostics =
-            listing.run(&file.to_string_lossy(), &mut stream, slow, &mut Share(out.clone()));
-        diagnostics.splice(0..0, stream.diagnostics());
-        for note in diagnostics.iter().filter(|d| d.severity == unwedge_base::Severity::Note) {
-            complain!("{name}: {note}");
-        }
-        if Outcome::of(&name, &diagnostics) == Outcome::Lost {
-            outcome = Outcome::Lost;
-        }
-    }
-    let ended = listing.finish();
-    finish(out)?;
-    if let Err(ended) = ended {
-        failures.extend(Result::from(ended).map(|asked| outcome = asked).err());
-    }
-    let Some(last) = failures.pop() else { return Ok(outcome) };
-    for failure in failures {
-        complain!("{failure}");
-    }
-    Err(last)
-}
-
-/// Ends results that nobody shares any more.
-fn finish(out: Rc<RefCell<Output>>) -> io::Result<()> {
-    match Rc::try_unwrap(out) {
-        Ok(out) => out.into_inner().finish(),
-        Err(shared) => shared.borrow_mut().flush(),
-    }
 }

@@ -233,7 +233,7 @@ impl Source {
         // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
         let is_image = said.platform.is_some() && said.engine.is_some();
         let input = Input::open(path, global.max_size)?;
-        match Kind::sniff(&input.bytes) {
+        match unwedge_capture::sniff(&input.bytes) {
             Kind::I915ErrorState | Kind::XeDevcore => Source::of_dump(&input, global.max_size),
             Kind::Empty => Err(Failure::Unusable(format!(
                 "{}: empty: a context image has a page of 4096 bytes at least",

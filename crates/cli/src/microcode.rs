@@ -87,7 +87,7 @@ pub fn look_up(
         return if asked { Err(unusable) } else { Ok(None) };
     };
     let names = DbNames::new(db);
-    let sections = disasm::sections(&blob.words, known, &names);
+    let sections = unwedge_sim::adreno::sqe::sections(&blob.words, known, &names);
     let Some(section) = sections.first() else { return Ok(None) };
     let lines = disasm::around(&blob.words, section, known, &names, stat.pc, CONTEXT);
     let inside = !lines.is_empty();

@@ -4,15 +4,17 @@ use crate::args::{self, Global, SpaceArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use unwedge_hw::Space;
-use unwedge_view::regs::chip::{Chip, intel_platform};
+use unwedge_hw::{Db, Space};
+use unwedge_view::regs::chip::intel_platform;
 use unwedge_view::regs::{Answers, LookupError, intel, questions};
 
 /// Runs the command.
 pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     let usage = |e: LookupError| Failure::Usage(e.to_string());
     let questions = questions(&args.queries);
-    let Some(chip) = Chip::parse(&args.chip) else {
+    // Every database has the built-in devices; that of a user is not needed to tell whose GPU it is.
+    let devices = Db::builtin();
+    let Some(chip) = devices.identify_name(&args.chip) else {
         let unknown = || {
             let examples = "a630, a6xx, FD630 or 6.3.0.2, or of Intel's tgl, 0x9a49 or 12.70";
             Failure::Usage(format!("{}: not a GPU; say {examples}", args.chip))
@@ -31,14 +33,14 @@ pub fn run(args: &args::Regs, global: &Global) -> Result<Outcome, Failure> {
     };
     let db = database::load(global)?;
     let spaces = match args.space {
-        None => vec![Space::Gpu, Space::Gmu, chip.control, Space::CpPipe, Space::Sqe],
+        None => vec![Space::Gpu, Space::Gmu, chip.control(), Space::CpPipe, Space::Sqe],
         Some(SpaceArg::Gpu) => vec![Space::Gpu],
         Some(SpaceArg::Gmu) => vec![Space::Gmu],
-        Some(SpaceArg::Control) => vec![chip.control],
+        Some(SpaceArg::Control) => vec![chip.control()],
         Some(SpaceArg::Pipe) => vec![Space::CpPipe],
         Some(SpaceArg::Sqe) => vec![Space::Sqe],
     };
-    let answers = Answers::of(&db, &chip, &spaces, &questions).map_err(usage)?;
+    let answers = Answers::of(&db, chip, &spaces, &questions).map_err(usage)?;
     let mut out = Output::open(global, false);
     let style = out.style;
     // A failed write is remembered by `out`, and reported by its `finish`.

@@ -8,10 +8,10 @@ pub mod contexts;
 
 use crate::input::Input;
 use crate::kind::intel_dump;
-use crate::{crashdec, decode, info, print_report};
+use crate::{info, print_report};
 use std::io::{self, Write};
 use unwedge_hw::Db;
-use unwedge_view::{Style, intel};
+use unwedge_view::{Style, crashdec, decode, intel};
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,10 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
             let report = crate::report_of(input, db).map_err(failed)?;
             print_report(&report, Some(&input.name), None, json, style, out);
         }
-        View::Json => drop(decode::json(input, db, out).map_err(failed)?),
-        View::Around { json } => drop(decode::around_hang(json, input, db, style, out).map_err(failed)?),
+        View::Json => drop(decode::json(input.source(), db, out).map_err(|e| e.to_string())?),
+        View::Around { json } => {
+            decode::around_hang(json, input.source(), db, style, out).map_err(|e| e.to_string())?;
+        }
         View::Intel { json } => {
             let dump = intel_dump(&input.bytes).ok_or("neither of i915 nor of xe")?;
             let max_size = input.bytes.len().saturating_mul(64) as u64;

@@ -4,9 +4,9 @@ use peak_alloc::PeakAlloc;
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
 use unwedge_capture::rd::Reader;
-use unwedge_cli::cffdump::{Arguments, Listing};
 use unwedge_hw::Db;
 use unwedge_testkit::rd::{self, CaptureBuilder};
+use unwedge_view::cffdump::{Listing, Options};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -19,7 +19,7 @@ const MAX_ALIVE: u64 = 1 << 20;
 /// The text, and whether anything was lost.
 fn list(capture: impl Read, out: &mut dyn Write) -> bool {
     let db = Db::builtin();
-    let arguments = Arguments { unit_test: true, ..Arguments::default() };
+    let arguments = Options { unit_test: true, ..Options::default() };
     let lost = Listing::new(arguments, false, &db, MAX_ALIVE).run("capture", capture, false, out);
     !lost.is_empty()
 }

@@ -6,7 +6,7 @@
 use crate::amd::{Amd, Gfx};
 use crate::compile::{ADRENO, Tables, compile};
 use crate::layout::{self, condition, entry, enumeration, generation, header, table, value};
-use crate::model::Issue;
+use crate::model::{Facts, Issue};
 use crate::rnndb::{Fetch, ImportError, import};
 use crate::types::{Type, Variants};
 use std::borrow::Cow;
@@ -70,12 +70,21 @@ impl Db {
     /// Compiles a folder of rnndb XML. `source` names it in [`Identity`]; `fetch` gives the (uncompressed) bytes of a
     /// file by its name, `adreno/a6xx.xml` or `a6xx.xml`. Beside the database comes what it could not express. rnndb has
     /// no devices: those are the built-in ones.
+    ///
+    /// # Errors
+    /// When a file that the others need is not there, or is not XML of this kind.
     pub fn from_rnndb(source: &str, fetch: &mut Fetch<'_>) -> Result<(Db, Vec<Issue>), ImportError> {
         let (mut facts, mut issues) = import(fetch)?;
         facts.devices = Db::builtin().devices().map(|device| device.row()).collect();
-        let Tables { words, strings, issues: more } = compile(&facts, &ADRENO);
+        let (db, more) = Db::from_facts(source, &facts);
         issues.extend(more);
-        Ok((Db::new(Cow::Owned(words), Cow::Owned(strings), Some(source.to_string())), issues))
+        Ok((db, issues))
+    }
+
+    /// A database of these facts of Adreno GPUs, with what could not be expressed.
+    pub fn from_facts(source: &str, facts: &Facts) -> (Db, Vec<Issue>) {
+        let Tables { words, strings, issues } = compile(facts, &ADRENO);
+        (Db::new(Cow::Owned(words), Cow::Owned(strings), Some(source.to_string())), issues)
     }
 
     fn new(words: Cow<'static, [u8]>, pool: Cow<'static, str>, source: Option<String>) -> Db {

@@ -4,10 +4,10 @@
 //! Look-ups by register offset take constant time and allocate nothing. Never: walking a command stream, I/O beyond
 //! what the caller passes in.
 
+pub mod adreno;
 pub mod amd;
 mod compile;
 mod db;
-mod device;
 pub mod intel;
 mod layout;
 mod link;
@@ -22,8 +22,8 @@ pub mod text;
 pub mod text_writer;
 mod types;
 
+pub use adreno::{Adreno, Device};
 pub use db::{Db, Domain, Enum, Gpu, Identity, Pattern, Reg, Registers, Space, View};
-pub use device::Device;
 pub use model::Issue;
 pub use near::near;
 pub use outline::TextError;

@@ -15,6 +15,16 @@ pub struct Facts {
     pub devices: Vec<DeviceRow>,
 }
 
+impl Facts {
+    /// Adds the definitions of a file. Those of a file of the same name are kept, and come first.
+    pub fn add(&mut self, file: File) {
+        match self.files.iter_mut().find(|there| there.name == file.name) {
+            Some(there) => there.items.extend(file.items),
+            None => self.files.push(file),
+        }
+    }
+}
+
 /// One file of definitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct File {

@@ -13,14 +13,47 @@ use unwedge_hw::{Db, Palette, Reg, Space, Variants, text};
 fn facts() -> Facts {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/adreno");
     let mut facts = Facts::default();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "regs") {
-            let name = path.file_stem().unwrap().to_str().unwrap().to_string();
-            facts.files.push(text::read_file(&name, &fs::read_to_string(&path).unwrap()).unwrap());
+    for folder in [folder.clone(), folder.join("additions")] {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "regs") {
+                let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+                facts.add(text::read_file(&name, &fs::read_to_string(&path).unwrap()).unwrap());
+            }
         }
     }
     facts
+}
+
+#[test]
+fn additions_add_registers_fields_and_packets() {
+    let mut facts = facts();
+    let registers = "domain A6XX width=32 varset=chip prefix=variant\n  reg32 0x3fff0 ADDED_REGISTER\n    3:0 ADDED_FIELD uint\n\
+                     domain A6XX width=32 varset=chip prefix=variant\n  reg32 0x3fff1 ADDED_TOO\n";
+    let packets = "enum adreno_pm4_type3_packets varset=chip\n  CP_ADDED_PACKET = 0x7d variants=A6XX-\n\
+                   domain CP_ADDED_PACKET width=32\n  reg32 0x0 0\n    7:0 ADDED_COUNT uint\n";
+    facts.add(text::read_file("a6xx", registers).unwrap());
+    facts.add(text::read_file("adreno_pm4", packets).unwrap());
+    let (db, issues) = Db::from_facts("additions", &facts);
+    assert_eq!(issues, []);
+    let (gpu, before) = (db.gpu(Generation::A6xx), Db::builtin());
+    assert!(before.gpu(Generation::A6xx).reg(0x3fff0).is_none());
+    let reg = gpu.reg(0x3fff0).unwrap();
+    assert_eq!(
+        (reg.name().to_string(), gpu.reg_offset("ADDED_TOO")),
+        ("ADDED_REGISTER".to_owned(), Some(0x3fff1))
+    );
+    assert_eq!(written(reg, 5, &mut Variants::default()), "{ ADDED_FIELD = 5 }");
+    assert_eq!(gpu.packet_name(0x7d), Some("CP_ADDED_PACKET"));
+    // What was there is there still.
+    for (reg, was) in gpu
+        .space(Space::Gpu)
+        .iter()
+        .filter(|reg| reg.offset() < 0x3fff0)
+        .zip(before.gpu(Generation::A6xx).space(Space::Gpu).iter())
+    {
+        assert_eq!(reg.name().to_string(), was.name().to_string());
+    }
 }
 
 fn written(reg: Reg<'_>, value: u64, selected: &mut Variants) -> String {

@@ -3,4 +3,10 @@
 //! Deterministic and bounded: the same program, memory and seed give the same result, after at most as many steps as were
 //! allowed. Never: prints, touches the operating system beyond threads, invents the content of memory that is not there.
 
+pub mod adreno;
 pub mod amdgcn;
+pub mod hsa;
+mod memory;
+mod texture;
+
+pub use memory::{Load, MapError, Memory};

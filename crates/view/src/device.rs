@@ -13,14 +13,14 @@ pub fn database_line(identity: &Identity) -> String {
 
 /// The name in the device table of the GPU a dump is of: `FD630`.
 pub fn name(revision: Revision) -> Option<String> {
-    // Only the built-in database has devices.
+    // Every database has the built-in devices.
     Db::builtin().device(revision.gpu_id, revision.chip_id).map(|d| d.name().to_owned())
 }
 
 /// The generation of the GPU a dump is of.
 pub fn generation(dump: &Devcore<'_>) -> Option<Generation> {
     let revision = dump.revision?;
-    unwedge_postmortem::adreno::generation(&Db::builtin(), revision.gpu_id, revision.chip_id)
+    Generation::of(revision.gpu_id, revision.chip_id)
 }
 
 /// The database as the GPU of a dump sees it.

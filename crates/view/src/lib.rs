@@ -4,15 +4,27 @@
 
 pub mod amd;
 pub mod asm;
+pub mod capture;
+pub mod cffdump;
+pub mod crashdec;
+pub mod decode;
 pub mod device;
+pub mod diff;
+mod error;
 pub mod info;
 pub mod intel;
 pub mod json;
 pub mod lines;
+pub mod listing;
 pub mod lrc;
+pub mod query;
+pub mod rd;
 pub mod regs;
 pub mod report;
+mod source;
 mod style;
 pub mod words;
 
+pub use error::ViewError;
+pub use source::{CaptureStream, Source};
 pub use style::Style;

@@ -1,20 +1,28 @@
-//! AMD GPUs: devcoredumps of the amdgpu driver, hang reports of RADV, text that umr prints.
+//! amdgpu devcoredumps: `/sys/class/drm/card*/device/devcoredump/data`, written by the kernel when it resets a GPU.
 //!
-//! Three formats that say some of the same things: [`Devcoredump`] is what the kernel writes after a reset,
-//! [`RadvReport`] the folder (or single text) that RADV leaves when a queue hangs, [`UmrText`] what umr printed about
-//! waves, rings and registers. What they share is here: [`Register`], [`Contents`], [`GfxVersion`].
-//!
-//! Never: what a packet or a register's bits mean. Facts: the sources named in each module.
+//! # Folklore
+//! - The format grew: Linux 5.19 has five lines and the registers that debugfs asked for, 6.9 the SoC, versions and
+//!   firmware, 6.10 and 6.11 the registers of IP blocks and the rings, later ones discovery data and IBs.
+//! - `Page fault observed` is always there; a status of 0 says that there was none ([`PageFault::is_recorded`]).
+//! - Up to 6.18 rings and their pointers are read when somebody reads the dump, after the reset, not when the GPU hung.
+//! - Header dump registers are FIFOs: kernels list them eight times in a row, and each line is the next entry.
+//! - IP blocks without registers are listed all the same.
 
-mod contents;
-pub mod devcore;
-pub mod radv;
-mod register;
-mod text;
-pub mod umr;
+mod layout;
+mod model;
+mod read;
+mod render;
 
-pub use contents::Contents;
-pub use devcore::Devcoredump;
-pub use radv::RadvReport;
-pub use register::{GfxVersion, Register, plain_name};
-pub use umr::UmrText;
+pub use super::amd::{Contents, GfxVersion, Register, plain_name};
+pub use super::amdgpu as devcore;
+pub use super::radv::{self, RadvReport};
+pub use super::umr::{self, UmrText};
+pub use layout::{Layout, Section, SectionInfo};
+pub use model::*;
+
+/// Whether the start of a file looks like an amdgpu devcoredump. Looks at the first 16 KiB only.
+pub fn sniff(start: &[u8]) -> bool {
+    let start = start.get(..start.len().min(16 << 10)).unwrap_or_default();
+    let marker = b"AMDGPU Device Coredump";
+    start.windows(marker.len()).any(|w| w == marker)
+}

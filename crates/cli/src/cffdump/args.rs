@@ -1,9 +1,10 @@
 //! cffdump's options.
 
 use crate::getopt::{self, Argument, Known, Misuse};
-use crate::text::QueryMode;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use unwedge_view::cffdump::Options;
+use unwedge_view::listing::QueryMode;
 
 /// What cffdump prints for `-h` and when it does not understand its options.
 pub const USAGE: &str = "\
@@ -56,78 +57,22 @@ Options:
 ";
 
 /// Options and inputs of one run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// The captures, `-` for standard input.
     pub files: Vec<PathBuf>,
-    /// The first submit to show.
-    pub start: i32,
-    /// The last one.
-    pub end: i32,
-    /// The draw to show; -1 for all.
-    pub draw: i32,
-    /// Show only processes whose names begin so.
-    pub exe: Option<OsString>,
-    /// Show window systems too.
-    pub show_compositor: bool,
-    /// Registers at draws only.
-    pub summary: bool,
-    /// All registers at each draw.
-    pub allregs: bool,
-    /// Show a buffer that runs several times once for each mode.
-    pub once: bool,
-    /// Leave out what differs from run to run.
-    pub unit_test: bool,
+    /// What to list of them, and how.
+    pub options: Options,
     /// Colours; without it, on a terminal.
     pub color: Option<bool>,
     /// A pager; without it, on a terminal.
     pub pager: Option<bool>,
     /// More of what is less interesting.
     pub verbose: bool,
-    /// CP_NOP payloads as markers; not an option of cffdump's.
-    pub markers: bool,
-    /// Contents of textures.
-    pub textures: bool,
-    /// Contents of bindless descriptors.
-    pub bindless: bool,
     /// Each shader into a file.
     pub dump_shaders: bool,
     /// Scripts to run.
     pub script: Option<PathBuf>,
-    /// Registers to show at draws, instead of everything; by name or number.
-    pub query: Vec<OsString>,
-    /// At which draws.
-    pub query_mode: QueryMode,
-    /// Show queried registers of binning beside those of the passes that draw.
-    pub query_compare: bool,
-}
-
-impl Default for Arguments {
-    fn default() -> Arguments {
-        Arguments {
-            files: Vec::new(),
-            start: 0,
-            end: 0x7ff_ffff,
-            draw: -1,
-            exe: None,
-            show_compositor: false,
-            summary: false,
-            allregs: false,
-            once: false,
-            unit_test: false,
-            color: None,
-            pager: None,
-            verbose: false,
-            markers: false,
-            textures: false,
-            bindless: false,
-            dump_shaders: false,
-            script: None,
-            query: Vec::new(),
-            query_mode: QueryMode::All,
-            query_compare: false,
-        }
-    }
 }
 
 /// Why there is nothing to run.
@@ -217,8 +162,8 @@ fn available(parsed: &Arguments) -> Result<(), Refusal> {
     if parsed.script.is_some() && cfg!(not(feature = "lua")) {
         return Err(Refusal::WithoutLua);
     }
-    let modes = parsed.query_mode != QueryMode::All || parsed.query_compare;
-    if modes && parsed.query.is_empty() {
+    let modes = parsed.options.query_mode != QueryMode::All || parsed.options.query_compare;
+    if modes && parsed.options.query.is_empty() {
         return Err(Refusal::Usage("query options only valid in query mode!".to_owned()));
     }
     Ok(())
@@ -231,22 +176,22 @@ fn set(parsed: &mut Arguments, sets: Sets, value: OsString) -> Result<(), Refusa
         Sets::DumpShaders => parsed.dump_shaders = true,
         Sets::Color(color) => parsed.color = Some(color),
         Sets::Pager(pager) => parsed.pager = Some(pager),
-        Sets::Summary => parsed.summary = true,
-        Sets::AllRegs => parsed.allregs = true,
-        Sets::Start => parsed.start = number(&value)?,
-        Sets::End => parsed.end = number(&value)?,
-        Sets::Frame => (parsed.start, parsed.end) = (number(&value)?, number(&value)?),
-        Sets::Draw => parsed.draw = number(&value)?,
-        Sets::Exe => parsed.exe = Some(value),
-        Sets::ShowCompositor => parsed.show_compositor = true,
-        Sets::Textures => parsed.textures = true,
-        Sets::Bindless => parsed.bindless = true,
+        Sets::Summary => parsed.options.summary = true,
+        Sets::AllRegs => parsed.options.allregs = true,
+        Sets::Start => parsed.options.start = number(&value)?,
+        Sets::End => parsed.options.end = number(&value)?,
+        Sets::Frame => (parsed.options.start, parsed.options.end) = (number(&value)?, number(&value)?),
+        Sets::Draw => parsed.options.draw = number(&value)?,
+        Sets::Exe => parsed.options.exe = Some(value),
+        Sets::ShowCompositor => parsed.options.show_compositor = true,
+        Sets::Textures => parsed.options.textures = true,
+        Sets::Bindless => parsed.options.bindless = true,
         Sets::Script => parsed.script = Some(PathBuf::from(value)),
-        Sets::Query => parsed.query.push(value),
-        Sets::QueryMode(mode) => parsed.query_mode = mode,
-        Sets::QueryCompare => (parsed.query_compare, parsed.once) = (true, true),
-        Sets::Once(once) => parsed.once = once,
-        Sets::UnitTest => parsed.unit_test = true,
+        Sets::Query => parsed.options.query.push(value),
+        Sets::QueryMode(mode) => parsed.options.query_mode = mode,
+        Sets::QueryCompare => (parsed.options.query_compare, parsed.options.once) = (true, true),
+        Sets::Once(once) => parsed.options.once = once,
+        Sets::UnitTest => parsed.options.unit_test = true,
     }
     Ok(())
 }
@@ -268,11 +213,14 @@ mod tests {
     fn options_and_files_in_any_order() {
         let wanted = Arguments {
             files: vec!["a.rd".into(), "-".into()],
-            start: 3,
-            end: 3,
-            once: true,
-            unit_test: true,
-            summary: true,
+            options: Options {
+                start: 3,
+                end: 3,
+                once: true,
+                unit_test: true,
+                summary: true,
+                ..Options::default()
+            },
             ..Arguments::default()
         };
         for line in [

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use unwedge_base::Dwords;
+use unwedge_view::cffdump;
 
 /// Bytes written whatever the captures are.
 const BYTES: u64 = 64 << 20;
@@ -26,15 +27,14 @@ impl ShaderFiles {
     pub fn new(folder: &Path) -> ShaderFiles {
         ShaderFiles { folder: folder.to_path_buf(), made: 0, left: BYTES, trouble: None }
     }
+}
 
-    /// So many bytes more may be written: each draw may show the same shaders, with all that lies behind them in their
-    /// buffer.
-    pub fn allow(&mut self, bytes: u64) {
+impl cffdump::ShaderFiles for ShaderFiles {
+    fn allow(&mut self, bytes: u64) {
         self.left = self.left.saturating_add(bytes);
     }
 
-    /// Writes a shader down.
-    pub fn write(&mut self, extension: &str, code: Dwords<'_>) {
+    fn write(&mut self, extension: &str, code: Dwords<'_>) {
         let path = self.folder.join(format!("{:04}.{extension}", self.made));
         self.made = self.made.saturating_add(1);
         let bytes = (code.len() as u64).saturating_mul(4);
@@ -48,8 +48,7 @@ impl ShaderFiles {
         }
     }
 
-    /// Why a file could not be made since this was asked last.
-    pub fn trouble(&mut self) -> Option<String> {
+    fn trouble(&mut self) -> Option<String> {
         self.trouble.take()
     }
 }
@@ -68,6 +67,7 @@ fn write(path: &Path, code: Dwords<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unwedge_view::cffdump::ShaderFiles as _;
 
     #[test]
     fn files_are_numbered_and_nothing_else_is_written_to() {

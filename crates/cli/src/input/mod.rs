@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use unwedge_base::Diagnostic;
+use unwedge_view::Source;
 
 /// How many times compression is undone: a gzip of an xz happens, more is an attack.
 const MAX_LAYERS: usize = 4;
@@ -160,6 +161,11 @@ impl Input {
         self.bytes = out;
         self.compression.push(compression);
         Ok(())
+    }
+
+    /// What is shown of it.
+    pub fn source(&self) -> Source<'_> {
+        Source { bytes: &self.bytes, diagnostics: &self.diagnostics }
     }
 
     /// `a gzip of …`, for messages; empty when nothing was undone.

@@ -7,6 +7,7 @@ use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::rc::Rc;
 use unwedge_base::Diagnostic;
+use unwedge_view::CaptureStream;
 
 /// Bytes that tell a compression.
 const MAGIC: usize = 8;
@@ -86,9 +87,14 @@ impl Stream {
     pub fn wrapping(&self) -> String {
         self.compression.iter().map(|c| format!("{} of ", c.name())).collect()
     }
+}
 
-    /// What broke so far.
-    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+impl CaptureStream for Stream {
+    fn live(&self) -> bool {
+        self.live
+    }
+
+    fn diagnostics(&self) -> Vec<Diagnostic> {
         self.broken.borrow().clone()
     }
 }

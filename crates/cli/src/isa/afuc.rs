@@ -33,7 +33,7 @@ fn disassemble(args: &AfucDisasm, global: &Global) -> Result<Outcome, Failure> {
 fn print(file: &Path, options: &disasm::Options, global: &Global, page: bool) -> Result<Outcome, Failure> {
     let input = Input::open(file, global.max_size)?;
     let db = database::load(global)?;
-    let text = afuc::disassemble(&input.bytes, options, &DbNames::new(&db))
+    let text = unwedge_sim::adreno::sqe::disassemble(&input.bytes, options, &DbNames::new(&db))
         .map_err(|e| Failure::Unusable(format!("{}: {e}", input.name)))?;
     let mut out = Output::open(global, page);
     // A failed write is remembered, and reported by `finish`.

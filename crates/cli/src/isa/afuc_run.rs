@@ -7,8 +7,9 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
-use unwedge_isa::afuc::emu::{Processor, session::Session};
-use unwedge_isa::afuc::{Blob, Emulator, disasm};
+use unwedge_isa::afuc::{Blob, Processor};
+use unwedge_sim::adreno::sqe::{self, Emulator};
+use unwedge_view::asm::sqe_session::Session;
 
 /// Runs the command.
 pub fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
@@ -26,7 +27,7 @@ pub fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
         ProcessorArg::Bv => Processor::Bv,
         ProcessorArg::Lpac => Processor::Lpac,
     };
-    let sections = disasm::sections(&blob.words, firmware, &names);
+    let sections = sqe::sections(&blob.words, firmware, &names);
     let section = sections
         .iter()
         .find(|section| section.processor == processor)

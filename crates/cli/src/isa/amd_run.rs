@@ -2,9 +2,8 @@
 
 use super::amd::{gpu, gpu_of, with_lanes};
 use super::amd_check::bare;
-use super::{amd_launch, amd_link};
 use crate::args::{AmdRun, Global};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -13,6 +12,7 @@ use unwedge_capture::code_object::{self, Function, NotCodeObject};
 use unwedge_isa::amdgcn::entry::{Entry, Set};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
+use unwedge_sim::hsa::{self, LaunchOptions};
 use unwedge_view::asm;
 use unwedge_view::asm::run::{self, MemoryDump};
 use unwedge_view::asm::step::{Loaded, Stepper};
@@ -177,13 +177,14 @@ fn start(
     match code_object::read(&input.bytes) {
         Ok(mut object) => {
             let gpu = gpu_of(&args.target, &object, &input.name)?;
-            amd_link::link(&mut object, CODE, &input.name)?;
+            hsa::link(&mut object, CODE)
+                .map_err(|why| Failure::Unusable(format!("{}: {why}", input.name)))?;
             let functions = object.functions();
             let wanted = |name: &str| args.function.as_deref().is_none_or(|wanted| wanted == name);
             let mut wanted = functions.iter().filter(|function| wanted(function.name)).peekable();
             let first = wanted.peek().copied();
             // Functions that kernels call may stand before them.
-            let found = wanted.find(|found| amd_launch::descriptor_of(&object, found.name).is_some());
+            let found = wanted.find(|found| hsa::descriptor_of(&object, found.name).is_some());
             let found = found
                 .or(first)
                 .ok_or_else(|| Failure::NotFound(format!("{}: there is no such function", input.name)))?;
@@ -200,11 +201,11 @@ fn start(
                     .map(|function| (function.name.to_owned(), at(function)))
                     .collect(),
             };
-            let Some(descriptor) = amd_launch::descriptor_of(&object, found.name) else {
+            let Some(descriptor) = hsa::descriptor_of(&object, found.name) else {
                 if arguments {
                     return Err(none(found.name));
                 }
-                amd_launch::map(&object, CODE, memory)?;
+                hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
                 return Ok((code(gpu), Dispatch { entry: at(found), ..dispatch(args, &gpu, global)? }));
             };
             let lanes =
@@ -215,8 +216,22 @@ fn start(
             let said = dispatch(args, &gpu, global)?;
             let mut made =
                 Dispatch { entry: at(found), scalars: Vec::new(), vectors: Vec::new(), ..said.clone() };
-            amd_launch::map(&object, CODE, memory)?;
-            amd_launch::prepare(&object, found.name, &entry, &gpu, args, &mut made, memory)?;
+            hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
+            let options = LaunchOptions {
+                kernarg: match &args.kernarg {
+                    Some(file) => {
+                        let input = Input::open(Path::new(file), hsa::MAX_KERNARG as u64)?;
+                        Some(input.bytes.to_vec())
+                    }
+                    None => None,
+                },
+                values: &args.arg,
+                keep_lds: args.lds.is_some(),
+                keep_mode: args.mode.is_some(),
+            };
+            let warnings = hsa::prepare(&object, found.name, &entry, &gpu, &options, &mut made, memory)
+                .map_err(|e| usage(e.to_string()))?;
+            warnings.iter().for_each(|warning| complain!("{warning}"));
             made.scalars.extend(said.scalars);
             made.vectors.extend(said.vectors);
             for (place, said) in made.group_id.iter_mut().zip(said.group_id) {

@@ -4,8 +4,6 @@ pub mod afuc;
 pub mod afuc_run;
 pub mod amd;
 pub mod amd_check;
-mod amd_launch;
-mod amd_link;
 mod amd_run;
 pub mod ir2;
 pub mod ir3;
@@ -20,7 +18,6 @@ use std::path::Path;
 use unwedge_base::{Generation, Memory};
 use unwedge_capture::devcore::Devcore;
 use unwedge_capture::rd::{Live, Reader, Step};
-use unwedge_hw::Db;
 
 /// Bytes shown of a line, from where it is no text.
 const LONGEST_SHOWN: usize = 80;
@@ -76,7 +73,7 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
     match capture::open_any(file, global.max_size)? {
         Opened::Dump(input) => {
             let dump = Devcore::read(&input.bytes)
-                .map_err(|_| Failure::wrong_kind(&input, crate::kind::Kind::sniff(&input.bytes)))?;
+                .map_err(|_| Failure::wrong_kind(&input, unwedge_capture::sniff(&input.bytes)))?;
             let generation = unwedge_view::device::generation(&dump);
             found(&input.name, "dump", held(&dump.memory(), at, unit), generation, at)
         }
@@ -93,7 +90,7 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
                 }
             }
             let (gpu_id, chip_id) = (live.gpu_id().unwrap_or(0), live.chip_id().unwrap_or_default());
-            let generation = unwedge_postmortem::adreno::generation(&Db::builtin(), gpu_id, chip_id);
+            let generation = Generation::of(gpu_id, chip_id);
             found(&stream.name, "capture", code, generation, at)
         }
     }

@@ -3,14 +3,12 @@
 mod cut;
 mod frames;
 pub mod host;
-pub mod info;
-pub mod list;
 mod select;
 
 pub use select::Numbers;
 
 use crate::args::{self, Global, Packing, RdCommand};
-use crate::capture::{self, Player};
+use crate::capture;
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Stream;
@@ -23,7 +21,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::rd::{Reader, SectionKind, WriteError, Writer};
+use unwedge_view::CaptureStream;
+use unwedge_view::capture::{Choice as Submits, Player};
 use unwedge_view::json::Heading;
+use unwedge_view::rd::{info, list};
 
 /// Version of the schema of `info --json`.
 const SCHEMA: u32 = 1;
@@ -188,7 +189,7 @@ fn play<T: Target>(
     max_alive: u64,
     cutter: &mut Cutter<T>,
 ) -> Vec<Diagnostic> {
-    let choice = capture::Choice { compositors: true, ..capture::Choice::default() };
+    let choice = Submits { compositors: true, ..Submits::default() };
     let mut diagnostics = Player::new(choice, db, max_alive).play(source, cutter);
     diagnostics.extend(cutter.lost());
     diagnostics

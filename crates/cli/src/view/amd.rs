@@ -3,7 +3,6 @@
 use crate::amd::{self, Source};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::kind::Kind;
 use std::io::Write;
 use unwedge_hw::Db;
 use unwedge_view::Style;
@@ -74,7 +73,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     let source = match given {
         Given::File(bytes) => {
             let input = input("file", bytes)?;
-            let kind = Kind::sniff(&input.bytes);
+            let kind = unwedge_capture::sniff(&input.bytes);
             if !amd::reads(kind) {
                 return Err(Failure::no_dump(&input, kind));
             }

@@ -1,20 +1,21 @@
 //! What the commands that take captures print for one in memory. Never: files, the terminal, other processes.
 
 use crate::args::{Cli, Command, Packing, RdCommand};
-use crate::capture::{self, Opened};
-use crate::cffdump::{self, Listing};
 use crate::failure::Failure;
 use crate::input::Stream;
 use crate::output::{Share, SharedOutput};
 use crate::packed::Packed;
-use crate::{decode, diff, query, rd};
+use crate::rd;
+use crate::{capture, cffdump as program};
 use clap::Parser;
 use std::io::{self, Cursor};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use unwedge_hw::Db;
-use unwedge_view::Style;
+use unwedge_view::cffdump::{self, Listing};
+use unwedge_view::rd::{info, list};
+use unwedge_view::{Style, decode, diff, query};
 
 /// A command line: `-` is the capture, `other` the one it is compared with.
 pub type Words = &'static [&'static str];
@@ -73,7 +74,7 @@ pub fn limit(words: Words, capture: u64) -> u64 {
     const OVER: u64 = 4 << 20;
     let (fixed, per_byte) = match words {
         ["cffdump", ..] => (cffdump::LENGTH, cffdump::LENGTH_PER_BYTE),
-        ["decode", ..] => (unwedge_view::lines::LENGTH, decode::captures::LENGTH_PER_BYTE),
+        ["decode", ..] => (unwedge_view::lines::LENGTH, decode::LENGTH_PER_BYTE_OF_CAPTURE),
         ["rd", "trim" | "merge" | "recompress", ..] => (1 << 10, 2),
         // Each part names the GPU, and has a head of its own.
         ["rd", "split", ..] => (1 << 10, 16),
@@ -113,30 +114,48 @@ fn run(
     let command = command.map_err(|e| Failure::Usage(e.to_string()))?.command;
     // A failed write is for the owner of `out` to remember.
     match command {
-        Command::Decode(_) => drop(decode::captures::json(open(capture)?, db, max_alive, &mut writer)),
+        Command::Decode(_) => drop(decode::capture(&mut open(capture)?, db, max_alive, &mut writer)),
         Command::Info(args) => {
             let mut stream = open(capture)?;
-            let (found, _) = rd::info::read(&mut stream, db, max_alive);
+            let (found, _) = info::read(&mut stream, db, max_alive);
             let _ = match args.json {
                 true => serde_json::to_writer(&mut writer, &found).map_err(io::Error::from),
                 false => found.text(Style { colour: false }, &mut writer),
             };
         }
-        Command::Query(args) => query::capture(&args, &mut open(capture)?, db, max_alive, &mut writer)?,
+        Command::Query(args) => {
+            let options = crate::query::options(&args);
+            let question = query::Question::new(&options).map_err(crate::query::usage)?;
+            query::capture(&question, &mut open(capture)?, db, max_alive, &mut writer)
+                .map_err(crate::query::usage)?;
+        }
         Command::Diff(args) => {
-            let [a, b] = [&args.a, &args.b].map(|file| {
-                let selector = diff::Selector::parse(file, None);
-                diff::Selector { submit: args.submit, draw: args.draw, ..selector }
+            let selectors = [&args.a, &args.b].map(|file| diff::Selector {
+                name: file.to_string_lossy().into_owned(),
+                submit: args.submit,
+                draw: args.draw,
             });
-            let open = |file: &Path| {
-                let bytes = if file.as_os_str() == "-" { capture } else { other };
-                open(bytes).map(Opened::Capture)
-            };
-            let style = Style { colour: false };
-            diff::between(&args, [&a, &b], &open, db, max_alive, style, &mut writer)?;
+            let of = |file: &std::ffi::OsStr| if file == "-" { capture } else { other };
+            let opened = |file| open(of(file)).map(|stream| diff::Opened::Capture(Box::new(stream)));
+            let (open_a, open_b) = (|| opened(&args.a), || opened(&args.b));
+            let [a, b] = &selectors;
+            let sides =
+                [diff::Side { selector: a, open: &open_a }, diff::Side { selector: b, open: &open_b }];
+            let options = diff::Options { once: args.once, json: args.json, ..diff::Options::default() };
+            let compared = diff::compare(sides, options, db, max_alive, &mut writer);
+            for side in compared.sides {
+                match side {
+                    Ok(_) => {}
+                    Err(diff::SideError::Open(failure)) => return Err(failure),
+                    Err(diff::SideError::View(e)) => return Err(Failure::Unusable(e.to_string())),
+                }
+            }
+            if compared.absent {
+                return Err(Failure::NotFound("nothing to compare".to_owned()));
+            }
         }
         Command::Rd(args) => match args.command {
-            RdCommand::Cat(args) => drop(rd::list::list(open(capture)?, args.json, max_alive, &mut writer)),
+            RdCommand::Cat(args) => drop(list::list(open(capture)?, args.json, max_alive, &mut writer)),
             RdCommand::Trim(args) => {
                 let trimmed = rd::trimmed(&args, open(capture)?, db, max_alive, &mut writer);
                 trimmed.map_err(|e| Failure::Unusable(e.to_string()))?;
@@ -179,19 +198,21 @@ fn listing(
     max_alive: u64,
     out: &SharedOutput,
 ) -> Result<(), Failure> {
-    let mut arguments = cffdump::parse_args(words.iter().map(Into::into))
+    let mut arguments = program::parse_args(words.iter().map(Into::into))
         .map_err(|refusal| Failure::Usage(refusal.to_string()))?;
     let colour = arguments.color == Some(true);
     let source = arguments.script.take();
     let load = |source: std::path::PathBuf| {
         let source = source.to_string_lossy();
-        cffdump::load_script("script", source.as_bytes(), db, colour, Rc::clone(out))
+        program::load_script("script", source.as_bytes(), db, colour, Rc::clone(out))
     };
     let script = match source.map(load).transpose() {
         Ok(script) => script,
         Err(ended) => return Result::from(ended).map(drop),
     };
-    let mut listing = Listing::new(arguments, colour, db, max_alive).with_script(script);
+    let mut listing = Listing::new(arguments.options, colour, db, max_alive)
+        .with_script(script.as_ref().map(|script| script as _));
     listing.run("capture", &mut stream, false, &mut Share(Rc::clone(out)));
-    listing.finish().or_else(|ended| Result::from(ended).map(drop))
+    drop(listing);
+    script.map_or(Ok(()), program::Script::finish).or_else(|ended| Result::from(ended).map(drop))
 }

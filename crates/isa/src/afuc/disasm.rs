@@ -3,10 +3,10 @@
 //! [`Form::Mesa`] writes what Mesa's `afuc-disasm` writes, including what that loses: bits without effect, a stripped
 //! dword that is not 0, branches out of the section, table entries that point nowhere. [`Form::Exact`] is the same text
 //! wherever assembling it gives the input back, and raw words where it does not: each result is assembled and compared
-//! before it is returned. The packet table is found by running the bootstrap routine in the emulator.
+//! before it is returned. The sections and packet tables of firmware since a6xx are an input,
+//! because only running the bootstrap routine finds them.
 
-use super::emu::{self, Emulator, Processor};
-use super::firmware::{Blob, Firmware, TABLE_LEN, id_of};
+use super::firmware::{Blob, Firmware, Processor, TABLE_LEN, id_of};
 use super::insn::Insn;
 use super::text::{Label, push_comment, push_insn, push_register_comment, target};
 use super::{Names, asm};
@@ -62,11 +62,16 @@ pub struct Section {
     pub table: Vec<u32>,
     /// Where the packet table stands in the section, if it does.
     pub table_at: Option<usize>,
-    /// How the bootstrap routine ended.
-    pub bootstrap: emu::Stop,
 }
 
 impl Section {
+    /// A section from `start` to `end` of what is loaded, with the table that its bootstrap routine sets up.
+    pub fn new(words: &[u32], processor: Processor, start: usize, end: usize, table: Vec<u32>) -> Section {
+        let section = words.get(start..end).unwrap_or_default();
+        let table_at = section.windows(TABLE_LEN).position(|window| window == table);
+        Section { processor, start, end, table, table_at }
+    }
+
     /// The words of the section that hold code.
     pub(super) fn code<'w>(&self, words: &'w [u32]) -> &'w [u32] {
         let section = words.get(self.start..self.end).unwrap_or_default();
@@ -80,36 +85,6 @@ impl Section {
         let (opcode, &entry) = before.max_by_key(|&(opcode, &entry)| (entry, std::cmp::Reverse(opcode)))?;
         Some((u8::try_from(opcode).ok()?, entry))
     }
-}
-
-/// The sections of what is loaded, found by running the bootstrap routine of each processor.
-pub fn sections(words: &[u32], firmware: Firmware, names: &dyn Names) -> Vec<Section> {
-    let boot = |processor, start: usize| {
-        let mut emulator = Emulator::new(firmware, words.get(start..).unwrap_or_default(), processor, names);
-        emulator.set_log_limit(0);
-        let stop = emulator.run_bootstrap(BOOTSTRAP_STEPS);
-        (emulator, stop)
-    };
-    let (main, stop) = boot(Processor::Sqe, 0);
-    let inside = |address: Option<u64>| {
-        let offset = address?.checked_sub(emu::INSTRUCTION_BASE)? / 4;
-        usize::try_from(offset).ok().filter(|&offset| offset > 0 && offset < words.len())
-    };
-    let mut starts = vec![(Processor::Sqe, 0)];
-    let (bv, lpac) = (inside(main.bv_base()), inside(main.lpac_base()));
-    starts.extend(bv.map(|start| (Processor::Bv, start)));
-    starts.extend(lpac.filter(|&start| bv.is_none_or(|bv| start > bv)).map(|start| (Processor::Lpac, start)));
-    let ends: Vec<usize> = starts.iter().skip(1).map(|&(_, start)| start).chain([words.len()]).collect();
-    let mut found = Vec::new();
-    let mut first = Some((main, stop));
-    for (&(processor, start), end) in starts.iter().zip(ends) {
-        let (emulator, bootstrap) = first.take().unwrap_or_else(|| boot(processor, start));
-        let table = emulator.packet_table().to_vec();
-        let section = words.get(start..end).unwrap_or_default();
-        let table_at = section.windows(TABLE_LEN).position(|window| window == table);
-        found.push(Section { processor, start, end, table, table_at, bootstrap });
-    }
-    found
 }
 
 /// An instruction with its surroundings.
@@ -161,13 +136,19 @@ pub fn around(
 }
 
 /// Words of a blob that [`Form::Exact`] takes for instructions; real firmware has about 20,000.
-const LARGEST: usize = 1 << 20;
+pub const LARGEST: usize = 1 << 20;
 
-/// Instructions a bootstrap routine may run; those of real firmware take a few thousand.
-const BOOTSTRAP_STEPS: u64 = 200_000;
-
-/// Disassembles a firmware file.
-pub fn disassemble(bytes: &[u8], options: &Options, names: &dyn Names) -> Result<String, DisasmError> {
+/// Disassembles a firmware file, of which `sections` are the sections. Neither a5xx nor [`Options::raw`] reads them.
+///
+/// # Errors
+///
+/// [`DisasmError`] where the file is too short or its firmware is not known, and the form asks for either.
+pub fn disassemble(
+    bytes: &[u8],
+    sections: &[Section],
+    options: &Options,
+    names: &dyn Names,
+) -> Result<String, DisasmError> {
     let blob = Blob::new(bytes);
     let exact = options.form == Form::Exact && !options.raw && !options.verbose;
     let known = match (options.firmware, blob.version()) {
@@ -179,7 +160,7 @@ pub fn disassemble(bytes: &[u8], options: &Options, names: &dyn Names) -> Result
     };
     if !exact {
         let version = blob.version().ok_or(DisasmError::TooShort(bytes.len()))?;
-        return Ok(mesa(&blob, version, known?, options, names));
+        return Ok(mesa(&blob, version, known?, sections, options, names));
     }
     let is_plausible = blob.words.len() <= LARGEST;
     if let (Ok(firmware), Some(version), true) = (known, blob.version(), is_plausible) {
@@ -187,11 +168,11 @@ pub fn disassemble(bytes: &[u8], options: &Options, names: &dyn Names) -> Result
             let source = asm::Options { file: String::new(), firmware: options.firmware };
             asm::assemble(text, &source, names).is_ok_and(|assembled| assembled == bytes)
         };
-        let plain = mesa(&blob, version, firmware, options, names);
+        let plain = mesa(&blob, version, firmware, sections, options, names);
         if restores(&plain) {
             return Ok(plain);
         }
-        let text = careful(&blob, version, firmware, options, names);
+        let text = careful(&blob, version, firmware, sections, options, names);
         if restores(&text) {
             return Ok(text);
         }
@@ -209,7 +190,14 @@ fn opening(version: u32, firmware: Firmware, options: &Options) -> String {
     out
 }
 
-fn mesa(blob: &Blob, version: u32, firmware: Firmware, options: &Options, names: &dyn Names) -> String {
+fn mesa(
+    blob: &Blob,
+    version: u32,
+    firmware: Firmware,
+    sections: &[Section],
+    options: &Options,
+    names: &dyn Names,
+) -> String {
     let mut out = opening(version, firmware, options);
     let listing = Listing { firmware, names, verbose: options.verbose, lossless: false };
     if options.raw {
@@ -224,7 +212,7 @@ fn mesa(blob: &Blob, version: u32, firmware: Firmware, options: &Options, names:
             push_jump_table(&mut out, &table, firmware, names);
         }
     } else {
-        listing.sections(&mut out, &blob.words);
+        listing.sections(&mut out, &blob.words, sections);
     }
     out
 }
@@ -249,7 +237,14 @@ fn push_packet(out: &mut String, opcode: u8, firmware: Firmware, names: &dyn Nam
 }
 
 /// As [`mesa`], with raw words for the instructions whose text would not give them back.
-fn careful(blob: &Blob, version: u32, firmware: Firmware, options: &Options, names: &dyn Names) -> String {
+fn careful(
+    blob: &Blob,
+    version: u32,
+    firmware: Firmware,
+    sections: &[Section],
+    options: &Options,
+    names: &dyn Names,
+) -> String {
     let mut out = opening(version, firmware, options);
     if let Some(stripped) = blob.stripped.filter(|&word| word != 0) {
         let _ = writeln!(out, ".stripped 0x{stripped:08x}");
@@ -261,7 +256,7 @@ fn careful(blob: &Blob, version: u32, firmware: Firmware, options: &Options, nam
     if firmware.generation() < 6 {
         listing.write(&mut out, &blob.words, &[], None);
     } else {
-        listing.sections(&mut out, &blob.words);
+        listing.sections(&mut out, &blob.words, sections);
     }
     push_tail(&mut out, &blob.tail);
     out
@@ -300,9 +295,9 @@ struct Listing<'n> {
 }
 
 impl Listing<'_> {
-    fn sections(&self, out: &mut String, words: &[u32]) {
+    fn sections(&self, out: &mut String, words: &[u32], sections: &[Section]) {
         let has_bv = self.firmware.generation() >= 7;
-        for section in sections(words, self.firmware, self.names) {
+        for section in sections {
             let name = match section.processor {
                 Processor::Sqe => None,
                 Processor::Bv => Some("BV"),

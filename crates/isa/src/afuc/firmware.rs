@@ -130,3 +130,14 @@ impl Blob {
         self.version().and_then(Firmware::from_version)
     }
 }
+
+/// Which processor of the GPU runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Processor {
+    /// The SQE; on a7xx the one that renders (BR).
+    Sqe,
+    /// The one that bins (a7xx).
+    Bv,
+    /// The one for low-priority compute (a660 on).
+    Lpac,
+}

@@ -1,12 +1,12 @@
 //! afuc: the microcode of the command processor since a5xx (PFP and ME; SQE; SQE, BV and LPAC).
 //!
 //! The instruction table ([`crate::tables::AFUC`]) gives encodings and texts; disassembler and assembler read it through
-//! [`insn`]. [`emu`] says what the instructions do. Never: I/O, register names of its own (they come through [`Names`]). Facts: Mesa 25.0, its
+//! [`insn`]. What the instructions do is the emulator's matter, in the crate `sim`. Never: I/O, register names of its own
+//! (they come through [`Names`]). Facts: Mesa 25.0, its
 //! description of the encodings and its notes on the instruction set.
 
 pub mod asm;
 pub mod disasm;
-pub mod emu;
 mod firmware;
 pub mod insn;
 mod names;
@@ -15,6 +15,5 @@ pub mod wait;
 
 pub use asm::assemble;
 pub use disasm::disassemble;
-pub use emu::Emulator;
-pub use firmware::{Blob, Firmware, TABLE_LEN};
+pub use firmware::{Blob, Firmware, Processor, TABLE_LEN};
 pub use names::{Names, Space};

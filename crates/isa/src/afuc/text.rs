@@ -36,7 +36,8 @@ pub enum Label {
     Outside(i64),
 }
 
-pub(super) fn push_register(out: &mut String, register: u32, written: bool) {
+/// A general register's own text: `$02`, `$rem`.
+pub fn push_register(out: &mut String, register: u32, written: bool) {
     let special = if written { &DESTINATIONS } else { &SOURCES };
     match register {
         SP => out.push_str("$sp"),
@@ -48,6 +49,23 @@ pub(super) fn push_register(out: &mut String, register: u32, written: bool) {
             }
         },
     }
+}
+
+/// The instruction at `at` of a section's words as text with its comment, and its word; `None` past the end.
+pub fn instruction(code: &[u32], at: u32, firmware: Firmware, names: &dyn Names) -> Option<(u32, String)> {
+    let word = *code.get(at as usize)?;
+    let mut out = String::new();
+    match Insn::decode(word, firmware.generation()) {
+        Some((insn, decoded)) => {
+            let len = u32::try_from(code.len()).unwrap_or(u32::MAX);
+            push_insn(&mut out, &decoded, target(&insn, at, len), firmware, names);
+            push_comment(&mut out, &insn, firmware, names);
+        }
+        None => {
+            let _ = write!(out, "[{word:08x}]");
+        }
+    }
+    Some((word, out))
 }
 
 /// A label's own text.

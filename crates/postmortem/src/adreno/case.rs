@@ -3,9 +3,9 @@
 //! Never: a judgement. Register names come from the database; a register the dump or the database lacks is `None`,
 //! never zero.
 
-use unwedge_base::{ChipId, Generation, Memory};
+use unwedge_base::Memory;
 use unwedge_capture::devcore::{Devcore, Indexed, RegisterValue};
-use unwedge_hw::{Db, Gpu, Registers, Space, Value, Variants};
+use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
 
 use crate::adreno::sqe::SqeStat;
 use crate::prose::Evidence;
@@ -161,20 +161,4 @@ fn indexed<'d>(dump: &'d Devcore<'_>, name: &str) -> Option<(Vec<u32>, &'d Index
     let block = dump.indexed.iter().find(|b| b.canonical_name() == name)?;
     let words = block.data.as_ref()?.decode();
     (!words.is_empty()).then_some((words, block))
-}
-
-/// The generation a dump's GPU belongs to: the device table's, else what its ids say.
-pub fn generation(db: &Db, gpu_id: u32, chip: ChipId) -> Option<Generation> {
-    if let Some(device) = db.device(gpu_id, chip) {
-        return Some(device.generation());
-    }
-    // The A702 is an a6xx in all but its number.
-    if gpu_id == 702 || chip.0 & 0xffff_ff00 == 0x0700_0200 {
-        return Some(Generation::A6xx);
-    }
-    let core = u32::from(chip.parts()[0]);
-    // From a740 on the core number of the chip id has another meaning: 0x43 is a7xx. 0x44 is a8xx, which the database
-    // does not have: its registers must not be read as those of an a7xx.
-    let late = (core == 0x43).then_some(Generation::A7xx);
-    Generation::from_number(core).or_else(|| Generation::from_number(gpu_id / 100)).or(late)
 }

@@ -16,7 +16,7 @@ pub mod trace;
 pub mod wait;
 
 pub use advice::Driver;
-pub use case::{Case, Values, generation};
+pub use case::{Case, Values};
 pub use fault::{Whereabouts, whereabouts};
 
 use unwedge_base::{ChipId, Diagnostic, Generation};
@@ -44,9 +44,9 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
         ..Report::default()
     };
     let revision = dump.revision.map(|r| (r.gpu_id, r.chip_id));
-    let known = revision.and_then(|(gpu_id, chip)| generation(db, gpu_id, chip));
-    let device = revision.and_then(|(gpu_id, chip)| db.device(gpu_id, chip)).map(|d| d.name());
-    report.gpu = gpu_name(revision, device, known);
+    let gpu = revision.and_then(|(gpu_id, chip)| db.identify(gpu_id, chip));
+    let known = gpu.map(|gpu| gpu.generation);
+    report.gpu = gpu_name(revision, gpu.and_then(|gpu| gpu.name()), known);
     let Some(generation) = known else {
         let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
         report.findings.extend(fault::finding(&case, None).into_iter().map(Into::into));

@@ -1,6 +1,8 @@
 //! The streams of a hang as one list of packets, in the order they are executed.
 
 use super::case::{Case, Ring};
+use super::evidence::evidence;
+use crate::report::{Evidence, Fact};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
 use unwedge_stream::amd::{
@@ -35,6 +37,25 @@ pub(super) struct Seen {
     pub(super) writes: Option<u64>,
     /// A buffer that it calls.
     pub(super) calls: Option<Called>,
+}
+
+impl Seen {
+    /// The section it was read from.
+    pub(super) fn section(&self) -> String {
+        self.buffer.map_or("ring".to_owned(), |buffer| format!("IB at {:#x}", buffer.iova))
+    }
+
+    /// The packet as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        let fact = Fact::Dwords {
+            level: Some(self.place.level),
+            first: Some(self.place.index as u64),
+            count: self.len as u64,
+            words: vec![self.raw],
+            packet: self.name.clone(),
+        };
+        Evidence { iova: self.place.iova, ..evidence(self.section(), fact) }
+    }
 }
 
 /// An indirect buffer.

@@ -7,6 +7,7 @@ use super::operand::splat;
 use super::pending::Locks;
 use super::texel::{Halves, Texel};
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, Wave, bits};
+use crate::memory::Load;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::atomic::{Atomic, Kind as Width};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
@@ -361,15 +362,19 @@ impl Group<'_> {
         }
     }
 
+    /// Up to eight bytes of mapped and known memory; what is neither is a fault.
+    pub(super) fn load(&mut self, wave: &Wave, address: u64, bytes: u8) -> Option<u64> {
+        match self.view.read(address, bytes.into()) {
+            Load::Known(value) => return Some(value),
+            Load::Unknown => self.fault(wave, Kind::UnknownMemory(address)),
+            Load::Unmapped => self.fault(wave, Kind::Unmapped { address, write: false }),
+        }
+        None
+    }
+
     fn read_at(&mut self, wave: &mut Wave, at: &Where, bytes: u8) -> (u64, u64) {
         match *at {
-            Where::Global(address) => match self.view.read(address, bytes.into()) {
-                Some(value) => (value, 0),
-                None => {
-                    self.fault(wave, Kind::Unmapped { address, write: false });
-                    (0, 0)
-                }
-            },
+            Where::Global(address) => (self.load(wave, address, bytes).unwrap_or(0), 0),
             Where::Lds(address) => self.lds.read(address, bytes),
             Where::Gds(address) => self.gds.read(address, bytes),
             Where::Scratch(at) => {

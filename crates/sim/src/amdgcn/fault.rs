@@ -43,7 +43,9 @@ pub enum Kind {
         /// Whether it was to be written.
         write: bool,
     },
-    /// Scratch behind what a lane has of it.
+    /// Memory that is mapped, and whose content nobody knows, was read at this address.
+    UnknownMemory(u64),
+    /// Scratch past the end of what a lane has of it.
     BeyondScratch,
     /// An operand names a register that the wave does not have.
     NoRegister,
@@ -110,6 +112,9 @@ impl fmt::Display for Kind {
             Kind::NotEmulated(what) => write!(f, "{what}: not emulated"),
             Kind::Unmapped { address, write } => {
                 write!(f, "{} of {address:#x}, which is not mapped", if *write { "write" } else { "read" })
+            }
+            Kind::UnknownMemory(address) => {
+                write!(f, "read of {address:#x}, which is mapped with unknown content")
             }
             Kind::BeyondScratch => f.write_str("scratch behind what a lane has of it"),
             Kind::NoRegister => f.write_str("a register that the wave does not have"),

@@ -5,7 +5,6 @@ use super::counters::Counter;
 use super::export::Told;
 use super::fault::{Fault, Kind, Missing};
 use super::hazard::Hazards;
-use super::memory::View;
 use super::operand::{SREGS, splat};
 use super::pending::Pending;
 use super::program::{Program, What};
@@ -13,6 +12,7 @@ use super::run::{Dispatch, Initial, Timing, Trace};
 use super::sync::{Common, Waiting};
 use super::watch::{Control, State, Watch};
 use super::wave::{Unknown, Wave};
+use crate::memory::View;
 use std::collections::HashSet;
 use unwedge_isa::amdgcn::effects;
 use unwedge_isa::amdgcn::model::Format;
@@ -105,6 +105,7 @@ impl<'m> Group<'m> {
                 | Kind::NoSemantics
                 | Kind::NotEmulated(_)
                 | Kind::Unmapped { .. }
+                | Kind::UnknownMemory(_)
                 | Kind::NoRegister
                 | Kind::Steps
         ) {

@@ -239,13 +239,7 @@ impl Group<'_> {
         let mut words = [0u32; 28];
         for (at, word) in words.iter_mut().enumerate().take(if kind == 5 { 28 } else { 16 }) {
             let address = address + 4 * at as u64;
-            match self.view.read(address, 4) {
-                Some(value) => *word = value as u32,
-                None => {
-                    self.fault(wave, Kind::Unmapped { address, write: false });
-                    return None;
-                }
-            }
+            *word = self.load(wave, address, 4)? as u32;
         }
         let children = [words[0], words[1], words[2], words[3]];
         Some(match kind {

@@ -3,9 +3,9 @@
 use super::export::Told;
 use super::fault::Fault;
 use super::group::Group;
-use super::memory::{Memory, View, Written};
 use super::program::Program;
 use super::watch::Watch;
+use crate::memory::{Memory, View, Written};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

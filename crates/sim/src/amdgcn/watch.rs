@@ -100,9 +100,9 @@ impl State<'_, '_> {
         Some((*values, unknown.copied().unwrap_or(super::operand::splat(0))))
     }
 
-    /// A dword of memory as the workgroup sees it.
+    /// A dword of memory as the workgroup sees it, if it is mapped and known.
     pub fn memory(&mut self, address: u64) -> Option<u32> {
-        self.group.view.read(address, 4).map(|value| value as u32)
+        self.group.view.read(address, 4).known().map(|value| value as u32)
     }
 
     /// A dword of LDS.

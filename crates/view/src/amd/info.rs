@@ -1,7 +1,6 @@
 //! `info` of what AMD GPUs leave: what is there, and what is not.
 
 use super::Content;
-use super::record::{Record, Value};
 use crate::Style;
 use crate::info::FileInfo;
 use crate::json::{Heading, Hex};
@@ -296,13 +295,57 @@ fn severity(diagnostic: &Diagnostic) -> &'static str {
     if diagnostic.severity == Severity::Loss { "loss" } else { "note" }
 }
 
-/// The first fields of the object.
 #[derive(Serialize)]
-struct Object<'a> {
+struct InfoObject<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
-    #[serde(flatten)]
-    rest: Record<'a>,
+    kind: &'static str,
+    stored_bytes: u64,
+    bytes: u64,
+    compression: &'a [&'static str],
+    amd: ContentObject<'a>,
+    problems: Vec<Problem<'a>>,
+}
+
+#[derive(Serialize)]
+struct ContentObject<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
+    facts: Vec<Fact<'a>>,
+    sections: Vec<SectionObject<'a>>,
+    absent: Vec<Absent<'a>>,
+}
+
+#[derive(Serialize)]
+struct Fact<'a> {
+    name: &'static str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct SectionObject<'a> {
+    name: &'a str,
+    known: bool,
+    entries: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    contents: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_lines: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Absent<'a> {
+    name: &'a str,
+    meaning: &'static str,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    severity: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Hex>,
 }
 
 fn json(
@@ -313,43 +356,33 @@ fn json(
     db: &Db,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let facts = summary
-        .facts
-        .iter()
-        .map(|(name, value)| Record::default().text("name", *name).text("value", value.as_str()));
-    let parts = summary.parts.iter().map(|part| {
-        let contents = Some(part.contents.as_str()).filter(|contents| !contents.is_empty());
-        Record::default()
-            .text("name", part.name)
-            .flag("known", part.known)
-            .number("entries", part.entries)
-            .number("bytes", part.bytes)
-            .text("contents", contents)
-            .number("other_lines", Some(part.other_lines).filter(|&lines| lines > 0))
+    let sections = summary.parts.iter().map(|part| SectionObject {
+        name: part.name,
+        known: part.known,
+        entries: part.entries,
+        bytes: part.bytes,
+        contents: &part.contents,
+        other_lines: Some(part.other_lines).filter(|&lines| lines > 0),
     });
-    let absent = summary
-        .absent
-        .iter()
-        .map(|(name, meaning)| Record::default().text("name", name.as_str()).text("meaning", *meaning));
-    let problems = diagnostics.iter().map(|problem| {
-        Record::default()
-            .text("severity", severity(problem))
-            .text("message", problem.message.as_str())
-            .maybe("at", problem.span.map(|span| Value::Hex(Hex::short(span.start))))
+    let problems = diagnostics.iter().map(|problem| Problem {
+        severity: severity(problem),
+        message: &problem.message,
+        at: problem.span.map(|span| Hex::short(span.start)),
     });
-    let content = Record::default()
-        .maybe("gpu", content.gpu().map(Value::Owned))
-        .with("facts", Value::Records(facts.collect()))
-        .with("sections", Value::Records(parts.collect()))
-        .with("absent", Value::Records(absent.collect()));
-    let rest = Record::default()
-        .text("kind", file.kind)
-        .number("stored_bytes", file.stored)
-        .number("bytes", file.bytes)
-        .with("compression", Value::Texts(file.compression.to_vec()))
-        .with("amd", Value::Record(content))
-        .with("problems", Value::Records(problems.collect()));
-    let object = Object { heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()), rest };
+    let object = InfoObject {
+        heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
+        kind: file.kind,
+        stored_bytes: file.stored,
+        bytes: file.bytes,
+        compression: file.compression,
+        amd: ContentObject {
+            gpu: content.gpu(),
+            facts: summary.facts.iter().map(|(name, value)| Fact { name, value }).collect(),
+            sections: sections.collect(),
+            absent: summary.absent.iter().map(|(name, meaning)| Absent { name, meaning }).collect(),
+        },
+        problems: problems.collect(),
+    };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")
 }

@@ -1,7 +1,7 @@
 //! Packets of the buffers that a hang left, for `decode`: what stands in them, buffer by buffer. Indirect buffers are
 //! not followed: the dump has them, too, and shows them where they are.
 
-use super::record::{Record, Value};
+use super::lines::{Line, PacketBuffer, PacketField, PacketLine, PacketRegister};
 use super::text::{self, Out};
 use crate::json::Hex;
 use crate::lines::Lines;
@@ -226,11 +226,11 @@ fn words(dwords: &[u32], out: Out<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The packets of a buffer as lines. `of` are the fields that say which buffer it is.
-pub(super) fn json<'a>(
-    contents: &'a Contents,
+/// The packets of a buffer as lines. `of` says which buffer it is.
+pub(super) fn json(
+    contents: &Contents,
     reader: Option<Reader<'_>>,
-    of: &dyn Fn(Record<'a>) -> Record<'a>,
+    of: PacketBuffer<'_>,
     lines: &mut Lines<'_>,
 ) {
     let Some(reader) = reader else { return };
@@ -239,40 +239,35 @@ pub(super) fn json<'a>(
         if lines.too_long() {
             return Ok(());
         }
-        let line = of(Record::line("packet")).number("offset", item.at);
-        let line = line.dword("header", item.dwords.first().copied());
-        let line = line.maybe("name", Some(Value::Owned(item.title())));
-        let line =
-            line.number("dwords", item.dwords.len() as u64).number("missing", nonzero(item.cut.into()));
-        let line = line.number("times", (item.times > 1).then_some(item.times));
-        let line =
-            line.number("trace_point", item.trace_point.map(u32::from)).flag("valid", item.header.is_some());
-        let registers: Vec<Record<'_>> = item
-            .writes
-            .iter()
-            .map(|write| {
-                let reg = reader.amd.reg(write.reg);
-                let record = Record::default().text("name", reg.map(|reg| reg.name()));
-                let record = record.with("register", Value::Hex(Hex::short(write.reg.into())));
-                let text =
-                    reg.and_then(|reg| reg.ty()).map(|ty| Value::Owned(shown(Some(ty), write.value.into())));
-                record.dword("value", write.value).maybe("text", text)
-            })
-            .collect();
-        let named = item.fields.iter().filter(|field| !field.name.is_empty());
-        let fields: Vec<Record<'_>> = named
-            .map(|field| {
-                let record = Record::default().text("name", field.name).number("dword", field.dword as u64);
-                let text = field.ty.map(|ty| Value::Owned(shown(Some(ty), field.value)));
-                record.with("value", Value::Hex(Hex::short(field.value))).maybe("text", text)
-            })
-            .collect();
-        let line = line.maybe("fields", (!fields.is_empty()).then_some(Value::Records(fields)));
-        lines.push(&line.maybe("registers", (!registers.is_empty()).then_some(Value::Records(registers))));
+        let registers = item.writes.iter().map(|write| {
+            let reg = reader.amd.reg(write.reg);
+            let ty = reg.and_then(|reg| reg.ty());
+            PacketRegister {
+                name: reg.map(|reg| reg.name()),
+                register: Hex::short(write.reg.into()),
+                value: Hex::dword(write.value),
+                text: ty.map(|ty| shown(Some(ty), write.value.into())),
+            }
+        });
+        let fields = item.fields.iter().filter(|field| !field.name.is_empty()).map(|field| PacketField {
+            name: field.name,
+            dword: field.dword as u64,
+            value: Hex::short(field.value),
+            text: field.ty.map(|ty| shown(Some(ty), field.value)),
+        });
+        lines.push(&Line::Packet(Box::new(PacketLine {
+            of,
+            offset: item.at,
+            header: item.dwords.first().copied().map(Hex::dword),
+            name: item.title(),
+            dwords: item.dwords.len() as u64,
+            missing: (item.cut > 0).then_some(item.cut),
+            times: (item.times > 1).then_some(item.times),
+            trace_point: item.trace_point,
+            valid: item.header.is_some(),
+            fields: fields.collect(),
+            registers: registers.collect(),
+        })));
         Ok(())
     });
-}
-
-fn nonzero(number: u64) -> Option<u64> {
-    (number > 0).then_some(number)
 }

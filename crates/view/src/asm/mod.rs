@@ -8,6 +8,8 @@ mod errors;
 pub mod ir2;
 pub mod ir3;
 pub mod run;
+pub mod sqe_log;
+pub mod sqe_session;
 pub mod step;
 
 pub use errors::{AsmError, LineError, NoFunction, SourceError, SourceErrors};

@@ -9,12 +9,11 @@ pub mod intel;
 use crate::Style;
 use crate::device::database_line;
 use crate::json::Heading;
-use chip::Chip;
 use describe::Entry;
 use serde::Serialize;
 use std::io::{self, Write};
 use thiserror::Error;
-use unwedge_hw::{Db, Gpu, Pattern, Space};
+use unwedge_hw::{Adreno, Db, Gpu, Pattern, Space};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -84,7 +83,7 @@ fn fits(name: &str, width: u32, value: Option<u64>) -> Result<(), LookupError> {
 /// What was found for each question.
 pub struct Answers<'d, 'q> {
     lookup: Lookup<'d>,
-    chip: &'q Chip,
+    chip: Adreno<'q>,
     results: Vec<(&'q str, Vec<Entry<'d>>)>,
 }
 
@@ -95,7 +94,7 @@ impl<'d, 'q> Answers<'d, 'q> {
     /// When a value does not fit its register, or an offset is none.
     pub fn of(
         db: &'d Db,
-        chip: &'q Chip,
+        chip: Adreno<'q>,
         spaces: &[Space],
         questions: &[Question<'q>],
     ) -> Result<Answers<'d, 'q>, LookupError> {
@@ -131,7 +130,7 @@ impl<'d, 'q> Answers<'d, 'q> {
         let header = Header {
             heading: Heading::of_lines("unwedge.regs", SCHEMA, self.lookup.db.identity()),
             generation: self.chip.generation.name(),
-            gpu: self.chip.name.as_deref(),
+            gpu: self.chip.name(),
         };
         serde_json::to_writer(&mut *out, &header)?;
         writeln!(out)?;
@@ -206,7 +205,7 @@ impl<'d> Lookup<'d> {
     }
 
     /// Why nothing was found, and where there is something.
-    fn unknown(self, query: &str, chip: &Chip) -> String {
+    fn unknown(self, query: &str, chip: Adreno<'_>) -> String {
         let elsewhere: Vec<&str> = unwedge_base::Generation::ALL
             .into_iter()
             .filter(|g| *g != chip.generation)

@@ -2,10 +2,11 @@
 
 use super::Ended;
 use crate::output::SharedOutput;
-use crate::text::Watch;
 use std::rc::Rc;
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::{Db, Domain, Palette};
+use unwedge_view::cffdump;
+use unwedge_view::listing::Watch;
 
 /// A script. There is none.
 pub enum Script {}
@@ -22,32 +23,34 @@ impl Script {
         Err(Ended::Failed(format!("{name}: this unwedge was built without Lua")))
     }
 
-    pub fn start_cmdstream(&self, _name: &str) {
-        match *self {}
-    }
-
-    pub fn identified(&self, _generation: Generation) {
-        match *self {}
-    }
-
-    pub fn reset(&self) {
-        match *self {}
-    }
-
-    pub fn start_submit(&self, _memory: &Memory) {
-        match *self {}
-    }
-
-    pub fn end_submit(&self) {
-        match *self {}
-    }
-
-    pub fn end_cmdstream(&self) {
-        match *self {}
-    }
-
     pub fn finish(self) -> Result<(), Ended> {
         match self {}
+    }
+}
+
+impl cffdump::Script for Script {
+    fn start_cmdstream(&self, _name: &str) {
+        match *self {}
+    }
+
+    fn identified(&self, _generation: Generation) {
+        match *self {}
+    }
+
+    fn reset(&self) {
+        match *self {}
+    }
+
+    fn start_submit(&self, _memory: &Memory) {
+        match *self {}
+    }
+
+    fn end_submit(&self) {
+        match *self {}
+    }
+
+    fn end_cmdstream(&self) {
+        match *self {}
     }
 }
 

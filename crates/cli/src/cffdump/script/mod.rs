@@ -8,7 +8,6 @@ mod objects;
 
 use super::Ended;
 use crate::output::SharedOutput;
-use crate::text::Watch;
 use mlua::chunk::ChunkMode;
 use mlua::{AnyUserData, IntoLua, IntoLuaMulti, Lua, LuaString, Table, Value};
 use objects::View;
@@ -17,6 +16,8 @@ use std::rc::Rc;
 use unwedge_base::{Buffer, Dwords, Generation, Memory};
 use unwedge_hw::{Db, Domain, Palette};
 use unwedge_stream::adreno::Registers;
+use unwedge_view::cffdump;
+use unwedge_view::listing::Watch;
 
 /// What a script sees.
 struct Shared {
@@ -104,41 +105,6 @@ impl Script {
         self.shared.ended.borrow().clone()
     }
 
-    /// A capture begins.
-    pub fn start_cmdstream(&self, name: &str) {
-        self.hook("start_cmdstream", name);
-    }
-
-    /// The GPU is known.
-    pub fn identified(&self, generation: Generation) {
-        if self.generation.replace(generation) != generation {
-            *self.shared.regs.borrow_mut() = Registers::default();
-        }
-    }
-
-    /// What the registers held counts as never written.
-    pub fn reset(&self) {
-        self.shared.regs.borrow_mut().reset();
-    }
-
-    /// A submit begins.
-    pub fn start_submit(&self, memory: &Memory) {
-        let bare = |b: &Buffer| Buffer { iova: b.iova, size: b.size, contents: None, name: String::new() };
-        *self.shared.buffers.borrow_mut() = memory.buffers().iter().map(bare).collect();
-        self.hook("start_submit", ());
-    }
-
-    /// A submit ends.
-    pub fn end_submit(&self) {
-        self.hook("end_submit", ());
-    }
-
-    /// A capture ends.
-    pub fn end_cmdstream(&self) {
-        self.hook("end_cmdstream", ());
-        *self.shared.buffers.borrow_mut() = Memory::default();
-    }
-
     /// There are no more captures.
     pub fn finish(self) -> Result<(), Ended> {
         self.hook("finish", ());
@@ -165,6 +131,37 @@ impl Script {
             let place = if place.is_empty() { String::new() } else { format!("in {place}: ") };
             self.shared.end(Ended::Failed(format!("{place}{message}")));
         }
+    }
+}
+
+impl cffdump::Script for Script {
+    fn start_cmdstream(&self, name: &str) {
+        self.hook("start_cmdstream", name);
+    }
+
+    fn identified(&self, generation: Generation) {
+        if self.generation.replace(generation) != generation {
+            *self.shared.regs.borrow_mut() = Registers::default();
+        }
+    }
+
+    fn reset(&self) {
+        self.shared.regs.borrow_mut().reset();
+    }
+
+    fn start_submit(&self, memory: &Memory) {
+        let bare = |b: &Buffer| Buffer { iova: b.iova, size: b.size, contents: None, name: String::new() };
+        *self.shared.buffers.borrow_mut() = memory.buffers().iter().map(bare).collect();
+        self.hook("start_submit", ());
+    }
+
+    fn end_submit(&self) {
+        self.hook("end_submit", ());
+    }
+
+    fn end_cmdstream(&self) {
+        self.hook("end_cmdstream", ());
+        *self.shared.buffers.borrow_mut() = Memory::default();
     }
 }
 

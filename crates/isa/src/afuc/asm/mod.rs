@@ -9,7 +9,7 @@ mod lexer;
 mod parser;
 
 pub use error::{Error, Errors, Problem};
-pub(super) use lexer::register;
+pub use lexer::register;
 
 use super::firmware::{Firmware, TABLE_LEN, id_of};
 use super::insn::{Field, Insn, Op};

@@ -3,6 +3,7 @@
 //! Facts: the register descriptions of Mesa and ROCr. Never: addresses of texels ([`super::layout`]).
 
 use super::super::texel::selected;
+use crate::texture::sampler::{Compare, Filter, MipFilter, Sampler, Wrap};
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -205,5 +206,65 @@ impl Image {
     /// The texels of a level along an axis.
     pub(super) fn extent(&self, axis: usize, level: u32) -> u32 {
         self.size.get(axis).map_or(1, |size| (size >> level.min(31)).max(1))
+    }
+}
+
+/// A sampler descriptor of four dwords.
+pub(super) fn sampler(w: [u32; 4], gpu: &Gpu) -> Sampler {
+    let field = |word: usize, lsb: u32, width: u32| w[word] >> lsb & (u32::MAX >> (32 - width));
+    let byte = |word: usize, lsb: u32, width: u32| field(word, lsb, width) as u8;
+    let filter = |lsb: u32| Filter { linear: field(2, lsb, 1) != 0, anisotropic: field(2, lsb + 1, 1) != 0 };
+    let lod_bits = if gpu.generation() >= Gen::Gfx12 { 13 } else { 12 };
+    let bias = (field(2, 0, 14) << 18) as i32 >> 18;
+    Sampler {
+        wrap: [0, 3, 6].map(|lsb| wrap(field(0, lsb, 3))),
+        anisotropy: byte(0, 9, 3),
+        compare: compare(field(0, 12, 3)),
+        unnormalized: field(0, 15, 1) != 0,
+        truncate: field(0, 27, 1) != 0,
+        no_cube_wrap: field(0, 28, 1) != 0,
+        combine: byte(0, 29, 2),
+        min_lod: field(1, 0, lod_bits) as f32 / 256.0,
+        max_lod: field(1, lod_bits, lod_bits) as f32 / 256.0,
+        bias: bias as f32 / 256.0,
+        magnify: filter(20),
+        minify: filter(22),
+        depth: match field(2, 24, 2) {
+            1 => Some(false),
+            2 => Some(true),
+            _ => None,
+        },
+        mip: match field(2, 26, 2) {
+            0 => MipFilter::None,
+            2 => MipFilter::Linear,
+            _ => MipFilter::Nearest,
+        },
+        border: byte(3, 30, 2),
+    }
+}
+
+fn wrap(code: u32) -> Wrap {
+    match code {
+        0 => Wrap::Repeat,
+        1 => Wrap::Mirror,
+        2 => Wrap::ClampToEdge,
+        3 => Wrap::MirrorOnceToEdge,
+        4 => Wrap::ClampHalfBorder,
+        5 => Wrap::MirrorOnceHalfBorder,
+        6 => Wrap::ClampToBorder,
+        _ => Wrap::MirrorOnceToBorder,
+    }
+}
+
+fn compare(code: u32) -> Compare {
+    match code {
+        0 => Compare::Never,
+        1 => Compare::Less,
+        2 => Compare::Equal,
+        3 => Compare::LessEqual,
+        4 => Compare::Greater,
+        5 => Compare::NotEqual,
+        6 => Compare::GreaterEqual,
+        _ => Compare::Always,
     }
 }

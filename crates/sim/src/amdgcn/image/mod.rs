@@ -8,7 +8,6 @@ mod descriptor;
 mod fields;
 mod layout;
 mod sample;
-mod sampler;
 
 use super::apply::{self, Action, Dst, Form, Piece, Read, Space};
 use super::buffer::{Memory, vector_counters};

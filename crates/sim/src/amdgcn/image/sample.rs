@@ -11,7 +11,7 @@ use super::super::wave::{Wave, bits};
 use super::Access;
 use super::descriptor::{Image, Kind};
 use super::fields::{Coordinates, NOTHING};
-use super::sampler::{Sampler, Tap, across_edge};
+use crate::texture::sampler::{Sampler, Tap, across_edge};
 use unwedge_isa::amdgcn::format::{Format, Number};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 use unwedge_isa::amdgcn::{Gen, Reg};
@@ -168,7 +168,7 @@ impl Group<'_> {
         };
         let Some(first) = access.sampler else { return self.fault(wave, FaultKind::NoSemantics) };
         let words = [0, 1, 2, 3].map(|n| self.address_scalar(wave, Reg(first.0 + n)));
-        let sampler = Sampler::new(words, &self.gpu);
+        let sampler = super::descriptor::sampler(words, &self.gpu);
         let format = image.format.unwrap_or(Format::INTEGERS);
         if image.kind.is_multisampled() {
             return self.fault(wave, FaultKind::Undefined("a sample of an image with several samples"));
@@ -248,13 +248,7 @@ impl Group<'_> {
                 let mut words = [0u32; 4];
                 for (n, place) in (0u64..).zip(&mut words).take(usize::from(bytes.div_ceil(4))) {
                     let address = address.wrapping_add(4 * n);
-                    match self.view.read(address, bytes.min(4).into()) {
-                        Some(word) => *place = word as u32,
-                        None => {
-                            self.fault(wave, FaultKind::Unmapped { address, write: false });
-                            return None;
-                        }
-                    }
+                    *place = self.load(wave, address, bytes.min(4))? as u32;
                 }
                 let number = look.texel.format.number();
                 look.texel.choose(look.texel.format.load(words)).map(|bits| match number {

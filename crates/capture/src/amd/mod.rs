@@ -1,0 +1,13 @@
+//! What the formats of AMD GPUs share: [`Register`], [`Contents`], [`GfxVersion`] and lines of text.
+//!
+//! The formats are [`crate::amdgpu`] (what the kernel writes after a reset), [`crate::radv`] (the folder, or single text,
+//! that RADV leaves when a queue hangs) and [`crate::umr`] (what umr printed about waves, rings and registers).
+//!
+//! Never: what a packet or a register's bits mean. Facts: the sources named in each module.
+
+mod contents;
+pub(crate) mod register;
+pub(crate) mod text;
+
+pub use contents::Contents;
+pub use register::{GfxVersion, Register, plain_name};

@@ -1,0 +1,450 @@
+//! Builds a dump from its lines.
+//!
+//! What a line is follows from itself wherever it can, so that a missing heading or another order loses nothing. A piece
+//! of the text is open until the next one begins; then it is compared with what would be written for it. Linear in the
+//! input, whatever the input. Never: a guess at a value that the text does not have.
+
+mod blocks;
+
+use super::layout::{Layout, Piece, PieceText, Section, SectionInfo};
+use super::model::*;
+use super::render;
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use std::borrow::Cow;
+use unwedge_base::Span;
+
+/// Bytes of text that an item (block, bank, ring, IB, version …) takes at least, over the whole dump: kernels write
+/// more. Below that the items would take many times the memory of their text.
+const BYTES_PER_ITEM: usize = 24;
+
+/// The first Linux that dumps rings.
+const RELEASE_OF_RINGS: (u32, u32) = (6, 10);
+
+/// See [`Devcoredump::read`].
+pub(super) fn read(text: &[u8]) -> Result<Devcoredump<'_>, NotDevcoredump> {
+    let mut reader = Reader::new(text);
+    for line in Lines::new(text) {
+        if reader.ended {
+            break;
+        }
+        reader.line(&line);
+    }
+    reader.finish()
+}
+
+/// The piece that lines are being added to.
+struct Open {
+    section: Option<Section>,
+    start: usize,
+    /// End of its first line.
+    body: usize,
+    /// The next offset of an IB, in dwords.
+    offset: u64,
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    dump: Devcoredump<'a>,
+    open: Option<Open>,
+    /// End of the line before.
+    at: usize,
+    /// Start of the line before, if it is empty.
+    blank: Option<usize>,
+    /// Sections that were met, as bits.
+    seen: u32,
+    items: Budget,
+    recognized: bool,
+    /// What follows is not read.
+    ended: bool,
+    notes: Notes,
+    /// For what pieces would look like.
+    scratch: Vec<u8>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a [u8]) -> Reader<'a> {
+        let first_newline = text.iter().position(|&c| c == b'\n');
+        let before = first_newline.and_then(|at| at.checked_sub(1)).and_then(|at| text.get(at));
+        let layout = Layout { crlf: before == Some(&b'\r'), ..Layout::default() };
+        Reader {
+            text,
+            dump: Devcoredump { layout, ..Devcoredump::default() },
+            open: None,
+            at: 0,
+            blank: None,
+            seen: 0,
+            items: Budget::new(text.len(), BYTES_PER_ITEM),
+            recognized: false,
+            ended: false,
+            notes: Notes::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, line: &Line<'a>) {
+        let end = line.span.end as usize;
+        if line.garbled {
+            self.notes.loss(line.span, || "text that is not UTF-8".into());
+        }
+        if line.text.trim().is_empty() {
+            if self.open.is_none() {
+                self.begin(None, line);
+            }
+            self.at = end;
+            self.blank = Some(line.span.start as usize);
+            return;
+        }
+        if end == self.text.len() && !self.text.ends_with(b"\n") && !is_complete(&line.text) {
+            self.notes.loss(line.span, || "the last line is cut".into());
+            if self.open.is_none() {
+                self.begin(None, line);
+            }
+        } else if self.heading(line).or_else(|| self.field(line)).is_none() {
+            self.stray(line);
+        }
+        if !self.ended {
+            self.at = end;
+        }
+        self.blank = None;
+    }
+
+    /// A line that opens a piece.
+    fn heading(&mut self, line: &Line<'a>) -> Option<()> {
+        let text = line.text.trim_end();
+        let section = match text {
+            "SOC Information" => Section::Soc,
+            "SOC Memory Information" => Section::Memory,
+            "GDS Config" => Section::Gds,
+            "HW IP Version Information" => Section::HwIps,
+            "HW IP Discovery" => Section::Discovery,
+            "IP Firmwares" => Section::Firmware,
+            "VBIOS Information" | "VBIOS Information: NA" => Section::Vbios,
+            "Ring timed out details" => Section::Timeout,
+            "IP Dump" => Section::IpDump,
+            "Ring buffer information" => Section::RingInformation,
+            "VRAM is lost due to GPU reset!" | "VRAM lost check is skipped!" => Section::Vram,
+            "AMDGPU register dumps:" => Section::ResetRegisters,
+            _ => return self.opening(line),
+        };
+        if !self.begin_once(section, line) {
+            return Some(());
+        }
+        match section {
+            Section::Soc => self.dump.soc = Some(Soc::default()),
+            Section::Memory => self.dump.memory = Some(MemorySizes::default()),
+            Section::Gds => self.dump.gds = Some(Gds::default()),
+            Section::Vbios => self.dump.vbios = Some(Vbios::default()),
+            Section::Vram if text.contains("skipped") => self.dump.vram = Some(VramState::NotChecked),
+            Section::Vram => self.dump.vram = Some(VramState::Lost),
+            _ => {}
+        }
+        self.recognized |= section != Section::IpDump;
+        Some(())
+    }
+
+    /// A line that opens a piece and says something itself.
+    fn opening(&mut self, line: &Line<'a>) -> Option<()> {
+        let text = line.text.trim_end();
+        let value = |key: &str| text.strip_prefix(key);
+        if text.starts_with("****") && text.contains("AMDGPU Device Coredump") {
+            self.marker(line);
+        } else if let Some(version) = value("version: ") {
+            self.top(Section::Version, line, |dump| dump.version = Some(line.keep(version)));
+        } else if let Some(kernel) = value("kernel: ") {
+            self.top(Section::Kernel, line, |dump| dump.kernel = Some(line.keep(kernel)));
+        } else if let Some(module) = value("module: ") {
+            self.top(Section::Module, line, |dump| dump.module = Some(line.keep(module)));
+        } else if let Some(time) = value("time: ") {
+            self.top(Section::Time, line, |dump| dump.time = Some(line.keep(time)));
+        } else if let Some(process) = value("process_name: ") {
+            let (name, pid) = process.rsplit_once(" PID: ").unwrap_or((process, ""));
+            let pid = Scan::new(pid).dec32();
+            let process = Process { name: line.keep(name), pid };
+            self.top(Section::Process, line, |dump| dump.process = Some(process));
+        } else if let Some((hub, rest)) = value("[").and_then(|rest| rest.split_once(']'))
+            && rest.trim_start().to_ascii_lowercase().starts_with("page fault observed")
+        {
+            self.recognized = true;
+            if self.begin_once(Section::Fault, line) {
+                self.dump.fault = Some(PageFault { hub: line.keep(hub), ..PageFault::default() });
+            }
+        } else if let Some(name) = value("IP: ") {
+            self.item(line, Section::Ip).then(|| {
+                self.dump.ips.push(Ip { name: line.keep(name), ..Ip::default() });
+            });
+        } else if let Some(name) = value("ring name: ") {
+            self.item(line, Section::Ring).then(|| {
+                self.dump.rings.push(Ring { name: line.keep(name), ..Ring::default() });
+            });
+        } else {
+            let mut scan = Scan::new(text);
+            let number = scan.lit("IB #")?.dec32()?;
+            let iova = scan.blanks().hex()?;
+            let size = scan.blanks().dec32();
+            self.item(line, Section::Ib).then(|| {
+                self.dump.ibs.push(Ib { number, iova, size, ..Ib::default() });
+            });
+        }
+        Some(())
+    }
+
+    fn marker(&mut self, line: &Line<'a>) {
+        self.recognized = true;
+        if !self.saw(Section::Marker) {
+            self.begin_once(Section::Marker, line);
+            return;
+        }
+        self.begin(None, line);
+        self.at = self.text.len();
+        self.ended = true;
+        let span = Span::new(line.span.start as usize, self.text.len());
+        self.notes.loss(span, || "a second dump follows the first; it was not read".into());
+    }
+
+    fn top(&mut self, section: Section, line: &Line<'a>, set: impl FnOnce(&mut Devcoredump<'a>)) {
+        if self.begin_once(section, line) {
+            set(&mut self.dump);
+        }
+    }
+
+    /// Opens an entry of a section that may have several; `false` when there are too many.
+    fn item(&mut self, line: &Line<'a>, section: Section) -> bool {
+        if self.items.take().is_none() {
+            self.notes.loss(line.span, || "too many entries for a dump of this size".into());
+            self.begin(None, line);
+            return false;
+        }
+        self.begin(Some(section), line);
+        true
+    }
+
+    /// Opens a section that a dump has once; `false` when it was there before.
+    fn begin_once(&mut self, section: Section, line: &Line<'a>) -> bool {
+        let bit = 1 << section as u32;
+        let new = self.seen & bit == 0;
+        self.seen |= bit;
+        if !new {
+            self.notes.loss(line.span, || format!("section `{}` for the second time", section.name()));
+        }
+        self.begin(new.then_some(section), line);
+        new
+    }
+
+    fn begin(&mut self, section: Option<Section>, line: &Line<'a>) {
+        let own_blank = section.is_some_and(Section::after_blank).then_some(self.blank).flatten();
+        let mut start = line.span.start as usize;
+        if let Some(blank) = own_blank
+            && self.open.as_ref().is_none_or(|open| open.body <= blank)
+        {
+            start = blank;
+        }
+        self.at = start;
+        self.close();
+        self.open = Some(Open { section, start, body: line.span.end as usize, offset: 0 });
+    }
+
+    /// Ends the open piece where the line before ended.
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let span = Span::new(open.start, self.at);
+        let raw = self.text.get(open.start..self.at).unwrap_or_default();
+        if raw.is_empty() {
+            return;
+        }
+        let Some(section) = open.section else {
+            if let Some(Piece { info, text: PieceText::Own { raw: last, .. } }) =
+                self.dump.layout.pieces.last_mut()
+                && info.section.is_none()
+                && info.span.end == span.start
+            {
+                info.span.end = span.end;
+                *last = self.text.get(info.span.start as usize..self.at).unwrap_or_default();
+                return;
+            }
+            let info = SectionInfo { section: None, span };
+            self.dump.layout.pieces.push(Piece { info, text: PieceText::Own { raw, usual: 0 } });
+            return;
+        };
+        if section == Section::Discovery {
+            let body = self.text.get(open.body..self.at).unwrap_or_default();
+            self.dump.discovery = Some(trimmed(body));
+        }
+        self.check(section, span);
+        let index = match section {
+            Section::Ip => self.dump.ips.len(),
+            Section::Ring => self.dump.rings.len(),
+            Section::Ib => self.dump.ibs.len(),
+            _ => 1,
+        };
+        let mut usual = std::mem::take(&mut self.scratch);
+        usual.clear();
+        render::entry(&self.dump, section, index.saturating_sub(1), &mut usual);
+        let text = if usual == raw {
+            PieceText::Usual
+        } else {
+            PieceText::Own { raw, usual: render::hash_of(&usual) }
+        };
+        self.scratch = usual;
+        let info = SectionInfo { section: Some(section), span };
+        self.dump.layout.pieces.push(Piece { info, text });
+    }
+
+    /// Says what an entry lacks, once it is complete.
+    fn check(&mut self, section: Section, span: Span) {
+        let lacks = |what: &str, have: usize, size: Option<u32>| match size {
+            Some(size) if have < size as usize => Some(format!("{what}: {have} of {size} dwords are there")),
+            _ => None,
+        };
+        let complaint = match section {
+            Section::Timeout => {
+                match &mut self.dump.timeout {
+                    Some(timeout) => timeout.span = span,
+                    None => self.notes.loss(span, || "the ring that timed out is not named".into()),
+                }
+                None
+            }
+            Section::Fault => self.dump.fault.as_mut().and_then(|fault| {
+                fault.span = span;
+                fault.status.is_none().then(|| "the page fault lacks its status".to_owned())
+            }),
+            Section::Ip => self.dump.ips.last_mut().and_then(|ip| {
+                ip.span = span;
+                None
+            }),
+            Section::Ring => self.dump.rings.last_mut().and_then(|ring| {
+                ring.span = span;
+                if ring.size.is_none() {
+                    return Some(format!("ring {}: its size and contents are missing", ring.name));
+                }
+                lacks(&format!("ring {}", ring.name), ring.contents.len(), ring.size)
+            }),
+            Section::Ib => self.dump.ibs.last_mut().and_then(|ib| {
+                ib.span = span;
+                lacks(&format!("IB #{}", ib.number), ib.contents.len(), ib.size)
+            }),
+            Section::ResetRegisters => {
+                self.dump.reset_registers.is_empty().then(|| "the registers by offset are missing".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(complaint) = complaint {
+            self.notes.loss(span, || complaint);
+        }
+    }
+
+    /// Whether lines of this section are read here. Without its heading it begins with the first of its lines.
+    fn within(&mut self, section: Section, line: &Line<'a>) -> bool {
+        if self.open.as_ref().is_some_and(|open| open.section == Some(section)) {
+            return true;
+        }
+        if self.saw(section) || section.repeats() {
+            return false;
+        }
+        self.notes.loss(line.span, || format!("the heading of section `{}` is missing", section.name()));
+        self.recognized = true;
+        self.begin_once(section, line)
+    }
+
+    /// A line that nothing is known of. It stays where it is.
+    fn stray(&mut self, line: &Line<'a>) {
+        let section = self.open.as_ref().and_then(|open| open.section);
+        match section {
+            Some(section) => {
+                self.notes
+                    .loss(line.span, || format!("line of section `{}` was not understood", section.name()));
+            }
+            None => {
+                self.notes.loss(line.span, || "line outside of any section".into());
+                if self.open.is_none() {
+                    self.begin(None, line);
+                }
+            }
+        }
+    }
+
+    fn saw(&self, section: Section) -> bool {
+        self.seen & 1 << section as u32 != 0
+    }
+
+    /// What a kernel would have written behind the end. Of those that dump no rings nothing tells that, once the
+    /// time is there.
+    fn lost_end(&self) -> Option<String> {
+        let head = [Section::Marker, Section::Version, Section::Kernel, Section::Module];
+        if Section::ALL.into_iter().all(|section| !self.saw(section) || head.contains(&section))
+            && self.dump.ips.is_empty()
+            && self.dump.rings.is_empty()
+            && self.dump.ibs.is_empty()
+        {
+            return Some("the dump ends within its head".to_owned());
+        }
+        // Kernels that write one of these write the rings behind it.
+        let before_rings = [
+            Section::Soc,
+            Section::Memory,
+            Section::Gds,
+            Section::HwIps,
+            Section::Discovery,
+            Section::Firmware,
+            Section::Vbios,
+            Section::IpDump,
+        ];
+        let rings_due = before_rings.into_iter().any(|section| self.saw(section))
+            || !self.dump.ips.is_empty()
+            || self
+                .dump
+                .kernel
+                .as_deref()
+                .and_then(release)
+                .is_some_and(|release| release >= RELEASE_OF_RINGS);
+        let rings_begun = self.saw(Section::RingInformation) || !self.dump.rings.is_empty();
+        if rings_due && !rings_begun {
+            return Some("the dump ends before its rings".to_owned());
+        }
+        let timeout = self.dump.timeout.as_ref().filter(|_| rings_begun)?;
+        let there = self.dump.rings.iter().any(|ring| ring.name == timeout.ring);
+        (!there).then(|| format!("the ring that timed out, {}, is not among the rings", timeout.ring))
+    }
+
+    fn finish(mut self) -> Result<Devcoredump<'a>, NotDevcoredump> {
+        self.close();
+        if !self.recognized {
+            return Err(NotDevcoredump);
+        }
+        if !self.saw(Section::Marker) {
+            self.notes.note(Span::default(), || "the dump does not begin with its marker".into());
+        }
+        if let Some(lost) = self.lost_end() {
+            self.notes.loss(Span::new(self.text.len(), self.text.len()), || lost);
+        }
+        self.dump.diagnostics = self.notes.finish();
+        Ok(self.dump)
+    }
+}
+
+/// `6.12.4-arch1` is 6.12.
+fn release(kernel: &str) -> Option<(u32, u32)> {
+    let mut scan = Scan::new(kernel);
+    let major = scan.dec32()?;
+    Some((major, scan.lit(".")?.dec32()?))
+}
+
+/// Whether a line without an end can be the whole line: kernels pad values of registers and dwords to eight digits.
+fn is_complete(text: &str) -> bool {
+    let text = text.trim_end();
+    match text.rsplit_once("0x") {
+        Some((before, digits)) if digits.bytes().all(|c| c.is_ascii_hexdigit()) => {
+            // Addresses have more digits.
+            let wide = ["IB #", "Faulty page"].iter().any(|line| before.starts_with(line));
+            !wide && digits.len() == 8
+        }
+        _ => ["****", "!", ")", "Skipping dump"].iter().any(|end| text.ends_with(end)),
+    }
+}
+
+/// The lines of a section as one text, without the end of the last.
+fn trimmed(body: &[u8]) -> Cow<'_, str> {
+    match String::from_utf8_lossy(body) {
+        Cow::Borrowed(text) if !text.contains('\r') => Cow::Borrowed(text.trim_end()),
+        text => Cow::Owned(text.trim_end().replace("\r\n", "\n")),
+    }
+}

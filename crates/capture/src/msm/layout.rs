@@ -1,0 +1,127 @@
+//! How the text of a dump is laid out: what the typed values do not say and writing it back needs.
+//!
+//! A kernel's dump needs a few dozen pieces, as its lines are exactly what the values say. Where a line or an entry is
+//! dressed otherwise, its bytes stand beside the value, and are written for as long as the value stays what it was.
+//! Never: a copy of the text, or of anything the values hold.
+
+use super::lines::{Section, TopKey};
+use std::borrow::Cow;
+use unwedge_base::Span;
+
+/// How the text of a dump is laid out. The default is what a kernel would do with the values at hand.
+#[derive(Clone, Debug, Default)]
+pub struct Layout<'a> {
+    pub(super) pieces: Vec<Piece<'a>>,
+    pub(super) style: Style,
+    pub(super) sections: Vec<SectionInfo<'a>>,
+}
+
+/// What holds for the whole text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Style {
+    /// Lines end in `\r\n`.
+    pub(super) crlf: bool,
+    /// Offsets of `registers:` have at least four digits (a2xx to a5xx) or six. `None`: as the chip has it.
+    pub(super) short_offsets: Option<bool>,
+}
+
+/// A run of the text.
+#[derive(Clone, Debug)]
+pub(super) enum Piece<'a> {
+    /// `---`
+    Marker,
+    /// A key outside of sections.
+    Top(TopKey),
+    /// The same in another dress.
+    TopAs(TopKey, Verbatim<'a>),
+    /// The heading of a section.
+    Heading(Section),
+    /// The same in another dress.
+    HeadingAs(Section, &'a [u8]),
+    /// The next so many entries of a section.
+    Entries(Section, u32),
+    /// The next entry of a section, in another dress.
+    EntryAs(Section, Verbatim<'a>),
+    /// Lines that say nothing this crate knows.
+    Other(&'a [u8]),
+}
+
+/// Bytes that stand for a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verbatim<'a> {
+    pub(super) raw: &'a [u8],
+    /// Hash of what the value looks like in the usual dress, to see whether it is still the same value.
+    pub(super) usual: u64,
+}
+
+/// A section of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SectionInfo<'a> {
+    /// Its heading, without the colon.
+    pub name: Cow<'a, str>,
+    /// Which section it is; `None` for one nobody knows.
+    pub section: Option<Section>,
+    /// Where it stands, heading included.
+    pub span: Span,
+    /// Entries that were read: registers, buffers, blocks …
+    pub entries: usize,
+}
+
+impl<'a> Layout<'a> {
+    /// A layout as a kernel would have it, with the headings of these sections even when nothing stands below them.
+    pub fn with_headings(headings: &[Section]) -> Layout<'a> {
+        let mut headings = headings.to_vec();
+        headings.sort_unstable();
+        headings.dedup();
+        let mut pieces = vec![Piece::Marker];
+        pieces.extend(TopKey::ALL.map(Piece::Top));
+        pieces.extend(headings.into_iter().map(Piece::Heading));
+        Layout { pieces, ..Layout::default() }
+    }
+
+    /// Lines that nobody knows, outside of any entry, in order.
+    pub fn unknown_lines(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Other(raw) => Some(*raw),
+            _ => None,
+        })
+    }
+
+    /// Whether anything in the text is dressed otherwise than kernels do.
+    pub fn has_exceptions(&self) -> bool {
+        let usual = |p: &Piece<'_>| {
+            matches!(p, Piece::Marker | Piece::Top(_) | Piece::Heading(_) | Piece::Entries(..))
+        };
+        self.style.crlf || !self.pieces.iter().all(usual)
+    }
+
+    pub(super) fn sections(&self) -> &[SectionInfo<'a>] {
+        &self.sections
+    }
+}
+
+/// Where a kernel writes a key or section: all of the keys, but for `rbbm-status`, stand in front of the sections.
+pub(super) fn rank(piece: &Piece<'_>) -> Option<u8> {
+    match piece {
+        Piece::Marker => Some(0),
+        Piece::Top(key) | Piece::TopAs(key, _) => Some(rank_of_key(*key)),
+        Piece::Heading(s) | Piece::HeadingAs(s, _) | Piece::Entries(s, _) | Piece::EntryAs(s, _) => {
+            Some(rank_of_section(*s))
+        }
+        Piece::Other(_) => None,
+    }
+}
+
+/// See [`rank`].
+pub(super) fn rank_of_key(key: TopKey) -> u8 {
+    match key {
+        TopKey::RbbmStatus => 20,
+        key => 1 + key as u8,
+    }
+}
+
+/// See [`rank`].
+pub(super) fn rank_of_section(section: Section) -> u8 {
+    let in_order = section as u8;
+    if section.facts().before_status { 10 + in_order } else { 21 + in_order }
+}

@@ -1,0 +1,433 @@
+//! A dump as a whole.
+//!
+//! Two dumps are equal when they say the same: where in the text it stood, how it was laid out and what was reported
+//! about it do not count. Facts: the show functions of Linux 4.19 to 6.17, named in [`super::lines`].
+
+use super::layout::{Layout, SectionInfo};
+use super::lines::TopKey;
+use super::sections::Section;
+use super::{read, render};
+use crate::ascii85;
+use std::borrow::Cow;
+use std::fmt;
+use unwedge_base::{Buffer, ChipId, Diagnostic, Generation, Memory, Span};
+
+/// A msm devcoredump. Absent sections are `None` or empty; nothing is filled in.
+#[derive(Clone, Debug, Default)]
+pub struct Devcore<'a> {
+    /// `kernel:`
+    pub kernel: Option<Cow<'a, str>>,
+    /// `module:`
+    pub module: Option<Cow<'a, str>>,
+    /// `time:`, seconds.microseconds as written.
+    pub time: Option<Cow<'a, str>>,
+    /// `comm:`
+    pub comm: Option<Cow<'a, str>>,
+    /// `cmdline:`
+    pub cmdline: Option<Cow<'a, str>>,
+    /// `gpu-initialized:`; 0 says that registers were not read.
+    pub gpu_initialized: Option<u32>,
+    /// `revision:`
+    pub revision: Option<Revision>,
+    /// `rbbm-status:`
+    pub rbbm_status: Option<u32>,
+    /// `fault-info:`
+    pub fault: Option<Fault<'a>>,
+    /// `ringbuffer:`
+    pub rings: Vec<Ring<'a>>,
+    /// `bos:` (`bo:` in the format document)
+    pub bos: Vec<Bo<'a>>,
+    /// `pgtable-fault-info:`: what the page tables said about the faulting address.
+    pub page_tables: Option<PageTables<'a>>,
+    /// `vm-log:`, one entry per map or unmap, as written: `map:3: 0x0000000100000000-0x0000000100001000`.
+    pub vm_log: Vec<Cow<'a, str>>,
+    /// `gmu-log:`
+    pub gmu_log: Option<GmuBuffer<'a>>,
+    /// `gmu-hfi:`
+    pub gmu_hfi: Option<GmuBuffer<'a>>,
+    /// `gmu-debug:`
+    pub gmu_debug: Option<GmuBuffer<'a>>,
+    /// `registers:`, in the order of the dump.
+    pub registers: Vec<RegisterValue>,
+    /// `registers-gmu:`
+    pub registers_gmu: Vec<RegisterValue>,
+    /// `registers-hlsq:` (a5xx)
+    pub registers_hlsq: Vec<RegisterValue>,
+    /// `indexed-registers:`
+    pub indexed: Vec<Indexed<'a>>,
+    /// `shader-blocks:`
+    pub shader_blocks: Vec<ShaderBlock<'a>>,
+    /// `clusters:`
+    pub clusters: Vec<Cluster<'a>>,
+    /// `debugbus:`
+    pub debugbus: Vec<DebugBus<'a>>,
+    /// What was malformed or lost.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How the text it was read from deviates from what this crate would write by itself.
+    pub layout: Layout<'a>,
+}
+
+/// `revision: 630 (6.3.0.2)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// The number in front, 630; 0 on newer chips.
+    pub gpu_id: u32,
+    /// The four numbers in parentheses.
+    pub chip_id: ChipId,
+}
+
+/// `fault-info:`: the IOMMU fault that triggered the dump.
+#[derive(Clone, Debug, Default)]
+pub struct Fault<'a> {
+    /// Faulting address.
+    pub iova: Option<u64>,
+    /// `ttbr0`
+    pub ttbr0: Option<u64>,
+    /// `dir`: READ or WRITE.
+    pub dir: Option<Cow<'a, str>>,
+    /// `type`: TRANSLATION, PERMISSION …
+    pub kind: Option<Cow<'a, str>>,
+    /// `source`: the block that faulted, `TP|VFD`.
+    pub source: Option<Cow<'a, str>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// `pgtable-fault-info:`, of kernels from 6.14 on.
+#[derive(Clone, Debug, Default)]
+pub struct PageTables<'a> {
+    /// `ttbr0` of the address space that the kernel thinks was current.
+    pub ttbr0: Option<u64>,
+    /// `asid`
+    pub asid: Option<u32>,
+    /// `ptes`: the entries met on the way down to the faulting address, 0 from the first absent one on.
+    pub ptes: Option<[u64; 4]>,
+    /// Lines of this section that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// Lines of an entry whose key is not known: without their end of line, in the order of the dump.
+pub type Extra<'a> = Vec<Cow<'a, [u8]>>;
+
+/// Ascii85 contents of a section entry. Decoding is put off until somebody asks.
+#[derive(Clone, Default)]
+pub struct Blob<'a> {
+    /// The encoded text, leading blanks removed.
+    pub encoded: Cow<'a, [u8]>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+impl Blob<'_> {
+    /// The dwords. Characters outside the alphabet end the text; see [`crate::ascii85`].
+    pub fn decode(&self) -> Vec<u32> {
+        ascii85::decode(&self.encoded).dwords
+    }
+
+    /// The number of dwords, found without decoding; an upper bound where the text is malformed.
+    pub fn len(&self) -> usize {
+        ascii85::decoded_len(&self.encoded)
+    }
+
+    /// No dword at all.
+    pub fn is_empty(&self) -> bool {
+        self.encoded.is_empty()
+    }
+
+    /// Contents for a dump built in code. Zeros at the end are left out, as kernels do.
+    pub fn encode(dwords: &[u32]) -> Blob<'static> {
+        let used = dwords.iter().rposition(|&d| d != 0).map_or(0, |last| last + 1);
+        Blob { encoded: Cow::Owned(ascii85::encode(&dwords[..used])), span: Span::default() }
+    }
+}
+
+impl fmt::Debug for Blob<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = String::from_utf8_lossy(&self.encoded[..self.encoded.len().min(20)]);
+        write!(f, "Blob({start:?} of {} bytes at {})", self.encoded.len(), self.span.start)
+    }
+}
+
+/// A ring.
+#[derive(Clone, Debug, Default)]
+pub struct Ring<'a> {
+    /// Ring number.
+    pub id: u32,
+    /// GPU address.
+    pub iova: u64,
+    /// `last-fence`: newest fence submitted.
+    pub last_fence: Option<u32>,
+    /// `retired-fence`: newest fence completed.
+    pub retired_fence: Option<u32>,
+    /// Read pointer, in dwords.
+    pub rptr: Option<u32>,
+    /// Write pointer, in dwords.
+    pub wptr: Option<u32>,
+    /// Bytes.
+    pub size: Option<u32>,
+    /// Contents; zeros at the end are left out.
+    pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// A buffer object.
+#[derive(Clone, Debug, Default)]
+pub struct Bo<'a> {
+    /// GPU address.
+    pub iova: u64,
+    /// Bytes.
+    pub size: u64,
+    /// `flags:`, MSM_BO_* bits.
+    pub flags: Option<u32>,
+    /// `name:`, blanks at the end removed.
+    pub name: Option<Cow<'a, str>>,
+    /// Contents; zeros at the end are left out. `None`: not captured, or all zero.
+    pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// A buffer of the GMU.
+#[derive(Clone, Debug, Default)]
+pub struct GmuBuffer<'a> {
+    /// Address in the GMU's space.
+    pub iova: u64,
+    /// Bytes.
+    pub size: u64,
+    /// `queue-history[N]:` of gmu-hfi: where the last eight messages of each queue start, -1 for none.
+    pub history: Vec<[i32; 8]>,
+    /// Contents.
+    pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// One `{ offset: …, value: … }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterValue {
+    /// Offset in dwords (the dump has bytes).
+    pub reg: u32,
+    /// Value.
+    pub value: u32,
+}
+
+/// A block of indexed registers: a debug FIFO read out.
+#[derive(Clone, Debug, Default)]
+pub struct Indexed<'a> {
+    /// `regs-name` as written.
+    pub name: Cow<'a, str>,
+    /// `dwords`
+    pub dwords: u32,
+    /// Contents.
+    pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+impl Indexed<'_> {
+    /// The name newer kernels use, whatever this one wrote: `CP_MEMPOOOL` is CP_MEMPOOL, `CP_SEQ_STAT` is
+    /// CP_SQE_STAT, `_DATA` and `_ADDR` at the end are dropped.
+    pub fn canonical_name(&self) -> Cow<'_, str> {
+        match self.name.as_ref() {
+            "CP_MEMPOOOL" => return Cow::Borrowed("CP_MEMPOOL"),
+            "CP_SEQ_STAT" => return Cow::Borrowed("CP_SQE_STAT"),
+            _ => {}
+        }
+        let name = self.name.as_ref();
+        let name = name.strip_suffix("_DATA").or_else(|| name.strip_suffix("_ADDR")).unwrap_or(name);
+        Cow::Borrowed(name)
+    }
+}
+
+/// A shader block: memory inside the shader processors.
+#[derive(Clone, Debug, Default)]
+pub struct ShaderBlock<'a> {
+    /// `type`, `A6XX_SP_INST_DATA`.
+    pub ty: Cow<'a, str>,
+    /// `location:` (a7xx).
+    pub location: Option<u32>,
+    /// `pipe:` (a7xx).
+    pub pipe: Option<Cow<'a, str>>,
+    /// One per bank (per SP and USPTP on a7xx).
+    pub banks: Vec<ShaderBank<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// One instance of a shader block.
+#[derive(Clone, Debug, Default)]
+pub struct ShaderBank<'a> {
+    /// `bank:` (a6xx) or `sp:` (a7xx).
+    pub index: u32,
+    /// `usptp:` (a7xx).
+    pub usptp: Option<u32>,
+    /// `ctx:` (a8xx, in place of `usptp`).
+    pub context: Option<u32>,
+    /// `size`, in dwords.
+    pub size: u32,
+    /// Contents.
+    pub data: Option<Blob<'a>>,
+}
+
+/// Registers of one cluster in one context.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster<'a> {
+    /// `cluster-name`
+    pub name: Cow<'a, str>,
+    /// `pipe:` (a7xx).
+    pub pipe: Option<Cow<'a, str>>,
+    /// `location:` (a7xx).
+    pub location: Option<u32>,
+    /// `context:`
+    pub context: Option<u32>,
+    /// Registers.
+    pub registers: Vec<RegisterValue>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// A debug bus block.
+#[derive(Clone, Debug, Default)]
+pub struct DebugBus<'a> {
+    /// `debugbus-block`
+    pub name: Cow<'a, str>,
+    /// `count`, in dwords.
+    pub count: u32,
+    /// Contents.
+    pub data: Option<Blob<'a>>,
+    /// Lines of this entry that nobody knows.
+    pub extra: Extra<'a>,
+    /// Where it stands in the dump.
+    pub span: Span,
+}
+
+/// The input is not a msm devcoredump.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a msm devcoredump: none of its section headings was found")]
+pub struct NotDevcore;
+
+impl<'a> Devcore<'a> {
+    /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
+    pub fn read(text: &'a [u8]) -> Result<Devcore<'a>, NotDevcore> {
+        read::read(text)
+    }
+
+    /// Writes the dump. What was read from a kernel's dump, and not changed since, is written as that kernel wrote it.
+    /// Strings end at their line: line ends inside of them become blanks.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        render::write(self, out);
+    }
+
+    /// The sections of the text that was read, in its order, those nobody knows too. Empty for a dump built in code.
+    pub fn sections(&self) -> &[SectionInfo<'a>] {
+        self.layout.sections()
+    }
+
+    /// Whether a key outside of sections has a value.
+    pub fn has(&self, key: TopKey) -> bool {
+        match key {
+            TopKey::Kernel => self.kernel.is_some(),
+            TopKey::Module => self.module.is_some(),
+            TopKey::Time => self.time.is_some(),
+            TopKey::Comm => self.comm.is_some(),
+            TopKey::Cmdline => self.cmdline.is_some(),
+            TopKey::GpuInitialized => self.gpu_initialized.is_some(),
+            TopKey::Revision => self.revision.is_some(),
+            TopKey::RbbmStatus => self.rbbm_status.is_some(),
+        }
+    }
+
+    /// The number of entries of a section.
+    pub fn entries(&self, section: Section) -> usize {
+        match section {
+            Section::FaultInfo => usize::from(self.fault.is_some()),
+            Section::PageTables => usize::from(self.page_tables.is_some()),
+            Section::VmLog => self.vm_log.len(),
+            Section::Ringbuffer => self.rings.len(),
+            Section::Bos => self.bos.len(),
+            Section::GmuLog => usize::from(self.gmu_log.is_some()),
+            Section::GmuHfi => usize::from(self.gmu_hfi.is_some()),
+            Section::GmuDebug => usize::from(self.gmu_debug.is_some()),
+            Section::Registers => self.registers.len(),
+            Section::RegistersHlsq => self.registers_hlsq.len(),
+            Section::RegistersGmu => self.registers_gmu.len(),
+            Section::IndexedRegisters => self.indexed.len(),
+            Section::ShaderBlocks => self.shader_blocks.len(),
+            Section::Clusters => self.clusters.len(),
+            Section::Debugbus => self.debugbus.len(),
+        }
+    }
+
+    /// The sections that the text lacks although kernels write them for this generation.
+    pub fn absent(&self, generation: Option<Generation>) -> impl Iterator<Item = Section> + '_ {
+        let there = |section| self.sections().iter().any(|info| info.section == Some(section));
+        Section::ALL.into_iter().filter(move |&s| !there(s) && s.is_written_for(generation))
+    }
+
+    /// The value of a register of `registers:`.
+    pub fn register(&self, reg: u32) -> Option<u32> {
+        self.registers.iter().find(|r| r.reg == reg).map(|r| r.value)
+    }
+
+    /// Rings and buffers as memory. Where there is more data than the size claims, the data counts.
+    pub fn memory(&self) -> Memory {
+        let buffer = |iova, size: u64, data: &Option<Blob<'_>>, name| {
+            let contents = data.as_ref().map(Blob::decode);
+            let captured = contents.as_ref().map_or(0, |c| c.len() as u64 * 4);
+            Buffer { iova, size: size.max(captured), contents, name }
+        };
+        let bo = |bo: &Bo<'_>| {
+            buffer(bo.iova, bo.size, &bo.data, bo.name.as_deref().unwrap_or_default().to_owned())
+        };
+        let ring = |ring: &Ring<'_>| {
+            buffer(ring.iova, ring.size.unwrap_or(0).into(), &ring.data, format!("ring {}", ring.id))
+        };
+        self.bos.iter().map(bo).chain(self.rings.iter().map(ring)).collect()
+    }
+}
+
+/// Equality of what is said, not of where it stands. Taking the struct apart keeps a new field from being forgotten.
+macro_rules! equal_but_for_place {
+    ($($ty:ident { $($field:ident),* }, $($skipped:ident),*;)*) => {$(
+        impl PartialEq for $ty<'_> {
+            fn eq(&self, other: &Self) -> bool {
+                let $ty { $($field,)* $($skipped: _,)* } = self;
+                $(*$field == other.$field)&&*
+            }
+        }
+    )*};
+}
+
+equal_but_for_place! {
+    Fault { iova, ttbr0, dir, kind, source, extra }, span;
+    PageTables { ttbr0, asid, ptes, extra }, span;
+    Blob { encoded }, span;
+    Ring { id, iova, last_fence, retired_fence, rptr, wptr, size, data, extra }, span;
+    Bo { iova, size, flags, name, data, extra }, span;
+    GmuBuffer { iova, size, history, data, extra }, span;
+    Indexed { name, dwords, data, extra }, span;
+    ShaderBlock { ty, location, pipe, banks, extra }, span;
+    ShaderBank { index, usptp, context, size, data },;
+    Cluster { name, pipe, location, context, registers }, span;
+    DebugBus { name, count, data, extra }, span;
+    Devcore {
+        kernel, module, time, comm, cmdline, gpu_initialized, revision, rbbm_status, fault, page_tables, rings, bos,
+        vm_log, gmu_log, gmu_hfi, gmu_debug, registers, registers_gmu, registers_hlsq, indexed, shader_blocks,
+        clusters, debugbus
+    }, diagnostics, layout;
+}

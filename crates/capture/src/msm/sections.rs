@@ -1,0 +1,231 @@
+//! The sections of a msm devcoredump, one row each.
+//!
+//! The order of the rows is the order in which kernels write them. The line grammar, the reader, the writer and everything
+//! that shows a dump or says what is missing from it ask this table. What an entry holds is a field of
+//! [`Devcore`](super::Devcore). Facts: `adreno_show`, `a5xx_show` and `a6xx_show` of Linux 4.19 to 6.17.
+
+use unwedge_base::Generation;
+
+/// What is known of a section.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionFacts {
+    /// The heading, without its colon.
+    pub name: &'static str,
+    /// Another heading for it: the format document calls `bos` `bo`.
+    pub alias: Option<&'static str>,
+    /// The kernel that was the first to write it (`6.14`); `None` for those that have been there from the start.
+    pub since: Option<&'static str>,
+    /// Generations whose dumps have it, from the first to the last.
+    pub generations: (Generation, Generation),
+    /// The list item that opens an entry of it and of no other section.
+    pub opened_by: Option<&'static str>,
+    /// The key without which an entry is incomplete.
+    pub required: Option<&'static str>,
+    /// When kernels write the heading.
+    pub heading: Heading,
+    /// It precedes `rbbm-status`.
+    pub before_status: bool,
+    /// What its absence from a dump means.
+    pub absence: &'static str,
+}
+
+/// When kernels write the heading of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heading {
+    /// Only with entries below it.
+    WithEntries,
+    /// With entries below it; from a6xx on always.
+    AlwaysFromA6xx,
+    /// Always, for those GPUs that have the section.
+    Always,
+}
+
+const FIRST: Generation = Generation::A2xx;
+const LAST: Generation = Generation::A7xx;
+
+/// What rows leave out.
+const ROW: SectionFacts = SectionFacts {
+    name: "",
+    alias: None,
+    since: None,
+    generations: (FIRST, LAST),
+    opened_by: None,
+    required: None,
+    heading: Heading::Always,
+    before_status: false,
+    absence: "",
+};
+
+/// A row of a section that a6xx brought.
+const A6XX: SectionFacts = SectionFacts { generations: (Generation::A6xx, LAST), ..ROW };
+
+macro_rules! sections {
+    ($($(#[$doc:meta])* $variant:ident = $row:expr;)*) => {
+        /// A section that kernels write. Their order is that in which kernels write them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Section {
+            $($(#[$doc])* $variant,)*
+        }
+
+        /// One row for each section.
+        const FACTS: &[SectionFacts] = &[$($row),*];
+
+        impl Section {
+            /// Every section, in the order in which kernels write them.
+            pub const ALL: [Section; FACTS.len()] = [$(Section::$variant),*];
+        }
+    };
+}
+
+sections! {
+    /// `fault-info`
+    FaultInfo = SectionFacts {
+        name: "fault-info",
+        since: Some("5.13"),
+        heading: Heading::WithEntries,
+        before_status: true,
+        absence: "no IOMMU fault was recorded, or the kernel is older than 5.13",
+        ..ROW
+    };
+    /// `pgtable-fault-info`
+    PageTables = SectionFacts {
+        name: "pgtable-fault-info",
+        since: Some("6.14"),
+        heading: Heading::WithEntries,
+        before_status: true,
+        absence: "page tables of a fault come with Linux 6.14",
+        ..ROW
+    };
+    /// `vm-log`
+    VmLog = SectionFacts {
+        name: "vm-log",
+        since: Some("6.17"),
+        before_status: true,
+        absence: "the log of maps and unmaps comes with Linux 6.17",
+        ..ROW
+    };
+    /// `ringbuffer`
+    Ringbuffer = SectionFacts {
+        name: "ringbuffer",
+        opened_by: Some("id"),
+        required: Some("size"),
+        absence: "where the rings stood is not known",
+        ..ROW
+    };
+    /// `bos`
+    Bos = SectionFacts {
+        name: "bos",
+        alias: Some("bo"),
+        opened_by: Some("iova"),
+        required: Some("size"),
+        heading: Heading::WithEntries,
+        absence: "no buffer was captured: command streams cannot be followed",
+        ..ROW
+    };
+    /// `gmu-log`
+    GmuLog = SectionFacts {
+        name: "gmu-log",
+        required: Some("size"),
+        absence: "what the GMU did is not known",
+        ..A6XX
+    };
+    /// `gmu-hfi`
+    GmuHfi = SectionFacts {
+        name: "gmu-hfi",
+        required: Some("size"),
+        absence: "what the GMU did is not known",
+        ..A6XX
+    };
+    /// `gmu-debug`
+    GmuDebug = SectionFacts {
+        name: "gmu-debug",
+        required: Some("size"),
+        absence: "what the GMU did is not known",
+        ..A6XX
+    };
+    /// `registers`
+    Registers = SectionFacts {
+        name: "registers",
+        heading: Heading::AlwaysFromA6xx,
+        absence: "registers were not read",
+        ..ROW
+    };
+    /// `registers-hlsq`
+    RegistersHlsq = SectionFacts {
+        name: "registers-hlsq",
+        generations: (Generation::A5xx, Generation::A5xx),
+        heading: Heading::WithEntries,
+        absence: "registers were not read",
+        ..ROW
+    };
+    /// `registers-gmu`
+    RegistersGmu = SectionFacts {
+        name: "registers-gmu",
+        absence: "the GMU's registers were not read",
+        ..A6XX
+    };
+    /// `indexed-registers`
+    IndexedRegisters = SectionFacts {
+        name: "indexed-registers",
+        opened_by: Some("regs-name"),
+        required: Some("dwords"),
+        absence: "the command processor's inner state is not known",
+        ..A6XX
+    };
+    /// `shader-blocks`
+    ShaderBlocks = SectionFacts {
+        name: "shader-blocks",
+        opened_by: Some("type"),
+        absence: "the shader processors' memories were not read",
+        ..A6XX
+    };
+    /// `clusters`
+    Clusters = SectionFacts {
+        name: "clusters",
+        opened_by: Some("cluster-name"),
+        absence: "the pipeline's context registers were not read",
+        ..A6XX
+    };
+    /// `debugbus`
+    Debugbus = SectionFacts {
+        name: "debugbus",
+        opened_by: Some("debugbus-block"),
+        required: Some("count"),
+        absence: "the debug bus was not read",
+        ..A6XX
+    };
+}
+
+impl Section {
+    /// Its row.
+    pub fn facts(self) -> &'static SectionFacts {
+        &FACTS[self as usize]
+    }
+
+    /// The heading, without its colon.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The section with this heading.
+    pub fn from_name(name: &str) -> Option<Section> {
+        Section::ALL.into_iter().find(|s| s.name() == name || s.facts().alias == Some(name))
+    }
+
+    /// The section that this list item opens an entry of, if it can be no other.
+    pub(super) fn opened_by(key: &str) -> Option<Section> {
+        Section::ALL.into_iter().find(|s| s.facts().opened_by == Some(key))
+    }
+
+    /// Whether kernels write it for this generation. For a GPU that is not known, they write what more than one
+    /// generation has.
+    pub fn is_written_for(self, generation: Option<Generation>) -> bool {
+        let (first, last) = self.facts().generations;
+        generation.map_or(first != last, |generation| (first..=last).contains(&generation))
+    }
+
+    /// What its absence means.
+    pub fn absence(self) -> &'static str {
+        self.facts().absence
+    }
+}

@@ -1,0 +1,179 @@
+//! Builds a report from its files. Each has a reader of its own; one that is broken harms no other.
+
+mod lists;
+mod pipeline;
+mod shown;
+mod trace;
+
+use super::members::{self, Member, MemberInfo, MemberKind};
+use super::model::*;
+use crate::amd::text::Notes;
+use crate::umr::UmrText;
+use std::borrow::Cow;
+use unwedge_base::{Diagnostic, Span};
+
+/// What the reader of a file says beside what the file says.
+#[derive(Default)]
+struct Told {
+    diagnostics: Vec<Diagnostic>,
+    /// Lines that say nothing known.
+    other_lines: u64,
+}
+
+impl Told {
+    fn take(&mut self, notes: Notes) {
+        self.other_lines += notes.other_lines;
+        self.diagnostics.extend(notes.finish());
+    }
+}
+
+/// See [`RadvReport::read`].
+pub(super) fn read<'a>(members: &[Member<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
+    let (report, recognized) = all(members);
+    if recognized { Ok(report) } else { Err(NotRadvReport) }
+}
+
+/// See [`RadvReport::read_text`]. The headings tell what the text is: one that ends behind them is a report of which all
+/// is lost.
+pub(super) fn read_text<'a>(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
+    let members = members::of_text(text);
+    let headed =
+        members.iter().any(|member| MemberKind::from_name(member.name) != Some(MemberKind::Everything));
+    let (mut report, recognized) = all(&members);
+    if !recognized && !headed && !members::sniff(text) {
+        return Err(NotRadvReport);
+    }
+    if report.says_nothing() {
+        let end = Span::new(text.len(), text.len());
+        report.diagnostics.push(Diagnostic::loss(end, "the report ends before it says anything"));
+    }
+    Ok(report)
+}
+
+/// The files, and whether one of them says that this is a report.
+fn all<'a>(members: &[Member<'a>]) -> (RadvReport<'a>, bool) {
+    let mut report = RadvReport::default();
+    let mut recognized = false;
+    for member in members {
+        let kind = MemberKind::from_name(member.name);
+        let mut told = Told::default();
+        if let Some(kind) = kind {
+            recognized |= one(kind, member.bytes, &mut report, &mut told);
+        }
+        report.members.push(MemberInfo {
+            name: Cow::Borrowed(member.name),
+            kind,
+            offset: member.offset,
+            size: member.bytes.len() as u64,
+            other_lines: told.other_lines,
+        });
+        let shift = |span: Span| Span { start: span.start + member.offset, end: span.end + member.offset };
+        report.diagnostics.extend(told.diagnostics.into_iter().map(|found| Diagnostic {
+            severity: found.severity,
+            span: found.span.map(shift),
+            message: format!("{}: {}", member.name, found.message),
+        }));
+    }
+    (report, recognized)
+}
+
+/// Reads a file into the report. Whether it says that this is a report.
+fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: &mut Told) -> bool {
+    let umr = matches!(kind, MemberKind::UmrWaves | MemberKind::UmrRing);
+    if !umr && kind != MemberKind::Spirv {
+        let mut notes = Notes::default();
+        notes.cut_line(text);
+        told.take(notes);
+    }
+    match kind {
+        MemberKind::Trace => {
+            let (trace, found) = trace::read(text, told);
+            report.trace.get_or_insert(trace);
+            found
+        }
+        MemberKind::Pipeline | MemberKind::ShaderDump => {
+            let (state, found) = pipeline::read(text, told);
+            match &mut report.pipeline {
+                Some(pipeline) => pipeline.shaders.extend(state.shaders),
+                None => report.pipeline = Some(state),
+            }
+            found
+        }
+        MemberKind::UmrWaves | MemberKind::UmrRing => {
+            // Without umr, or where it may not read the GPU, the file is empty or holds its complaint.
+            let umr = UmrText::read_any(text);
+            told.diagnostics.extend(umr.diagnostics.iter().cloned());
+            told.other_lines += umr.other_lines;
+            let found = !umr.waves.is_empty() || !umr.rings.is_empty();
+            if kind == MemberKind::UmrWaves {
+                report.umr_waves = Some(umr);
+            } else {
+                report.umr_ring = Some(umr);
+            }
+            found
+        }
+        MemberKind::Registers => {
+            let registers = shown::read(text, told);
+            let found = !registers.is_empty();
+            report.registers.extend(registers);
+            found
+        }
+        MemberKind::BoRanges => {
+            report.bo_ranges.extend(lists::bo_ranges(text, told));
+            !report.bo_ranges.is_empty()
+        }
+        MemberKind::BoHistory => {
+            report.bo_history.extend(lists::bo_history(text, told));
+            !report.bo_history.is_empty()
+        }
+        MemberKind::AddressBindings => {
+            report.bindings.extend(lists::bindings(text, told));
+            !report.bindings.is_empty()
+        }
+        MemberKind::VmFault => {
+            report.vm_fault = lists::vm_fault(text, told);
+            report.vm_fault.is_some()
+        }
+        MemberKind::AppInfo => {
+            report.app.extend(lists::entries(text, told));
+            report.app.iter().any(|entry| entry.name == "Application name")
+        }
+        MemberKind::GpuInfo => {
+            report.gpu.extend(lists::entries(text, told));
+            report.gpu.iter().any(|entry| entry.name == "Mesa version" || entry.name == "Device name")
+        }
+        MemberKind::Dmesg => {
+            let dmesg = String::from_utf8_lossy(text);
+            report.kernel.extend(lists::kernel_events(text, told));
+            report.dmesg = (!text.is_empty()).then_some(dmesg);
+            !report.kernel.is_empty()
+        }
+        MemberKind::TrapHandler => {
+            report.trap = pipeline::trap(text, told);
+            report.trap.is_some()
+        }
+        MemberKind::Spirv => false,
+        MemberKind::Everything => everything(text, report, told),
+    }
+}
+
+/// A text that does not say what its parts are: every reader takes what it knows, and what one of them does not know is
+/// no loss.
+fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, told: &mut Told) -> bool {
+    if !members::sniff(text) {
+        return false;
+    }
+    let mut of_trace = Told::default();
+    let (trace, traced) = trace::read(text, &mut of_trace);
+    told.diagnostics.append(&mut of_trace.diagnostics);
+    report.trace = traced.then_some(trace);
+    let mut ignored = Told::default();
+    let (pipeline, found) = pipeline::read(text, &mut ignored);
+    report.pipeline = found.then_some(pipeline);
+    report.bo_ranges = lists::bo_ranges(text, &mut ignored);
+    report.bo_history = lists::bo_history(text, &mut ignored);
+    report.vm_fault = lists::vm_fault(text, &mut ignored);
+    report.umr_waves = UmrText::read(text).ok();
+    report.kernel = lists::kernel_events(text, &mut ignored);
+    true
+}

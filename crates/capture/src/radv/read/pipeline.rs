@@ -1,0 +1,464 @@
+//! `pipeline.log` and `shader_dump.log`: shaders with their disassembly, the waves in them, descriptors; and
+//! `trap_handler.log`, which has the same instructions.
+//!
+//! # Folklore
+//! - In listings with addresses Mesa counts every instruction of more than a dword as two, and leaves the lines
+//!   `(then repeated 3 times)` out: behind an instruction of three dwords (images with many addresses, literals), and behind
+//!   repetitions, its offsets and addresses are too low. A wave stands at the address that is said, which is then of an
+//!   instruction in front of the one it is listed below. Here instructions have the place that their dwords give them.
+
+use super::{Told, shown};
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::radv::model::*;
+use crate::umr::{Vgpr, WavePlace};
+use std::borrow::Cow;
+use unwedge_base::Span;
+
+/// Bytes of text that an instruction, a wave or a descriptor takes at least.
+const BYTES_EACH: usize = 32;
+/// Dwords of an instruction: images on gfx10 have five.
+const MAX_WORDS: usize = 5;
+/// Lanes of a vector register.
+const MAX_LANES: usize = 64;
+/// Shaders that an annotated listing is looked for in.
+const MAX_LOOKED_AT: usize = 64;
+/// A name of a shader is not longer.
+const MAX_NAME: usize = 80;
+
+/// The state, and whether anything of it was found.
+pub(super) fn read<'a>(text: &'a [u8], told: &mut Told) -> (PipelineState<'a>, bool) {
+    let mut reader = Reader {
+        state: PipelineState::default(),
+        part: Part::Nothing,
+        listing: None,
+        budget: Budget::new(text.len(), BYTES_EACH),
+        notes: Notes::default(),
+        recognized: false,
+        vertex_buffers: None,
+        end: Span::new(text.len(), text.len()),
+    };
+    for line in Lines::without_colours(text) {
+        reader.line(&line);
+    }
+    reader.close_listing();
+    reader.complete();
+    told.take(reader.notes);
+    (reader.state, reader.recognized)
+}
+
+/// What lines belong to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Nothing,
+    /// SPIR-V, NIR and the compiler's IR of a shader.
+    Ir,
+    /// A disassembly.
+    Code,
+    /// A disassembly with the waves that execute it.
+    Annotated,
+    /// `Descriptors:`
+    Descriptors,
+    /// `VBO#0:`
+    VertexBuffers,
+}
+
+struct Reader<'a> {
+    state: PipelineState<'a>,
+    part: Part,
+    /// An annotated disassembly.
+    listing: Option<Shader<'a>>,
+    budget: Budget,
+    notes: Notes,
+    recognized: bool,
+    /// How many vertex buffers there are to be.
+    vertex_buffers: Option<u32>,
+    /// Where the text ends.
+    end: Span,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &Line<'a>) {
+        let text = line.text.trim();
+        if text.is_empty() {
+            return;
+        }
+        if self.heading(line, text).is_some() {
+            self.recognized = true;
+            return;
+        }
+        match self.part {
+            Part::Nothing => self.notes.other_lines += 1,
+            Part::Ir => {}
+            Part::Code => {
+                if let Some(shader) = self.state.shaders.last_mut() {
+                    shader.span.end = line.span.end;
+                    code_line(line, shader, &mut self.budget, &mut self.notes);
+                }
+            }
+            Part::Annotated => {
+                if let Some(shader) = &mut self.listing {
+                    shader.span.end = line.span.end;
+                    code_line(line, shader, &mut self.budget, &mut self.notes);
+                }
+            }
+            Part::Descriptors => self.descriptor_line(line, text),
+            Part::VertexBuffers => self.vertex_buffer_line(text),
+        }
+    }
+
+    fn heading(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        if let Some(ip) = text.strip_prefix("AMD_IP_").and_then(|rest| rest.strip_suffix(':')) {
+            self.state.ip.get_or_insert_with(|| line.keep(ip));
+        } else if let Some(hash) = text.strip_prefix("Pipeline hash:") {
+            self.state.hash.get_or_insert_with(|| line.keep(hash.trim_start()));
+        } else if let Some(waves) = text.strip_prefix("The number of active waves =") {
+            self.begin(Part::Nothing);
+            self.state.active_waves = Scan::new(waves.trim_start()).dec32();
+        } else if let Some(name) = text.strip_suffix(" - annotated disassembly:") {
+            self.begin(Part::Annotated);
+            self.listing = Some(Shader { name: line.keep(name), span: line.span, ..Shader::default() });
+        } else if text == "Waves not executing currently-bound shaders:"
+            || text.starts_with("*** SHADER STATS")
+        {
+            self.begin(Part::Nothing);
+        } else if let Some(dims) = text.strip_prefix("VkDispatchIndirectCommand: x=") {
+            self.begin(Part::Nothing);
+            let mut scan = Scan::new(dims);
+            let x = scan.dec32()?;
+            let y = scan.lit(" y=")?.dec32()?;
+            self.state.indirect_dispatch = Some([x, y, scan.lit(" z=")?.dec32()?]);
+        } else if let Some(number) = text.strip_prefix("Num vertex ") {
+            self.begin(Part::VertexBuffers);
+            let number = number.split_once(": ").and_then(|(_, number)| Scan::new(number).dec32());
+            self.vertex_buffers = number.or(self.vertex_buffers);
+        } else if text == "Descriptors:" {
+            self.begin(Part::Descriptors);
+        } else if text.starts_with("SE") && text.contains(" PC=") {
+            // Between annotated listings there may be waves that none of them has.
+            let wave = annotated_wave(text)?;
+            self.budget.take()?;
+            self.state.strangers.push(wave);
+        } else {
+            return self.shader_heading(line, text);
+        }
+        Some(())
+    }
+
+    fn shader_heading(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        let shader = self.state.shaders.last_mut();
+        match text {
+            "NIR:" | "ACO IR:" | "LLVM IR:" => {
+                shader?;
+                self.begin(Part::Ir);
+            }
+            "DISASM:" => {
+                shader?;
+                self.begin(Part::Code);
+            }
+            _ => {
+                if let Some(spirv) = text.strip_prefix("SPIRV (see ") {
+                    let name = spirv.strip_suffix(".spv)")?;
+                    shader?.spirv = Some(line.keep(name));
+                    return Some(());
+                }
+                let name = text.strip_suffix(':')?;
+                let is_name = name.len() <= MAX_NAME
+                    && (name.contains(" Shader") || name == "Vertex prolog")
+                    && !line.text.starts_with([' ', '\t']);
+                is_name.then_some(())?;
+                self.budget.take()?;
+                self.begin(Part::Nothing);
+                self.state.shaders.push(Shader {
+                    name: line.keep(name),
+                    span: line.span,
+                    ..Shader::default()
+                });
+            }
+        }
+        Some(())
+    }
+
+    fn begin(&mut self, part: Part) {
+        self.close_listing();
+        self.part = part;
+    }
+
+    /// An annotated listing is of a shader that is there already, or of one that was bound before.
+    fn close_listing(&mut self) {
+        let Some(mut listing) = self.listing.take() else { return };
+        straighten(&mut listing);
+        let same = |shader: &&mut Shader<'a>| {
+            shader.name == listing.name
+                && shader.address().is_none()
+                && distinct(&shader.code).eq(distinct(&listing.code))
+        };
+        match self.state.shaders.iter_mut().rev().take(MAX_LOOKED_AT).find(same) {
+            Some(shader) => {
+                // It has the repetitions that the listing leaves out.
+                let start = listing.address();
+                for instruction in &mut shader.code {
+                    instruction.pc = start.and_then(|start| start.checked_add(instruction.offset));
+                }
+                shader.waves = listing.waves;
+            }
+            None => self.state.shaders.push(listing),
+        }
+    }
+
+    /// Says what the end of the text lost.
+    fn complete(&mut self) {
+        if let Some(shader) = self.state.shaders.iter().find(|shader| shader.code.is_empty()) {
+            self.notes.loss(shader.span, || format!("`{}`: its disassembly is missing", shader.name));
+        }
+        let listed: usize = self.state.shaders.iter().map(|shader| shader.waves.len()).sum();
+        let listed = listed + self.state.strangers.len();
+        if let Some(active) = self.state.active_waves.filter(|&active| listed < active as usize) {
+            self.notes.loss(self.end, || format!("{listed} of {active} active waves are there"));
+        }
+        if let Some(buffers) = self.vertex_buffers.filter(|&n| self.state.vertex_buffers.len() < n as usize) {
+            let there = self.state.vertex_buffers.len();
+            self.notes.loss(self.end, || format!("{there} of {buffers} vertex buffers are there"));
+        }
+    }
+
+    fn descriptor_line(&mut self, line: &Line<'a>, text: &str) {
+        if let Some(descriptor) = descriptor(line, text) {
+            if self.budget.take().is_some() {
+                self.state.descriptors.push(descriptor);
+            }
+        } else if let Some(last) = self.state.descriptors.last_mut() {
+            // Further headings (`FMASK:`, `Sampler state:`) are part of the same descriptor.
+            let known = shown::add(line, &mut last.words, &mut self.budget);
+            if known.is_none() && !text.ends_with(':') {
+                self.notes.loss(line.span, || "not a dword of a descriptor".into());
+            }
+        }
+    }
+
+    fn vertex_buffer_line(&mut self, text: &str) {
+        if let Some(number) = text.strip_prefix("VBO#").and_then(|rest| Scan::new(rest).dec32()) {
+            if self.budget.take().is_some() {
+                self.state.vertex_buffers.push(VertexBuffer { number, ..VertexBuffer::default() });
+            }
+            return;
+        }
+        let (Some(buffer), Some((key, value))) =
+            (self.state.vertex_buffers.last_mut(), text.split_once(": "))
+        else {
+            return;
+        };
+        match key {
+            "VA" => buffer.iova = Scan::new(value).hex(),
+            "Stride" => buffer.stride = Scan::new(value).dec32(),
+            "Num records" => buffer.records = shown::number(value),
+            _ => {}
+        }
+    }
+}
+
+/// The dwords of instructions, those of repetitions once.
+fn distinct<'s>(code: &'s [Instruction<'_>]) -> impl Iterator<Item = &'s [u32]> {
+    code.chunk_by(|a, b| a.words == b.words).filter_map(|same| Some(same.first()?.words.as_slice()))
+}
+
+/// Gives the instructions of a listing the places that their dwords give them, if it has those that Mesa's count gives.
+fn straighten(listing: &mut Shader<'_>) {
+    let Some(start) = listing.address() else { return };
+    let mut counted = 0_u64;
+    for instruction in &listing.code {
+        if instruction.pc.is_none() || instruction.offset != counted {
+            return;
+        }
+        counted += if instruction.words.len() > 1 { 8 } else { 4 };
+    }
+    let mut offset = 0_u64;
+    for instruction in &mut listing.code {
+        instruction.offset = offset;
+        instruction.pc = start.checked_add(offset);
+        offset += 4 * instruction.words.len() as u64;
+    }
+}
+
+/// `(set=0 binding=1 offset=0x20) Buffer:`
+fn descriptor<'a>(line: &Line<'a>, text: &str) -> Option<Descriptor<'a>> {
+    let mut scan = Scan::new(text);
+    let set = scan.lit("(set=")?.dec32()?;
+    let binding = scan.lit(" binding=")?.dec32()?;
+    let offset = scan.lit(" offset=")?.hex32()?;
+    let kind = scan.lit(")")?.rest().trim().trim_end_matches(':');
+    let kind = (!kind.is_empty()).then(|| line.keep(kind));
+    Some(Descriptor { set, binding, offset, kind, words: Vec::new() })
+}
+
+/// An instruction, or a wave below one. Labels and comments of the disassembler are neither.
+fn code_line<'a>(line: &Line<'a>, shader: &mut Shader<'a>, budget: &mut Budget, notes: &mut Notes) {
+    let text = line.text.trim();
+    if let Some(wave) = text.strip_prefix('^') {
+        let wave = annotated_wave(wave.trim_start()).map(|mut wave| {
+            wave.pc = wave.pc.or(shader.code.last().and_then(|i| i.pc));
+            wave
+        });
+        match wave.filter(|_| budget.take().is_some()) {
+            Some(wave) => shader.waves.push(wave),
+            None => notes.loss(line.span, || "not a wave".into()),
+        }
+        return;
+    }
+    if text.contains("then repeated") {
+        return repeat(line, text, shader, budget, notes);
+    }
+    let offset = shader.size();
+    let Some(instruction) = instruction(line, offset) else { return };
+    if budget.take().is_some() {
+        shader.code.push(instruction);
+    } else {
+        notes.loss(line.span, || "too many instructions for a text of this size".into());
+    }
+}
+
+/// `(then repeated 15 times)`: the instruction before it.
+fn repeat<'a>(line: &Line<'a>, text: &str, shader: &mut Shader<'a>, budget: &mut Budget, notes: &mut Notes) {
+    let times = text.split_once("then repeated ").and_then(|(_, rest)| Scan::new(rest).dec32());
+    let (Some(times), Some(last)) = (times, shader.code.last().cloned()) else {
+        return notes.loss(line.span, || "a repetition of nothing".into());
+    };
+    // A long text is not a small item.
+    let each = 1 + last.text.len() / BYTES_EACH;
+    for _ in 0..times {
+        if (0..each).any(|_| budget.take().is_none()) {
+            return notes.loss(line.span, || "too many instructions for a text of this size".into());
+        }
+        let offset = shader.size();
+        let pc = last.pc.and_then(|pc| pc.checked_sub(last.offset)?.checked_add(offset));
+        shader.code.push(Instruction { offset, pc, ..last.clone() });
+    }
+}
+
+/// `\tv_mov_b32_e32 v0, 0   ; 7e000280 [PC=0x800100000000, off=0, size=4]`
+fn instruction<'a>(line: &Line<'a>, offset: u64) -> Option<Instruction<'a>> {
+    let (text, rest) = line.text.split_once(';')?;
+    let (words, place) = match rest.split_once('[') {
+        Some((words, place)) => (words, Some(place)),
+        None => (rest, None),
+    };
+    let words: Option<Vec<u32>> = words
+        .split_ascii_whitespace()
+        .take(MAX_WORDS + 1)
+        .map(|word| u32::from_str_radix(word, 16).ok().filter(|_| word.len() == 8))
+        .collect();
+    let words = words.filter(|words| (1..=MAX_WORDS).contains(&words.len()))?;
+    let (mut pc, mut at) = (None, offset);
+    if let Some(place) = place {
+        let mut scan = Scan::new(place);
+        pc = Some(scan.lit("PC=")?.hex()?);
+        at = scan.lit(", off=")?.dec()?;
+    }
+    Some(Instruction { text: line.keep(text.trim()), words, offset: at, pc })
+}
+
+/// `SE0 SH0 CU1 SIMD0 WAVE2  EXEC=00000000ffffffff  INST32=BF810000`, or with `INST=… …  PC=…`.
+fn annotated_wave(text: &str) -> Option<AnnotatedWave> {
+    let mut wave = AnnotatedWave::default();
+    let mut words = text.split_ascii_whitespace().peekable();
+    let mut place = WavePlace::default();
+    let slots = [
+        ("SE", &mut place.se),
+        ("SH", &mut place.sa),
+        ("CU", &mut place.cu),
+        ("SIMD", &mut place.simd),
+        ("WAVE", &mut place.wave),
+    ];
+    for (name, slot) in slots {
+        *slot = Some(words.next()?.strip_prefix(name)?.parse().ok()?);
+    }
+    wave.place = place;
+    while let Some(word) = words.next() {
+        let (key, value) = word.split_once('=')?;
+        let number = u64::from_str_radix(value, 16).ok()?;
+        match key {
+            "EXEC" => wave.exec = Some(number),
+            "PC" => wave.pc = Some(number),
+            "INST32" | "INST64" | "INST" => {
+                let second = words.next_if(|word| !word.contains('='));
+                let second = second.and_then(|word| u32::from_str_radix(word, 16).ok());
+                wave.inst = [number.try_into().ok(), second];
+            }
+            _ => {}
+        }
+    }
+    Some(wave)
+}
+
+/// `trap_handler.log`; `None` when it is none.
+pub(super) fn trap<'a>(text: &'a [u8], told: &mut Told) -> Option<TrapReport<'a>> {
+    let mut trap = TrapReport::default();
+    let mut budget = Budget::new(text.len(), BYTES_EACH);
+    let mut notes = Notes::default();
+    let (mut low, mut high) = (None, None);
+    let mut recognized = false;
+    for line in Lines::without_colours(text) {
+        let shown = line.text.trim();
+        if let Some(shader) = &mut trap.shader {
+            shader.span.end = line.span.end;
+            code_line(&line, shader, &mut budget, &mut notes);
+            continue;
+        }
+        recognized |= shown == "Hardware registers:" || shown == "Shader registers:";
+        let dword = |key: &str| shown.strip_prefix(key).and_then(|value| Scan::new(value).hex32());
+        if let Some(value) = dword("m0: ") {
+            trap.m0 = Some(value);
+        } else if let Some(value) = dword("exec_lo: ") {
+            low = Some(value);
+        } else if let Some(value) = dword("exec_hi: ") {
+            high = Some(value);
+        } else if let Some(rest) = shown.strip_prefix("PC=") {
+            let mut scan = Scan::new(rest);
+            trap.pc = scan.hex();
+            trap.trap_id = scan.lit(", trapID=").and_then(|scan| scan.dec32());
+        } else if shown.starts_with("Faulty shader found") {
+            trap.shader = Some(Shader { name: Cow::Borrowed(""), span: line.span, ..Shader::default() });
+        } else if let Some((place, values)) = shown.split_once("] = {") {
+            if trap_values(place, values, &mut trap, &mut budget).is_none() {
+                notes.loss(line.span, || "a line of registers was not understood".into());
+            }
+        } else if shown::add(&line, &mut trap.registers, &mut budget).is_none() {
+            // Headings of tables end in a colon, and lanes have one of their own.
+            let heading = shown.is_empty() || shown.ends_with(':') || shown.starts_with("t00");
+            notes.other_lines += u64::from(!heading);
+        }
+    }
+    trap.shader.iter_mut().for_each(straighten);
+    trap.exec = low.zip(high).map(|(low, high)| u64::from(high) << 32 | u64::from(low));
+    if !recognized {
+        return None;
+    }
+    if trap.pc.is_none() {
+        notes.loss(Span::new(text.len(), text.len()), || "the PC of the exception is missing".into());
+    }
+    told.take(notes);
+    Some(trap)
+}
+
+/// `s[0-3] = { … }`, `[  0] = { … }`, `lds[0-7] = { … }`.
+fn trap_values(place: &str, values: &str, trap: &mut TrapReport<'_>, budget: &mut Budget) -> Option<()> {
+    let (kind, place) = place.split_once('[')?;
+    let first = Scan::new(place.trim_start()).dec32()?;
+    let values = values.strip_suffix('}')?.split([',', ' ']).filter(|value| !value.is_empty());
+    let values: Option<Vec<u32>> =
+        values.take(MAX_LANES).map(|value| u32::from_str_radix(value, 16).ok()).collect();
+    let values = values?;
+    let contents = match kind {
+        "s" => &mut trap.sgprs,
+        "lds" => &mut trap.lds,
+        "" => {
+            budget.take()?;
+            trap.vgprs.push(Vgpr { number: first, lanes: values });
+            return Some(());
+        }
+        _ => return None,
+    };
+    for (number, value) in (u64::from(first)..).zip(values) {
+        contents.push(number, value);
+    }
+    Some(())
+}

@@ -1,0 +1,263 @@
+//! Waves, rings and registers as umr shows them.
+
+use super::read::read;
+use crate::amd::{Contents, Register};
+use std::borrow::Cow;
+use unwedge_base::{Diagnostic, Span};
+
+/// Text of umr.
+#[derive(Clone, Debug, Default)]
+pub struct UmrText<'a> {
+    /// Waves, in the order of the text.
+    pub waves: Vec<Wave<'a>>,
+    /// umr found no wave (`No active waves!`), which is not the same as none being listed.
+    pub no_waves: bool,
+    /// Rings.
+    pub rings: Vec<UmrRing<'a>>,
+    /// Registers.
+    pub registers: Vec<ShownRegister<'a>>,
+    /// `[WARNING]: …`, `[ERROR]: …`, without the brackets' end of line.
+    pub complaints: Vec<Cow<'a, str>>,
+    /// How many lines say nothing that is known here; what is around umr's text is among them.
+    pub other_lines: u64,
+    /// What was malformed or lost.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A wave.
+#[derive(Clone, Debug, Default)]
+pub struct Wave<'a> {
+    /// Where it runs.
+    pub place: WavePlace,
+    /// Its registers, names as written: `ixSQ_WAVE_STATUS`, or of older umr `pc_hi`, `WAVE_STATUS`.
+    pub registers: Vec<Register<'a>>,
+    /// Fields of registers that umr decoded.
+    pub fields: Vec<WaveField<'a>>,
+    /// Scalar registers, by number.
+    pub sgprs: Contents,
+    /// Trap temporaries, by number.
+    pub ttmps: Contents,
+    /// Vector registers.
+    pub vgprs: Vec<Vgpr>,
+    /// The shader that umr found around the PC.
+    pub shader: Option<FoundShader>,
+    /// Instruction words around the PC.
+    pub code: Vec<CodeWord<'a>>,
+    /// umr warns that the values may be of several moments.
+    pub tainted: bool,
+    /// Where it stands in the text.
+    pub span: Span,
+}
+
+/// Where a wave runs. What the text does not say is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WavePlace {
+    /// Shader engine.
+    pub se: Option<u32>,
+    /// Shader array (`sh`, from gfx10 on `sa`).
+    pub sa: Option<u32>,
+    /// Compute unit, from gfx10 on work group processor.
+    pub cu: Option<u32>,
+    /// SIMD.
+    pub simd: Option<u32>,
+    /// Wave slot.
+    pub wave: Option<u32>,
+    /// `cu` is a work group processor.
+    pub wgp: bool,
+}
+
+/// A field of a register, decoded by umr.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaveField<'a> {
+    /// The register as written.
+    pub register: Cow<'a, str>,
+    /// The field as written.
+    pub name: Cow<'a, str>,
+    /// Value.
+    pub value: u32,
+}
+
+/// A vector register of all lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vgpr {
+    /// Number.
+    pub number: u32,
+    /// Values, from lane 0 on.
+    pub lanes: Vec<u32>,
+}
+
+/// `(found shader at: 6@0x800120e26c00 of 1024 bytes)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundShader {
+    /// Address space.
+    pub vmid: u32,
+    /// First byte.
+    pub address: u64,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// `pgm[6@0x800120e26c00 + 0x584 ] = 0xf0001108    image_load …`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeWord<'a> {
+    /// Address space.
+    pub vmid: u32,
+    /// Where the shader, or the stretch that umr guesses, begins.
+    pub base: u64,
+    /// Bytes from there.
+    pub offset: u64,
+    /// The dword.
+    pub word: u32,
+    /// umr's disassembly; `;;` for further dwords of an instruction.
+    pub text: Cow<'a, str>,
+    /// The PC stands here (`*`).
+    pub at_pc: bool,
+}
+
+impl CodeWord<'_> {
+    /// Its address.
+    pub fn address(&self) -> u64 {
+        self.base.wrapping_add(self.offset)
+    }
+}
+
+impl Wave<'_> {
+    /// A register by what follows `SQ_WAVE_` in its name: `STATUS`, `PC_LO`, `EXEC_HI`, `INST_DW0`, `HW_ID1`,
+    /// `GPR_ALLOC`, `TRAPSTS`, `IB_STS`. Names of older umr are known.
+    pub fn register(&self, name: &str) -> Option<u32> {
+        self.registers.iter().find(|r| wave_register(&r.name).eq_ignore_ascii_case(name)).map(|r| r.value)
+    }
+
+    /// The program counter.
+    pub fn pc(&self) -> Option<u64> {
+        self.wide("PC_LO", "PC_HI")
+    }
+
+    /// Lanes that execute.
+    pub fn exec(&self) -> Option<u64> {
+        self.wide("EXEC_LO", "EXEC_HI")
+    }
+
+    /// Of gfx12 `STATUS` holds less than before: `STATE_PRIV` has the rest.
+    pub fn status(&self) -> Option<u32> {
+        self.register("STATUS")
+    }
+
+    /// First dword of the instruction.
+    pub fn inst_dw0(&self) -> Option<u32> {
+        self.register("INST_DW0")
+    }
+
+    /// Second dword of the instruction.
+    pub fn inst_dw1(&self) -> Option<u32> {
+        self.register("INST_DW1")
+    }
+
+    /// A field that umr decoded; register as for [`Wave::register`].
+    pub fn field(&self, register: &str, name: &str) -> Option<u32> {
+        let matches = |field: &&WaveField<'_>| {
+            wave_register(&field.register).eq_ignore_ascii_case(register)
+                && field.name.eq_ignore_ascii_case(name)
+        };
+        self.fields.iter().find(matches).map(|field| field.value)
+    }
+
+    fn wide(&self, low: &str, high: &str) -> Option<u64> {
+        Some(u64::from(self.register(high)?) << 32 | u64::from(self.register(low)?))
+    }
+}
+
+/// The name of a wave's register without its prefix, as new umr spells it.
+pub(super) fn wave_register(name: &str) -> &str {
+    let name = name.strip_prefix("ix").unwrap_or(name);
+    let name = name.strip_prefix("SQ_WAVE_").unwrap_or(name);
+    const OLD: [(&str, &str); 8] = [
+        ("WAVE_STATUS", "STATUS"),
+        ("WAVE_INST_DW0", "INST_DW0"),
+        ("WAVE_INST_DW1", "INST_DW1"),
+        ("GPRALLOC", "GPR_ALLOC"),
+        ("LDSALLOC", "LDS_ALLOC"),
+        ("IBSTS", "IB_STS"),
+        ("IBSTS2", "IB_STS2"),
+        ("TRAP_STS", "TRAPSTS"),
+    ];
+    OLD.iter().find(|(old, _)| old.eq_ignore_ascii_case(name)).map_or(name, |(_, new)| new)
+}
+
+/// A ring (`umr -R gfx_0.0.0`, or with `-RS` as a stream of packets).
+#[derive(Clone, Debug, Default)]
+pub struct UmrRing<'a> {
+    /// Name; a stream does not say it.
+    pub name: Option<Cow<'a, str>>,
+    /// Read pointer, in dwords.
+    pub rptr: Option<u64>,
+    /// Write pointer, in dwords.
+    pub wptr: Option<u64>,
+    /// The driver's write pointer, in dwords.
+    pub driver_wptr: Option<u64>,
+    /// Contents, by dword.
+    pub contents: Contents,
+    /// Of a stream the stretch of the ring that umr decoded, and IBs that it followed.
+    pub ibs: Vec<UmrIb>,
+    /// Where it stands in the text.
+    pub span: Span,
+}
+
+/// A stretch of packets that umr decoded.
+#[derive(Clone, Debug, Default)]
+pub struct UmrIb {
+    /// Address space; 0 for the ring itself.
+    pub vmid: u32,
+    /// GPU address; of the ring itself the place in the ring, in bytes.
+    pub iova: u64,
+    /// Dwords, where the text says it.
+    pub size: Option<u32>,
+    /// Contents.
+    pub contents: Contents,
+    /// Where it stands in the text.
+    pub span: Span,
+}
+
+/// A register with its fields, as umr or Mesa print it.
+#[derive(Clone, Debug, Default)]
+pub struct ShownRegister<'a> {
+    /// Name without a path: `mmGRBM_STATUS`, `GRBM_STATUS`; an offset where the printer knew no name.
+    pub name: Cow<'a, str>,
+    /// The path in front of it (`gfx1030`).
+    pub path: Option<Cow<'a, str>>,
+    /// Value, where the line has it.
+    pub value: Option<u32>,
+    /// Fields.
+    pub fields: Vec<ShownField<'a>>,
+    /// Where it stands in the text.
+    pub span: Span,
+}
+
+/// A field of a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownField<'a> {
+    /// Name.
+    pub name: Cow<'a, str>,
+    /// Value as written: a number or a name.
+    pub text: Cow<'a, str>,
+    /// Value, where it is a number.
+    pub value: Option<u32>,
+}
+
+/// The input is not text of umr.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not text of umr: no wave, ring or register was found")]
+pub struct NotUmrText;
+
+impl<'a> UmrText<'a> {
+    /// Reads what umr printed, with anything around it. Anything malformed is skipped and reported in `diagnostics`.
+    pub fn read(text: &'a [u8]) -> Result<UmrText<'a>, NotUmrText> {
+        let (umr, recognized) = read(text);
+        if recognized { Ok(umr) } else { Err(NotUmrText) }
+    }
+
+    /// The same of a text that is umr's by its name.
+    pub(crate) fn read_any(text: &'a [u8]) -> UmrText<'a> {
+        read(text).0
+    }
+}

@@ -1,0 +1,485 @@
+//! Builds waves, rings and registers from umr's lines.
+//!
+//! What a line is follows from itself; what it belongs to is what came before. Lines that say nothing known are left
+//! out, and counted: umr prints decoded packets, page walks and more between them.
+
+use super::model::*;
+use crate::amd::register::plain_name;
+use crate::amd::text::{Budget, Line, Lines, Notes, Scan};
+use crate::amd::{Contents, Register};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use unwedge_base::Span;
+
+/// Bytes of text that waves and streams take at least.
+const BYTES_PER_WAVE: usize = 256;
+/// Bytes of text that registers and fields take at least.
+const BYTES_PER_FIELD: usize = 24;
+/// Columns of a table of waves: umr has 24.
+const MAX_COLUMNS: usize = 64;
+/// Lanes of a vector register.
+const MAX_LANES: usize = 64;
+/// A name that many values are shown with is not longer.
+const MAX_NAME: usize = 64;
+/// Warnings that are kept.
+const MAX_COMPLAINTS: usize = 100;
+
+/// The text, and whether anything of umr's was found.
+pub(crate) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
+    let mut reader = Reader {
+        umr: UmrText::default(),
+        columns: Vec::new(),
+        bits_of: None,
+        shown: Shown::Nothing,
+        ring: None,
+        stream: None,
+        waves: Budget::new(text.len(), BYTES_PER_WAVE),
+        fields: Budget::new(text.len(), BYTES_PER_FIELD),
+        recognized: false,
+        notes: Notes::default(),
+    };
+    for line in Lines::without_colours(text) {
+        reader.line(&line);
+    }
+    reader.close_ring();
+    reader.notes.cut_line(text);
+    reader.umr.diagnostics = reader.notes.finish();
+    (reader.umr, reader.recognized)
+}
+
+/// What lines of the form `[0] = { … }` belong to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Sgprs,
+    Ttmps,
+    Vgprs,
+}
+
+/// A ring whose dwords are being collected: umr begins before the read pointer, and wraps.
+struct OpenRing<'a> {
+    ring: UmrRing<'a>,
+    dwords: Vec<(u64, u32)>,
+}
+
+struct Reader<'a> {
+    umr: UmrText<'a>,
+    /// Headings of a table of waves.
+    columns: Vec<Cow<'a, str>>,
+    /// Whose fields follow.
+    bits_of: Option<Cow<'a, str>>,
+    shown: Shown,
+    ring: Option<OpenRing<'a>>,
+    /// The last line was one of this stream of packets.
+    stream: Option<(u32, u64)>,
+    waves: Budget,
+    fields: Budget,
+    recognized: bool,
+    notes: Notes,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &Line<'a>) {
+        let text = line.text.trim();
+        if text.is_empty() {
+            return;
+        }
+        let known = self.special(line, text).or_else(|| self.wave_line(line, text));
+        let known = known.or_else(|| self.ring_line(line, text)).or_else(|| self.register_line(line, text));
+        match known {
+            Some(()) => self.recognized = true,
+            None => self.umr.other_lines += 1,
+        }
+    }
+
+    fn lose(&mut self, line: &Line<'a>, what: &str) -> Option<()> {
+        self.notes.loss(line.span, || format!("{what} was not understood"));
+        Some(())
+    }
+
+    fn special(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        if ["[WARNING]: ", "[ERROR]: ", "[BUG]: "].iter().any(|prefix| text.starts_with(prefix)) {
+            if text.contains("TAINTED") {
+                self.wave(line)?.tainted = true;
+            } else if self.umr.complaints.len() < MAX_COMPLAINTS {
+                self.umr.complaints.push(line.keep(text));
+            }
+            // By themselves they are anybody's.
+            return self.recognized.then_some(());
+        }
+        if text.starts_with("No active waves!") {
+            self.umr.no_waves = true;
+            return Some(());
+        }
+        None
+    }
+
+    /// The wave that lines are being added to.
+    fn wave(&mut self, line: &Line<'a>) -> Option<&mut Wave<'a>> {
+        let wave = self.umr.waves.last_mut()?;
+        wave.span.end = line.span.end;
+        Some(wave)
+    }
+
+    fn begin_wave(&mut self, line: &Line<'a>, place: WavePlace) -> Option<&mut Wave<'a>> {
+        if self.waves.take().is_none() {
+            self.notes.loss(line.span, || "too many waves for a text of this size".into());
+            return None;
+        }
+        self.close_ring();
+        self.bits_of = None;
+        self.shown = Shown::Nothing;
+        self.umr.waves.push(Wave { place, span: line.span, ..Wave::default() });
+        self.umr.waves.last_mut()
+    }
+
+    fn wave_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        if text.starts_with("SE ") && text.contains("WAVE#") {
+            let columns = text.split_ascii_whitespace().take(MAX_COLUMNS);
+            self.columns =
+                columns.filter(|name| name.len() <= MAX_NAME).map(|name| line.keep(name)).collect();
+            return Some(());
+        }
+        if let Some(place) = place(text) {
+            self.begin_wave(line, place);
+            return Some(());
+        }
+        if !self.columns.is_empty() && text.starts_with(|c: char| c.is_ascii_digit()) {
+            return self.row(line, text);
+        }
+        if let Some(at) = text.find("pgm[") {
+            let marker = text.get(..at).unwrap_or_default().trim();
+            return match code_word(line, text.get(at..)?, marker == "*") {
+                Some(word) if marker.is_empty() || marker == "*" => {
+                    let Some(wave) = self.wave(line) else {
+                        return self.lose(line, "an instruction word without a wave");
+                    };
+                    wave.code.push(word);
+                    Some(())
+                }
+                _ => self.lose(line, "an instruction word"),
+            };
+        }
+        self.umr.waves.last()?;
+        if text.contains("] = {") {
+            return self.values(line, text);
+        }
+        if let Some(rest) = text.strip_prefix("PGM_MEM") {
+            let shader = found_shader(rest);
+            self.wave(line)?.shader = shader;
+            return Some(());
+        }
+        if let Some(name) = text.strip_suffix(':') {
+            return self.wave_heading(line, name);
+        }
+        if text.starts_with("VGPRS:") {
+            self.shown = Shown::Vgprs;
+            return Some(());
+        }
+        if text.contains(" | ") || text.ends_with('|') {
+            return self.cells(line, text);
+        }
+        None
+    }
+
+    /// `Main Registers:`, `SGPRS:`, `ixSQ_WAVE_STATUS[08412000]:`.
+    fn wave_heading(&mut self, line: &Line<'a>, name: &str) -> Option<()> {
+        match name {
+            "Main Registers" | "Register Bits" => self.bits_of = None,
+            "SGPRS" => self.shown = Shown::Sgprs,
+            "TTMPS" | "TTMP" => self.shown = Shown::Ttmps,
+            "VGPRS" => self.shown = Shown::Vgprs,
+            _ => {
+                let (name, value) = name.strip_suffix(']')?.split_once('[')?;
+                let value = Scan::new(value).bare_hex32().filter(|_| name.len() <= MAX_NAME)?;
+                let name = line.keep(name);
+                let wave = self.wave(line)?;
+                if !wave.registers.iter().any(|r| same_register(&r.name, &name)) {
+                    wave.registers.push(Register { name: name.clone(), value });
+                }
+                self.bits_of = Some(name);
+            }
+        }
+        Some(())
+    }
+
+    /// A row of a table of waves.
+    fn row(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        let mut cells = text.split_ascii_whitespace();
+        let mut place = WavePlace { wgp: self.columns.iter().any(|c| c == "WGP"), ..WavePlace::default() };
+        for slot in [&mut place.se, &mut place.sa, &mut place.cu, &mut place.simd, &mut place.wave] {
+            *slot = Some(cells.next()?.parse().ok()?);
+        }
+        let names = std::mem::take(&mut self.columns);
+        let mut registers = Vec::with_capacity(names.len());
+        for (name, cell) in names.iter().skip(5).zip(&mut cells) {
+            let value = u32::from_str_radix(cell, 16).ok().filter(|_| cell.len() == 8);
+            registers.extend(value.map(|value| Register { name: name.clone(), value }));
+        }
+        let complete = registers.len() + 5 == names.len() && cells.next().is_none();
+        self.columns = names;
+        if registers.is_empty() {
+            return None;
+        }
+        if !complete {
+            self.notes.loss(line.span, || "a row of the table of waves was not understood".into());
+        }
+        self.begin_wave(line, place)?.registers = registers;
+        Some(())
+    }
+
+    /// `name: value | name: value |`
+    fn cells(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        let bits_of = self.bits_of.clone();
+        for cell in text.split('|').map(str::trim).filter(|cell| !cell.is_empty()) {
+            let Some((name, value)) = cell.split_once(':') else {
+                self.lose(line, "a register of a wave");
+                continue;
+            };
+            let value = value.trim();
+            // New umr pads with zeros and means hexadecimal, old umr pads fields with blanks and means decimal.
+            let hexadecimal = bits_of.is_none() || value.len() >= 8;
+            let mut scan = Scan::new(value);
+            let number = if hexadecimal { scan.bare_hex32() } else { scan.dec32() };
+            let (Some(value), Some(())) = (number, scan.end()) else {
+                self.lose(line, "a register of a wave");
+                continue;
+            };
+            let name = line.keep(name.trim());
+            match &bits_of {
+                None => self.wave(line)?.registers.push(Register { name, value }),
+                Some(register) => {
+                    let register = register.clone();
+                    self.fields.take()?;
+                    self.wave(line)?.fields.push(WaveField { register, name, value });
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// `>SGPRS[0..3] = { … }`, `[   0..   3] = { … }`, `[  0] = { … }`.
+    fn values(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        let (place, values) = text.split_once("] = {")?;
+        let (kind, place) = place.split_once('[')?;
+        let first = Scan::new(place.trim_start()).dec32();
+        let values: Option<Vec<u32>> = values
+            .trim_end_matches(['}', ' '])
+            .split([',', ' '])
+            .filter(|value| !value.is_empty())
+            .take(MAX_LANES)
+            .map(|value| u32::from_str_radix(value, 16).ok())
+            .collect();
+        let complete = text.ends_with('}');
+        let (Some(first), Some(values), true) = (first, values, complete) else {
+            return self.lose(line, "a line of registers");
+        };
+        let shown = match kind.trim_start_matches('>') {
+            "SGPRS" => Shown::Sgprs,
+            "TTMP" => Shown::Ttmps,
+            "" if place.contains("..") => self.shown,
+            "" => Shown::Vgprs,
+            _ => Shown::Nothing,
+        };
+        let wave = self.wave(line)?;
+        let contents = match shown {
+            Shown::Sgprs => &mut wave.sgprs,
+            Shown::Ttmps => &mut wave.ttmps,
+            Shown::Vgprs => {
+                wave.vgprs.push(Vgpr { number: first, lanes: values });
+                return Some(());
+            }
+            Shown::Nothing => return Some(()),
+        };
+        for (number, value) in (u64::from(first)..).zip(values) {
+            contents.push(number, value);
+        }
+        Some(())
+    }
+
+    fn close_ring(&mut self) {
+        if let Some(OpenRing { mut ring, dwords }) = self.ring.take() {
+            ring.contents = Contents::from_pairs(dwords);
+            // A stream that another one interrupts goes on behind it.
+            let mut sizes: BTreeMap<(u32, u64), (usize, Option<u32>)> = BTreeMap::new();
+            for ib in &ring.ibs {
+                let (have, size) = sizes.entry((ib.vmid, ib.iova)).or_default();
+                *have += ib.contents.len();
+                *size = size.or(ib.size);
+            }
+            for ((vmid, iova), (have, size)) in sizes {
+                if let Some(size) = size.filter(|&size| have < size as usize) {
+                    let message = || format!("IB at {vmid}@{iova:#x}: {have} of {size} dwords are there");
+                    self.notes.loss(ring.span, message);
+                }
+            }
+            self.umr.rings.push(ring);
+        }
+        self.stream = None;
+    }
+
+    fn ring_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        if text.starts_with("Decoding IB at ") {
+            return self.stream_heading(line, text).or_else(|| self.lose(line, "the heading of an IB"));
+        }
+        if text.starts_with('[') && text.contains('@') {
+            return self.stream_line(line, text);
+        }
+        let (name, value) = text.split_once(" == ")?;
+        let value = Scan::new(value).number()?;
+        let (path, what) = name.rsplit_once('.')?;
+        if let Some((path, number)) = name.split_once(".ring[") {
+            let number = Scan::new(number.trim_end_matches(']').trim_start()).dec();
+            let (Some(number), Ok(value)) = (number, u32::try_from(value)) else {
+                return self.lose(line, "a dword of a ring");
+            };
+            self.ring_named(line, path)?.dwords.push((number, value));
+            return Some(());
+        }
+        let ring = match what {
+            "rptr" | "wptr" | "drv_wptr" => &mut self.ring_named(line, path)?.ring,
+            _ => return None,
+        };
+        let slot = match what {
+            "rptr" => &mut ring.rptr,
+            "wptr" => &mut ring.wptr,
+            _ => &mut ring.driver_wptr,
+        };
+        slot.get_or_insert(value);
+        Some(())
+    }
+
+    /// The ring of a path such as `navi10.gfx_0.0.0`.
+    fn ring_named(&mut self, line: &Line<'a>, path: &str) -> Option<&mut OpenRing<'a>> {
+        let name = path.split_once('.').map_or(path, |(_, name)| name);
+        if self.ring.as_ref().is_none_or(|open| open.ring.name.as_deref() != Some(name)) {
+            self.waves.take()?;
+            self.close_ring();
+            let ring = UmrRing { name: Some(line.keep(name)), span: line.span, ..UmrRing::default() };
+            self.ring = Some(OpenRing { ring, dwords: Vec::new() });
+        }
+        let open = self.ring.as_mut()?;
+        open.ring.span.end = line.span.end;
+        Some(open)
+    }
+
+    /// `Decoding IB at 3@0x800100000 from 0@0x1000 of 64 words (type 4)`
+    fn stream_heading(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        let mut scan = Scan::new(text);
+        let vmid = u32::try_from(scan.lit("Decoding IB at ")?.number()?).ok()?;
+        let iova = scan.lit("@")?.number()?;
+        scan.until(" of ")?;
+        let size = scan.dec32();
+        self.begin_stream(line.span, vmid, iova, size)
+    }
+
+    fn begin_stream(&mut self, span: Span, vmid: u32, iova: u64, size: Option<u32>) -> Option<()> {
+        self.waves.take()?;
+        let open = self.ring.get_or_insert_with(|| OpenRing {
+            ring: UmrRing { span, ..UmrRing::default() },
+            dwords: Vec::new(),
+        });
+        open.ring.ibs.push(UmrIb { vmid, iova, size, contents: Contents::new(), span });
+        self.stream = Some((vmid, iova));
+        Some(())
+    }
+
+    /// `[0x0@0x00001800 + 0x0140]  [  0xc0044700]  Opcode …`
+    fn stream_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        let mut scan = Scan::new(text);
+        let vmid = u32::try_from(scan.lit("[")?.number()?).ok()?;
+        let iova = scan.lit("@")?.number()?;
+        let offset = scan.blanks().lit("+")?.blanks().number()?;
+        let value = scan.blanks().lit("]")?.blanks().lit("[")?.blanks().hex32()?;
+        if self.stream != Some((vmid, iova)) {
+            self.begin_stream(line.span, vmid, iova, None)?;
+        }
+        let ring = &mut self.ring.as_mut()?.ring;
+        ring.span.end = line.span.end;
+        let ib = ring.ibs.last_mut()?;
+        ib.span.end = line.span.end;
+        if offset % 4 != 0 || !ib.contents.push(offset / 4, value) {
+            return self.lose(line, "the place of a dword");
+        }
+        Some(())
+    }
+
+    /// `gfx1030.mmGRBM_STATUS => 0x00003028`, and the fields below it.
+    fn register_line(&mut self, line: &Line<'a>, text: &str) -> Option<()> {
+        if let Some((path, value)) = text.split_once(" => ") {
+            let mut scan = Scan::new(value);
+            let value = scan.hex32()?;
+            scan.end()?;
+            let (path, name) = path.rsplit_once('.')?;
+            if path.contains(' ') || plain_name(name) == name || name.contains(' ') {
+                return None;
+            }
+            self.fields.take()?;
+            self.umr.registers.push(ShownRegister {
+                name: line.keep(name),
+                path: Some(line.keep(path)),
+                value: Some(value),
+                fields: Vec::new(),
+                span: line.span,
+            });
+            return Some(());
+        }
+        let mut scan = Scan::new(text);
+        let name = scan.lit(".")?.until("[")?;
+        scan.until("]")?;
+        scan.blanks().lit("==")?;
+        let register = self.umr.registers.last_mut()?;
+        let shown = scan.blanks().rest().trim_end();
+        let value = Scan::new(shown).number().and_then(|value| value.try_into().ok());
+        self.fields.take()?;
+        register.span.end = line.span.end;
+        register.fields.push(ShownField { name: line.keep(name), text: line.keep(shown), value });
+        Some(())
+    }
+}
+
+/// `se0.sh0.cu0.simd0.wave0`, `se0.sa1.wgp2.simd3.wave4`.
+fn place(text: &str) -> Option<WavePlace> {
+    let mut place = WavePlace::default();
+    let mut scan = Scan::new(text);
+    place.se = Some(scan.lit("se")?.dec32()?);
+    let mut parts = scan.lit(".")?.rest().split('.');
+    let mut part = |names: &[&'static str]| {
+        let part = parts.next()?;
+        let (name, number) = names.iter().find_map(|name| Some((*name, part.strip_prefix(name)?)))?;
+        Some((name, number.parse().ok()?))
+    };
+    place.sa = Some(part(&["sh", "sa"])?.1);
+    let (unit, number) = part(&["cu", "wgp"])?;
+    place.wgp = unit == "wgp";
+    place.cu = Some(number);
+    place.simd = Some(part(&["simd"])?.1);
+    place.wave = Some(part(&["wave"])?.1);
+    parts.next().is_none().then_some(place)
+}
+
+/// `pgm[6@0x800120e26c00 + 0x584 ] = 0xf0001108   image_load …`
+fn code_word<'a>(line: &Line<'a>, text: &str, at_pc: bool) -> Option<CodeWord<'a>> {
+    let mut scan = Scan::new(text);
+    let vmid = u32::try_from(scan.lit("pgm[")?.number()?).ok()?;
+    let base = scan.lit("@")?.number()?;
+    let offset = scan.blanks().lit("+")?.blanks().number()?;
+    let word = scan.blanks().lit("]")?.blanks().lit("=")?.blanks().hex32()?;
+    let text = line.keep(scan.blanks().rest().trim_end());
+    Some(CodeWord { vmid, base, offset, word, text, at_pc })
+}
+
+/// ` (found shader at: 6@0x800120e26c00 of 1024 bytes)`
+fn found_shader(text: &str) -> Option<FoundShader> {
+    let mut scan = Scan::new(text);
+    scan.until("found shader at:")?;
+    let vmid = u32::try_from(scan.blanks().number()?).ok()?;
+    let address = scan.lit("@")?.number()?;
+    let size = scan.lit(" of ")?.dec32()?;
+    Some(FoundShader { vmid, address, size })
+}
+
+/// `WAVE_STATUS` and `Wave_Status` are the same register.
+fn same_register(a: &str, b: &str) -> bool {
+    wave_register(a).eq_ignore_ascii_case(wave_register(b))
+}

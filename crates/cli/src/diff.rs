@@ -1,0 +1,172 @@
+//! `unwedge diff`: which state differs between two draws, two submits or two captures.
+
+use crate::args::{self, Global};
+use crate::capture::{self, Opened};
+use crate::database;
+use crate::failure::{Failure, Outcome, complain};
+use crate::output::Output;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use unwedge_base::{Diagnostic, Severity};
+use unwedge_view::ViewError;
+use unwedge_view::diff::{self, Compared, Options, Selector, Side, SideError};
+
+/// A side as an argument names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideArg {
+    /// The file.
+    pub file: PathBuf,
+    /// Only this submit; of a dump this ring.
+    pub submit: Option<u32>,
+    /// Only this draw.
+    pub draw: Option<u32>,
+}
+
+impl SideArg {
+    /// `FILE`, `FILE:SUBMIT`, `FILE:SUBMIT.DRAW`, `FILE:.DRAW`; what begins with the colon is of `first`'s file. A file
+    /// that is called so is meant before all else.
+    pub fn parse(text: &OsStr, first: Option<&Path>) -> SideArg {
+        let whole = SideArg { file: PathBuf::from(text), submit: None, draw: None };
+        if Path::new(text).exists() {
+            return whole;
+        }
+        let Some((file, place)) = text.to_str().and_then(|text| text.rsplit_once(':')) else { return whole };
+        let number = |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
+        let (submit, draw) = match place.split_once('.') {
+            Some((submit, draw)) => (number(submit), draw.parse().ok().map(Some)),
+            None => (place.parse().ok().map(Some), Some(None)),
+        };
+        let file = match (file, first) {
+            ("", Some(first)) => first.to_path_buf(),
+            _ => PathBuf::from(file),
+        };
+        match (submit, draw) {
+            (Some(submit), Some(draw)) => SideArg { file, submit, draw },
+            _ => whole,
+        }
+    }
+
+    /// What of the file is compared.
+    pub fn selector(&self) -> Selector {
+        Selector { name: self.file.display().to_string(), submit: self.submit, draw: self.draw }
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
+    let mut a = SideArg::parse(&args.a, None);
+    let mut b = SideArg::parse(&args.b, Some(&a.file));
+    for side in [&mut a, &mut b] {
+        for (option, slot, value) in
+            [("--submit", &mut side.submit, args.submit), ("--draw", &mut side.draw, args.draw)]
+        {
+            if value.is_some() && slot.is_some() {
+                return Err(Failure::Usage(format!("{option}: {} says it already", side.file.display())));
+            }
+            *slot = slot.or(value);
+        }
+    }
+    let (of_a, of_b) = (a.selector(), b.selector());
+    if of_a.level() != of_b.level() {
+        let message = "one side is a draw, a submit or a file, and the other is not: select the same of both";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    if a.file == b.file && a.file.as_os_str() == "-" {
+        return Err(Failure::Usage("standard input can be one side only".to_owned()));
+    }
+    let db = database::load(global)?;
+    let mut out = Output::open(global, !args.json);
+    let options = Options { once: args.once, json: args.json, style: out.style };
+    let open = |file: &Path, wrong: &OnceLock<Failure>| {
+        Ok(match capture::open_any(file, global.max_size)? {
+            Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
+            Opened::Dump(input) => {
+                wrong.get_or_init(|| Failure::wrong_kind(&input, unwedge_capture::sniff(&input.bytes)));
+                diff::Opened::Dump { bytes: input.bytes, diagnostics: input.diagnostics }
+            }
+        })
+    };
+    // What is said of a dump of another kind, which only its reader finds out.
+    let (wrong_a, wrong_b) = (OnceLock::new(), OnceLock::new());
+    let (open_a, open_b) = (|| open(&a.file, &wrong_a), || open(&b.file, &wrong_b));
+    let sides = [Side { selector: &of_a, open: &open_a }, Side { selector: &of_b, open: &open_b }];
+    let compared = diff::compare(sides, options, &db, global.max_size, &mut out);
+    out.finish()?;
+    let Compared { differs, cut, absent, notes, sides: [read_a, read_b] } = compared;
+    for note in notes {
+        complain!("{note}");
+    }
+    let failure_a = |e| failure(&of_a.name, e, wrong_a.into_inner());
+    let failure_b = |e| failure(&of_b.name, e, wrong_b.into_inner());
+    let sides = match (read_a, read_b) {
+        (Ok(lost_a), Ok(lost_b)) => [(&of_a.name, lost_a), (&of_b.name, lost_b)],
+        (Err(e), Err(other)) => {
+            complain!("{}", failure_b(other));
+            return Err(failure_a(e));
+        }
+        (Err(e), Ok(diagnostics)) => {
+            tell(&of_b.name, &diagnostics);
+            return Err(failure_a(e));
+        }
+        (Ok(diagnostics), Err(e)) => {
+            tell(&of_a.name, &diagnostics);
+            return Err(failure_b(e));
+        }
+    };
+    if absent {
+        return Err(Failure::NotFound("nothing to compare".to_owned()));
+    }
+    let lost = sides.into_iter().fold(cut, |lost, (name, diagnostics)| tell(name, &diagnostics) | lost);
+    Ok(match (lost, differs && args.exit_code) {
+        (true, _) => Outcome::Lost,
+        (false, true) => Outcome::Found,
+        (false, false) => Outcome::Complete,
+    })
+}
+
+/// Why a side cannot be compared; `wrong` is what to say of one that is of another kind.
+fn failure(name: &str, error: SideError<Failure>, wrong: Option<Failure>) -> Failure {
+    match (error, wrong) {
+        (SideError::Open(failure), _) => failure,
+        (SideError::View(ViewError::NotDevcore(_)), Some(wrong)) => wrong,
+        (SideError::View(e @ ViewError::UnknownGpu), _) => {
+            Failure::Unusable(format!("{name}: {e}: it cannot be compared"))
+        }
+        (SideError::View(e), _) => Failure::Unusable(format!("{name}: {e}")),
+    }
+}
+
+/// Says what was lost, and what is unusual.
+fn tell(name: &str, diagnostics: &[Diagnostic]) -> bool {
+    for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
+        complain!("{name}: {note}");
+    }
+    Outcome::of(name, diagnostics) == Outcome::Lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors() {
+        let parse = |text: &str| {
+            let s = SideArg::parse(OsStr::new(text), Some(Path::new("first.rd")));
+            (s.file.to_string_lossy().into_owned(), s.submit, s.draw)
+        };
+        let check = |text: &str, file: &str, submit, draw| {
+            assert_eq!(parse(text), (file.to_owned(), submit, draw), "{text}");
+        };
+        check("a.rd", "a.rd", None, None);
+        check("a.rd:3", "a.rd", Some(3), None);
+        check("a.rd:3.12", "a.rd", Some(3), Some(12));
+        check("a.rd:.12", "a.rd", None, Some(12));
+        check(":3", "first.rd", Some(3), None);
+        check(":.12", "first.rd", None, Some(12));
+        check("-:3", "-", Some(3), None);
+        check("c:/a.rd", "c:/a.rd", None, None);
+        check("a:b.rd", "a:b.rd", None, None);
+        check("a.rd:3.", "a.rd:3.", None, None);
+    }
+}

@@ -1,0 +1,102 @@
+//! `unwedge query`: values of registers at each draw of a capture or dump.
+
+use crate::args::{self, Global};
+use crate::capture::{self, Opened};
+use crate::database;
+use crate::failure::{Failure, Outcome, complain};
+use crate::output::Output;
+use unwedge_base::Severity;
+use unwedge_stream::query::When;
+use unwedge_view::ViewError;
+use unwedge_view::query::{self, Answered, Format, Note, Options, Question, ValueForm};
+
+/// Runs the command.
+pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
+    let mut options = options(args);
+    Question::new(&options).map_err(usage)?;
+    let db = database::load(global)?;
+    let opened = capture::open_any(&args.file, global.max_size)?;
+    let mut out = Output::open(global, false);
+    options.palette = out.style.palette();
+    let question = Question::new(&options).map_err(usage)?;
+    let result = match opened {
+        Opened::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
+            .map(|answered| report(&stream.name, answered, true))
+            .map_err(usage),
+        Opened::Dump(input) => query::dump(&question, input.source(), &db, &mut out)
+            .map(|answered| report(&input.name, answered, false))
+            .map_err(|e| match e {
+                ViewError::UnknownRegister(_) | ViewError::Condition { .. } => usage(e),
+                ViewError::UnknownGpu => {
+                    Failure::Unusable(format!("{}: {e}: its streams are not decoded", input.name))
+                }
+                e => Failure::of_dump(&input, e),
+            }),
+    };
+    out.finish()?;
+    if result.is_ok() && args.format == args::FormatArg::Csv {
+        complain!("{}", unwedge_view::device::database_line(db.identity()));
+    }
+    result
+}
+
+/// What the arguments ask, without colours.
+pub fn options(args: &args::Query) -> Options {
+    Options {
+        registers: args.registers.clone(),
+        condition: args.condition.clone(),
+        submits: args.submit.clone(),
+        draws: args.draw.clone(),
+        passes: args.pass.clone(),
+        process: args.process.clone(),
+        when: match (args.written, args.changed) {
+            (true, _) => When::Written,
+            (_, true) => When::Changed,
+            _ => When::Always,
+        },
+        once: args.once,
+        unknown: args.unknown,
+        format: match args.format {
+            args::FormatArg::Text => Format::Text,
+            args::FormatArg::Csv => Format::Csv,
+            args::FormatArg::Ndjson => Format::Ndjson,
+        },
+        values: match args.values {
+            args::ValuesArg::Raw => ValueForm::Raw,
+            args::ValuesArg::Decoded => ValueForm::Decoded,
+        },
+        ..Options::default()
+    }
+}
+
+/// A question that makes no sense, named by the option it came from.
+pub fn usage(error: ViewError) -> Failure {
+    Failure::Usage(match error {
+        ViewError::Condition { .. } => format!("--where: {error}"),
+        error => error.to_string(),
+    })
+}
+
+/// Says what there is to say beside the rows.
+fn report(name: &str, answered: Answered, with_notes: bool) -> Outcome {
+    let Answered { notes, diagnostics, left_out } = answered;
+    for note in notes {
+        match note {
+            Note::LeftOut { generation, why } => {
+                complain!("{name}: draws of {generation} are left out: {}", usage(why));
+            }
+            note => complain!("{name}: {note}"),
+        }
+    }
+    let outcome = Outcome::of(name, &diagnostics);
+    for note in diagnostics.iter().filter(|d| with_notes && d.severity == Severity::Note) {
+        complain!("{name}: {note}");
+    }
+    if left_out > 0 {
+        complain!(
+            "{name}: {left_out} draws are left out because the condition depends on registers that nothing has \
+             written: --unknown lists them"
+        );
+    }
+    outcome
+}

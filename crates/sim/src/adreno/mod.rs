@@ -1,0 +1,3 @@
+//! Adreno.
+
+pub mod sqe;

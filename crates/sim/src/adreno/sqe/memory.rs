@@ -1,0 +1,55 @@
+//! The memory the emulated processor sees: dwords somebody wrote, at any 64-bit address.
+//!
+//! Never invents contents: what nobody wrote is unknown.
+
+use super::log::Fault;
+use crate::memory::{self, Load};
+
+/// Pages kept at most: 64 MiB.
+const MAX_PAGES: usize = 1 << 14;
+const PAGE_BYTES: usize = 4096;
+
+/// Memory of dwords.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    bytes: memory::Memory,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { bytes: memory::Memory::unknown() }
+    }
+}
+
+fn aligned(address: u64) -> Result<u64, Fault> {
+    if address.is_multiple_of(4) { Ok(address) } else { Err(Fault::Unaligned(address)) }
+}
+
+impl Memory {
+    /// The dword at an address; `None` when nobody has written it.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Unaligned`] unless the address is a multiple of 4.
+    pub fn read(&self, address: u64) -> Result<Option<u32>, Fault> {
+        Ok(match self.bytes.load(aligned(address)?, 4) {
+            Load::Known(value) => Some(value as u32),
+            Load::Unknown | Load::Unmapped => None,
+        })
+    }
+
+    /// Writes a dword.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Unaligned`] unless the address is a multiple of 4, [`Fault::MemoryFull`] once too much is written.
+    pub fn write(&mut self, address: u64, value: u32) -> Result<(), Fault> {
+        let address = aligned(address)?;
+        if self.bytes.written_pages() >= MAX_PAGES && !self.bytes.is_written_page(address) {
+            return Err(Fault::MemoryFull((MAX_PAGES * PAGE_BYTES) as u64));
+        }
+        // Every address is mapped.
+        self.bytes.store(address, 4, value.into());
+        Ok(())
+    }
+}

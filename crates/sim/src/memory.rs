@@ -1,0 +1,496 @@
+//! Memory of a virtual GPU: what was mapped, what of it is known, and a workgroup's view of it.
+//!
+//! Memory is mapped with contents or without: a capture may hold a buffer's address and size only. A [`Load`] tells
+//! unknown bytes from bytes that are not mapped. Never: invents the content of either.
+//!
+//! A workgroup works on a [`View`]: pages it touches are copied, and what it wrote is put back after it has ended. So
+//! workgroups can run at once, with the result of running one after another: one that read what an earlier one wrote
+//! is run again.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// Bytes of a page of a view.
+const PAGE: usize = 4096;
+/// Bytes of a line, by which reads and writes are compared.
+const LINE: usize = 64;
+
+/// Why bytes cannot be mapped somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MapError {
+    /// Some are mapped there.
+    #[error("memory at {0:#x} is mapped already")]
+    Overlap(u64),
+    /// They do not end within 64 bits.
+    #[error("memory at {0:#x} ends beyond the address space")]
+    Beyond(u64),
+}
+
+/// What a read of memory finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// The bytes as a number, the first one lowest.
+    Known(u64),
+    /// All bytes are mapped, and some have no known value.
+    Unknown,
+    /// Some bytes are not mapped.
+    Unmapped,
+}
+
+impl Load {
+    /// The value, if it is known.
+    pub fn known(self) -> Option<u64> {
+        match self {
+            Load::Known(value) => Some(value),
+            Load::Unknown | Load::Unmapped => None,
+        }
+    }
+}
+
+/// Mapped bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Region {
+    base: u64,
+    /// Address of the last byte.
+    last: u64,
+    /// The content, as far as it is not zero at the end; `None`: unknown, but for what was written since.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Region {
+    /// A byte that is stored.
+    fn byte(&self, address: u64) -> Option<u8> {
+        let at = usize::try_from(address - self.base).ok()?;
+        self.bytes.as_ref()?.get(at).copied()
+    }
+}
+
+/// Bytes that were written where none are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Patch {
+    bytes: Box<[u8; PAGE]>,
+    known: Box<[u64; PAGE / 64]>,
+}
+
+/// Mapped memory: everything else is unmapped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    regions: Vec<Region>,
+    /// What was written to regions past their stored bytes, by page.
+    patches: BTreeMap<u64, Patch>,
+}
+
+impl Memory {
+    /// Memory of which every byte is mapped and none is known.
+    pub fn unknown() -> Memory {
+        let all = Region { base: 0, last: u64::MAX, bytes: None };
+        Memory { regions: vec![all], patches: BTreeMap::new() }
+    }
+
+    /// Maps bytes at an address.
+    ///
+    /// # Errors
+    ///
+    /// [`MapError`] where something is mapped already, or where the address space ends.
+    pub fn map(&mut self, base: u64, bytes: Vec<u8>) -> Result<(), MapError> {
+        self.insert(base, bytes.len() as u64, Some(bytes))
+    }
+
+    /// Maps so many bytes whose content is not known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Memory::map`].
+    pub fn map_unknown(&mut self, base: u64, size: u64) -> Result<(), MapError> {
+        self.insert(base, size, None)
+    }
+
+    fn insert(&mut self, base: u64, size: u64, bytes: Option<Vec<u8>>) -> Result<(), MapError> {
+        base.checked_add(size).ok_or(MapError::Beyond(base))?;
+        let Some(beyond) = size.checked_sub(1) else { return Ok(()) };
+        let last = base + beyond;
+        let at = self.regions.partition_point(|region| region.base < base);
+        let before = at.checked_sub(1).and_then(|at| self.regions.get(at));
+        if before.is_some_and(|region| region.last >= base)
+            || self.regions.get(at).is_some_and(|region| region.base <= last)
+        {
+            return Err(MapError::Overlap(base));
+        }
+        self.regions.insert(at, Region { base, last, bytes });
+        Ok(())
+    }
+
+    /// The bytes at an address, if they were all mapped together with their content.
+    pub fn get(&self, address: u64, size: usize) -> Option<&[u8]> {
+        let region = self.region(address)?;
+        let from = usize::try_from(address - region.base).ok()?;
+        region.bytes.as_ref()?.get(from..from.checked_add(size)?)
+    }
+
+    /// Up to eight bytes at an address.
+    pub fn load(&self, address: u64, size: usize) -> Load {
+        let mut found = Load::Known(0);
+        for n in 0..size as u64 {
+            let Some(address) = address.checked_add(n) else { return Load::Unmapped };
+            match (self.byte(address), found) {
+                (Load::Unmapped, _) => return Load::Unmapped,
+                (Load::Known(byte), Load::Known(value)) => found = Load::Known(value | byte << (8 * n)),
+                _ => found = Load::Unknown,
+            }
+        }
+        found
+    }
+
+    /// Writes up to eight bytes; false: not all are mapped, and none was written.
+    pub fn store(&mut self, address: u64, size: usize, value: u64) -> bool {
+        let mapped = |n: u64| address.checked_add(n).is_some_and(|at| self.region(at).is_some());
+        if !(0..size as u64).all(mapped) {
+            return false;
+        }
+        (0..size as u64).for_each(|n| self.put(address + n, (value >> (8 * n)) as u8));
+        true
+    }
+
+    /// How many pages hold bytes that were written where none are stored.
+    pub fn written_pages(&self) -> usize {
+        self.patches.len()
+    }
+
+    /// Whether the page at an address is one of [`Memory::written_pages`].
+    pub fn is_written_page(&self, address: u64) -> bool {
+        self.patches.contains_key(&(address / PAGE as u64))
+    }
+
+    fn byte(&self, address: u64) -> Load {
+        let Some(region) = self.region(address) else { return Load::Unmapped };
+        if let Some(byte) = region.byte(address) {
+            return Load::Known(byte.into());
+        }
+        let at = address as usize % PAGE;
+        match self.patches.get(&(address / PAGE as u64)) {
+            Some(patch) if patch.known[at / 64] >> (at % 64) & 1 != 0 => Load::Known(patch.bytes[at].into()),
+            // Stored bytes leave out zeros at the end.
+            _ if region.bytes.is_some() => Load::Known(0),
+            _ => Load::Unknown,
+        }
+    }
+
+    fn region(&self, address: u64) -> Option<&Region> {
+        let at = self.regions.partition_point(|region| region.base <= address);
+        self.regions.get(at.checked_sub(1)?).filter(|region| address <= region.last)
+    }
+
+    /// Overwrites a byte, if it is mapped.
+    fn put(&mut self, address: u64, byte: u8) {
+        let at = self.regions.partition_point(|region| region.base <= address);
+        let Some(region) = at.checked_sub(1).and_then(|at| self.regions.get_mut(at)) else { return };
+        if address > region.last {
+            return;
+        }
+        let at = usize::try_from(address - region.base).ok();
+        let stored = region.bytes.as_mut().zip(at).and_then(|(bytes, at)| bytes.get_mut(at));
+        if let Some(place) = stored {
+            *place = byte;
+            return;
+        }
+        let patch = self
+            .patches
+            .entry(address / PAGE as u64)
+            .or_insert_with(|| Patch { bytes: Box::new([0; PAGE]), known: Box::new([0; PAGE / 64]) });
+        let at = address as usize % PAGE;
+        patch.bytes[at] = byte;
+        patch.known[at / 64] |= 1 << (at % 64);
+    }
+
+    /// Puts what a workgroup wrote into memory, and says which lines that were.
+    pub(crate) fn commit(&mut self, written: &Written, lines: &mut HashMap<u64, u64>) {
+        for (number, page) in &written.pages {
+            let marks = lines.entry(*number).or_default();
+            for (word, bits) in page.written.iter().enumerate() {
+                let mut bits = *bits;
+                *marks |= u64::from(bits != 0) << word;
+                while bits != 0 {
+                    let at = word * 64 + bits.trailing_zeros() as usize;
+                    self.put(number * PAGE as u64 + at as u64, page.bytes[at]);
+                    bits &= bits - 1;
+                }
+            }
+        }
+    }
+}
+
+impl From<&unwedge_base::Memory> for Memory {
+    /// Memory of a dump or capture. Where buffers overlap, an address belongs to the one that [`unwedge_base::Memory`]
+    /// answers with; a buffer that ends past the address space is cut there.
+    fn from(held: &unwedge_base::Memory) -> Memory {
+        let mut edges: Vec<u64> =
+            held.buffers().iter().flat_map(|buffer| [buffer.iova, buffer.end()]).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let mut memory = Memory::default();
+        for edge in edges.windows(2) {
+            let (base, end) = (edge[0], edge[1]);
+            let Some(buffer) = held.find(base) else { continue };
+            let from = usize::try_from((base - buffer.iova) / 4).unwrap_or(usize::MAX);
+            let bytes = buffer.contents.as_ref().map(|words| {
+                let skipped = ((base - buffer.iova) % 4) as usize;
+                let stored = words.get(from..).unwrap_or_default().iter().flat_map(|word| word.to_le_bytes());
+                let most = usize::try_from(end - base).unwrap_or(usize::MAX);
+                stored.skip(skipped).take(most).collect()
+            });
+            memory.regions.push(Region { base, last: end - 1, bytes });
+        }
+        memory
+    }
+}
+
+const _: () = assert!(LINE == 64 && PAGE == 64 * LINE);
+
+/// Which bytes of a page are mapped, and which are known: a word per line.
+#[derive(Debug)]
+struct Partial {
+    mapped: [u64; PAGE / 64],
+    known: [u64; PAGE / 64],
+}
+
+fn all_set(bits: &[u64; PAGE / 64], at: usize, size: usize) -> bool {
+    (at..at + size).all(|at| bits[at / 64] >> (at % 64) & 1 != 0)
+}
+
+#[derive(Debug)]
+struct Page {
+    bytes: Box<[u8; PAGE]>,
+    /// `None`: all bytes are mapped and known.
+    partial: Option<Box<Partial>>,
+    /// Which bytes were written: a word per line.
+    written: [u64; PAGE / 64],
+    /// Which lines were read.
+    read: u64,
+}
+
+impl Page {
+    fn new(memory: &Memory, number: u64) -> Option<Page> {
+        let start = number.checked_mul(PAGE as u64)?;
+        let mut page = Page { bytes: Box::new([0; PAGE]), partial: None, written: [0; PAGE / 64], read: 0 };
+        if let Some(whole) = memory.get(start, PAGE) {
+            page.bytes.copy_from_slice(whole);
+            return Some(page);
+        }
+        let mut partial = Box::new(Partial { mapped: [0; PAGE / 64], known: [0; PAGE / 64] });
+        let mut some = false;
+        let last = start + (PAGE as u64 - 1);
+        let first = memory.regions.partition_point(|region| region.last < start);
+        for region in memory.regions[first..].iter().take_while(|region| region.base <= last) {
+            for address in region.base.max(start)..=region.last.min(last) {
+                let at = (address - start) as usize;
+                partial.mapped[at / 64] |= 1 << (at % 64);
+                if let Load::Known(byte) = memory.byte(address) {
+                    page.bytes[at] = byte as u8;
+                    partial.known[at / 64] |= 1 << (at % 64);
+                }
+                some = true;
+            }
+        }
+        page.partial = Some(partial);
+        some.then_some(page)
+    }
+
+    fn is_mapped(&self, at: usize, size: usize) -> bool {
+        self.partial.as_ref().is_none_or(|partial| all_set(&partial.mapped, at, size))
+    }
+}
+
+/// What a workgroup read and wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pages: HashMap<u64, Page>,
+}
+
+impl Written {
+    /// Whether it read a line that others have written.
+    pub(crate) fn read_any_of(&self, lines: &HashMap<u64, u64>) -> bool {
+        self.pages.iter().any(|(number, page)| lines.get(number).is_some_and(|marks| marks & page.read != 0))
+    }
+}
+
+/// A workgroup's view of memory.
+#[derive(Debug)]
+pub(crate) struct View<'m> {
+    memory: &'m Memory,
+    pages: Vec<(u64, Page)>,
+    index: HashMap<u64, usize>,
+    last: usize,
+}
+
+impl<'m> View<'m> {
+    pub(crate) fn new(memory: &'m Memory) -> View<'m> {
+        View { memory, pages: Vec::new(), index: HashMap::new(), last: 0 }
+    }
+
+    pub(crate) fn written(self) -> Written {
+        Written { pages: self.pages.into_iter().collect() }
+    }
+
+    #[inline]
+    fn page(&mut self, number: u64) -> Option<&mut Page> {
+        if self.pages.get(self.last).is_none_or(|(last, _)| *last != number) {
+            self.last = match self.index.get(&number) {
+                Some(at) => *at,
+                None => {
+                    self.pages.push((number, Page::new(self.memory, number)?));
+                    self.index.insert(number, self.pages.len() - 1);
+                    self.pages.len() - 1
+                }
+            };
+        }
+        self.pages.get_mut(self.last).map(|(_, page)| page)
+    }
+
+    /// Up to eight bytes.
+    #[inline]
+    pub(crate) fn read(&mut self, address: u64, size: usize) -> Load {
+        let at = address as usize % PAGE;
+        if at + size > PAGE {
+            return self.read_across(address, size);
+        }
+        let Some(page) = self.page(address / PAGE as u64) else { return Load::Unmapped };
+        if let Some(partial) = &page.partial {
+            if !all_set(&partial.mapped, at, size) {
+                return Load::Unmapped;
+            }
+            if !all_set(&partial.known, at, size) {
+                return Load::Unknown;
+            }
+        }
+        page.read |= 1 << (at / LINE) | 1 << ((at + size - 1) / LINE);
+        if size == 4 {
+            let [a, b, c, d] = [page.bytes[at], page.bytes[at + 1], page.bytes[at + 2], page.bytes[at + 3]];
+            return Load::Known(u32::from_le_bytes([a, b, c, d]).into());
+        }
+        let bytes = page.bytes[at..at + size].iter().rev();
+        Load::Known(bytes.fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    /// A read that crosses the end of a page.
+    fn read_across(&mut self, address: u64, size: usize) -> Load {
+        let mut found = Load::Known(0);
+        for n in 0..size as u64 {
+            let byte = address.checked_add(n).map_or(Load::Unmapped, |address| self.read(address, 1));
+            match (byte, found) {
+                (Load::Unmapped, _) => return Load::Unmapped,
+                (Load::Known(byte), Load::Known(value)) => found = Load::Known(value | byte << (8 * n)),
+                _ => found = Load::Unknown,
+            }
+        }
+        found
+    }
+
+    /// Writes up to eight bytes; false: not all are mapped, and none was written.
+    #[inline]
+    pub(crate) fn write(&mut self, address: u64, size: usize, value: u64) -> bool {
+        let at = address as usize % PAGE;
+        if at + size > PAGE {
+            let ends = address.checked_add(size as u64 - 1);
+            let mapped = (0..size as u64).all(|n| {
+                address.checked_add(n).is_some_and(|a| {
+                    self.page(a / PAGE as u64).is_some_and(|page| page.is_mapped(a as usize % PAGE, 1))
+                })
+            });
+            return ends.is_some()
+                && mapped
+                && (0..size as u64).all(|n| self.write(address + n, 1, value >> (8 * n)));
+        }
+        let Some(page) = self.page(address / PAGE as u64) else { return false };
+        if !page.is_mapped(at, size) {
+            return false;
+        }
+        for n in 0..size {
+            page.bytes[at + n] = (value >> (8 * n)) as u8;
+            page.written[(at + n) / 64] |= 1 << ((at + n) % 64);
+        }
+        if let Some(partial) = &mut page.partial {
+            (at..at + size).for_each(|at| partial.known[at / 64] |= 1 << (at % 64));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_mapped_is_not_there() {
+        let mut memory = Memory::default();
+        memory.map(0x1ffe, vec![1, 2, 3, 4]).unwrap();
+        assert_eq!(memory.map(0x2001, vec![0]), Err(MapError::Overlap(0x2001)));
+        assert_eq!(memory.map(u64::MAX, vec![0, 0]), Err(MapError::Beyond(u64::MAX)));
+        let mut view = View::new(&memory);
+        assert_eq!(view.read(0x1ffe, 4), Load::Known(0x0403_0201));
+        assert_eq!(view.read(0x1ffd, 2), Load::Unmapped);
+        assert!(!view.write(0x2001, 2, 0));
+        assert!(view.write(0x1fff, 2, 0xbbaa));
+        let written = view.written();
+        let mut lines = HashMap::new();
+        memory.commit(&written, &mut lines);
+        assert_eq!(memory.get(0x1ffe, 4), Some(&[1, 0xaa, 0xbb, 4][..]));
+        assert!(written.read_any_of(&lines));
+    }
+
+    /// A capture may know that memory is there and not what it holds: a write makes it known, byte by byte.
+    #[test]
+    fn unknown_memory_is_not_unmapped_memory() {
+        let mut memory = Memory::default();
+        memory.map_unknown(0x1000, 0x100).unwrap();
+        assert_eq!(memory.load(0x1000, 4), Load::Unknown);
+        assert_eq!(memory.load(0x10fe, 4), Load::Unmapped);
+        let mut view = View::new(&memory);
+        assert_eq!(view.read(0x1000, 4), Load::Unknown);
+        assert!(view.write(0x1002, 2, 0xbbaa));
+        assert_eq!(view.read(0x1000, 4), Load::Unknown);
+        assert_eq!(view.read(0x1002, 2), Load::Known(0xbbaa));
+        assert!(!view.write(0x10ff, 2, 0));
+        assert_eq!(view.read(0x10fe, 4), Load::Unmapped);
+        let written = view.written();
+        memory.commit(&written, &mut HashMap::new());
+        assert_eq!(memory.load(0x1002, 2), Load::Known(0xbbaa));
+        assert_eq!(memory.load(0x1001, 2), Load::Unknown);
+        assert_eq!(Memory::unknown().load(u64::MAX - 7, 8), Load::Unknown);
+        assert_eq!(Memory::unknown().load(u64::MAX, 2), Load::Unmapped);
+    }
+
+    #[test]
+    fn memory_of_a_capture() {
+        let buffer = |iova, size, contents: Option<Vec<u32>>| unwedge_base::Buffer {
+            iova,
+            size,
+            contents,
+            name: String::new(),
+        };
+        let held: unwedge_base::Memory = [
+            buffer(0x1000, 16, Some(vec![1, 2])),
+            buffer(0x1010, 16, None),
+            // Answers for its own bytes, as it starts nearer below them.
+            buffer(0x1004, 4, Some(vec![9])),
+        ]
+        .into_iter()
+        .collect();
+        let memory = Memory::from(&held);
+        let words = [0x1000, 0x1004, 0x1008, 0x100c, 0x1010, 0x1020].map(|at| memory.load(at, 4));
+        assert_eq!(
+            words,
+            [
+                Load::Known(1),
+                Load::Known(9),
+                // Zeros at the end of a buffer's contents are left out.
+                Load::Known(0),
+                Load::Known(0),
+                Load::Unknown,
+                Load::Unmapped,
+            ]
+        );
+        // A write past the stored content of a buffer.
+        let mut memory = memory;
+        assert!(memory.store(0x100c, 4, 5));
+        assert_eq!((memory.load(0x1008, 4), memory.load(0x100c, 4)), (Load::Known(0), Load::Known(5)));
+    }
+}

@@ -1,0 +1,78 @@
+//! Every afuc source of `UNWEDGE_DATA`: it assembles to its firmware, that disassembles to its text, and the text
+//! assembles to the firmware again.
+
+use std::path::{Path, PathBuf};
+use unwedge_hw::Db;
+use unwedge_isa::afuc::disasm::{self, Form};
+use unwedge_isa::afuc::{Blob, asm, assemble};
+use unwedge_sim::adreno::sqe::{Stop, boot, disassemble};
+
+#[path = "../../cli/src/afuc_names.rs"]
+mod afuc_names;
+use afuc_names::DbNames;
+
+fn folder() -> PathBuf {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    std::env::var_os("UNWEDGE_DATA").map_or_else(default, PathBuf::from).join("adreno/afuc")
+}
+
+/// The files of the folder with this extension; says so when there are none.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .collect();
+    found.sort();
+    if found.is_empty() {
+        println!("skipped: no .{extension} in {}", folder().display());
+    }
+    found
+}
+
+#[test]
+fn sources_assemble_to_their_firmware() {
+    let db = Db::builtin();
+    let names = DbNames::new(&db);
+    for path in files("asm") {
+        let source = std::fs::read_to_string(&path).expect("a readable source");
+        let Ok(expected) = std::fs::read(path.with_extension("fw")) else { continue };
+        let options = asm::Options { file: path.display().to_string(), firmware: None };
+        match assemble(&source, &options, &names) {
+            Ok(bytes) => assert!(bytes == expected, "{}: other bytes", path.display()),
+            Err(errors) => panic!("{errors}"),
+        }
+    }
+}
+
+#[test]
+fn firmware_disassembles_to_its_text_and_back() {
+    let db = Db::builtin();
+    let names = DbNames::new(&db);
+    for path in files("fw") {
+        let bytes = std::fs::read(&path).expect("a readable firmware");
+        for form in [Form::Mesa, Form::Exact] {
+            let options = disasm::Options { form, ..disasm::Options::default() };
+            let text = disassemble(&bytes, &options, &names).expect("a firmware");
+            if let Ok(expected) = std::fs::read_to_string(path.with_extension("disasm")) {
+                let difference = expected.lines().zip(text.lines()).position(|(a, b)| a != b);
+                assert!(text == expected, "{}: {form:?} differs at line {difference:?}", path.display());
+            }
+            assert!(assemble(&text, &asm::Options::default(), &names).is_ok_and(|again| again == bytes));
+        }
+    }
+}
+
+#[test]
+fn the_bootstrap_routine_finds_the_packet_table_where_it_stands() {
+    let db = Db::builtin();
+    let names = DbNames::new(&db);
+    for path in files("fw") {
+        let blob = Blob::new(&std::fs::read(&path).expect("a readable firmware"));
+        let Some(firmware) = blob.firmware().filter(|firmware| firmware.generation() >= 6) else { continue };
+        for (section, stop) in boot(&blob.words, firmware, &names) {
+            assert_eq!(stop, Stop::Booted, "{}: {:?}", path.display(), section.processor);
+            assert!(section.table_at.is_some(), "{}: {:?}", path.display(), section.processor);
+        }
+    }
+}

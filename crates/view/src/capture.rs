@@ -1,0 +1,382 @@
+//! Plays rd captures: reads the sections, keeps what is alive, and hands each submit to a [`Consumer`] together with
+//! what is needed to walk it.
+//!
+//! Every command that reads captures goes through here. Memory is bounded by what is alive, not by the length of the
+//! capture. Never: what is shown of a submit.
+
+use crate::json;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Read;
+use std::ops::RangeInclusive;
+use unwedge_base::{ChipId, Diagnostic, Dwords, Generation, Memory, Severity, Span};
+use unwedge_capture::rd::{Live, Reader, Section, SectionKind, Step, Submit};
+use unwedge_hw::{Db, Gpu};
+use unwedge_stream::adreno::{Reach, Sink, State, Walker};
+
+/// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
+const COMPOSITORS: [&[u8]; 4] = [b"fdperf", b"chrome", b"surfaceflinger", b"X"];
+/// Window systems told apart in messages.
+const COMPOSITORS_TOLD: usize = 16;
+/// Diagnostics kept of each severity; the rest is counted. A capture may be endless.
+const TOLD: usize = 256;
+/// Dwords that may be walked for each byte of a capture so far, in all its submits: what a buffer holds is walked for
+/// each bin.
+const WALK_PER_BYTE: u64 = 16;
+/// Dwords that may be walked of any submit.
+const WALK_EACH: u64 = 1 << 12;
+/// Dwords that may be walked in all, whatever the length of the capture.
+const WALK_ALL: u64 = 1 << 22;
+
+/// Which submits are wanted.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// By number.
+    pub submits: RangeInclusive<i32>,
+    /// Only those of processes whose names begin so.
+    pub exe: Option<OsString>,
+    /// Those of window systems too.
+    pub compositors: bool,
+    /// All of a capture is taken to be of the GPU it names first.
+    pub one_gpu: bool,
+}
+
+impl Default for Choice {
+    fn default() -> Choice {
+        Choice { submits: 0..=i32::MAX, exe: None, compositors: false, one_gpu: false }
+    }
+}
+
+/// How a capture names its GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// `gpu_id`
+    GpuId(u32),
+    /// `chip_id`
+    ChipId(ChipId),
+}
+
+impl Identity {
+    /// What the device table calls it: `FD630`.
+    pub fn name(self) -> Option<String> {
+        let (gpu_id, chip_id) = match self {
+            Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
+            Identity::ChipId(chip_id) => (0, chip_id),
+        };
+        Db::builtin().device(gpu_id, chip_id).map(|device| device.name().to_owned())
+    }
+
+    /// For JSON and people.
+    pub fn shown(self, generation: Option<Generation>) -> json::Gpu {
+        let (gpu_id, chip_id) = match self {
+            Identity::GpuId(gpu_id) => (Some(gpu_id), None),
+            Identity::ChipId(chip_id) => (None, Some(chip_id)),
+        };
+        json::Gpu::of_capture(gpu_id, chip_id, self.name(), generation)
+    }
+}
+
+/// Does something with captures. Calls come in the order of the capture.
+pub trait Consumer<'d> {
+    /// A capture begins: nothing is written, draws count from 0.
+    fn begin(&mut self) {}
+    /// The next section has been read, and this is what it did to what is alive.
+    fn section(&mut self, _section: &Section<'_>, _step: Step) {}
+    /// The capture names its GPU, and says by that what is submitted from here on: nothing is written again. `None`: a
+    /// GPU that no database is there for.
+    fn identity(&mut self, _identity: Identity, _gpu: Option<Gpu<'d>>) {}
+    /// A submit that was chosen.
+    fn submit(&mut self, submission: Submission<'_, 'd>);
+    /// Nothing more is wanted.
+    fn done(&self) -> bool {
+        false
+    }
+}
+
+/// Plays captures one after another; what the GPU remembers, the next capture begins with.
+pub struct Player<'d> {
+    choice: Choice,
+    db: &'d Db,
+    gpu: Option<Gpu<'d>>,
+    state: Option<State>,
+    max_alive: u64,
+}
+
+impl<'d> Player<'d> {
+    /// A player with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
+    pub fn new(choice: Choice, db: &'d Db, max_alive: u64) -> Player<'d> {
+        Player { choice, db, gpu: None, state: None, max_alive }
+    }
+
+    /// Whatever was chosen, a capture may be of several GPUs.
+    pub fn follow_gpus(&mut self) {
+        self.choice.one_gpu = false;
+    }
+
+    /// Plays a capture. Returns what was lost and left out.
+    pub fn play(&mut self, capture: impl Read, consumer: &mut dyn Consumer<'d>) -> Vec<Diagnostic> {
+        let mut reader = Reader::new(capture).with_limit(self.max_alive);
+        let mut live = Live::new().with_limit(self.max_alive);
+        let mut told = Told::default();
+        let mut scene = Scene { allowance: WALK_ALL, ..Scene::default() };
+        self.restart();
+        consumer.begin();
+        while let Some(section) = reader.next() {
+            let step = live.take(&section);
+            consumer.section(&section, step);
+            scene.allowance =
+                scene.allowance.saturating_add(WALK_PER_BYTE.saturating_mul(section.span.len()));
+            match step {
+                Step::Process => scene.hidden = self.hides(live.process()),
+                Step::Identity => self.identify(&section, &mut scene, consumer, &mut told),
+                Step::Submit(submit) => {
+                    let number = i32::try_from(submit.number).unwrap_or(i32::MAX);
+                    if self.choice.submits.contains(&number) {
+                        if scene.hidden && self.choice.exe.is_none() {
+                            scene.hide(live.process());
+                        }
+                        consumer.submit(Submission {
+                            submit,
+                            hidden: scene.hidden,
+                            live: &live,
+                            gpu: self.gpu,
+                            state: &mut self.state,
+                            allowance: &mut scene.allowance,
+                            told: &mut told,
+                        });
+                    }
+                }
+                Step::Nothing | Step::Buffer | Step::Forgotten => {}
+            }
+            if consumer.done() {
+                break;
+            }
+        }
+        reader.diagnostics().iter().cloned().chain(live.diagnostics()).for_each(|d| told.tell(d));
+        for (process, submits) in scene.compositors {
+            let process = String::from_utf8_lossy(&process);
+            let message =
+                format!("{submits} submits of {process} are not shown: --show-compositor shows them");
+            told.tell(Diagnostic::note(None, message));
+        }
+        told.finish()
+    }
+
+    fn hides(&self, process: &[u8]) -> bool {
+        match &self.choice.exe {
+            Some(exe) => !process.starts_with(exe.as_encoded_bytes()),
+            None if self.choice.compositors => false,
+            None => COMPOSITORS.iter().any(|name| process.starts_with(name)),
+        }
+    }
+
+    /// The first identity of a capture counts, and, unless told otherwise, any that names another generation: captures may
+    /// be concatenated.
+    fn identify(
+        &mut self,
+        section: &Section<'_>,
+        scene: &mut Scene,
+        consumer: &mut dyn Consumer<'d>,
+        told: &mut Told,
+    ) {
+        let identity = match section.kind {
+            SectionKind::ChipId => section.chip_id().map(Identity::ChipId),
+            _ => section.gpu_id().filter(|&id| id != 0).map(Identity::GpuId),
+        };
+        let Some(identity) = identity else { return };
+        let (gpu_id, chip_id) = match identity {
+            Identity::GpuId(gpu_id) => (gpu_id, ChipId(0)),
+            Identity::ChipId(chip_id) => (0, chip_id),
+        };
+        let known = self.db.identify(gpu_id, chip_id);
+        let generation = known.map(|gpu| gpu.generation);
+        let other = self.gpu.map(|gpu| gpu.generation()) != generation;
+        if scene.identified && (self.choice.one_gpu || generation.is_none() || !other) {
+            return;
+        }
+        let Some(generation) = generation else {
+            let message = format!("no register database for gpu_id {gpu_id}, chip_id {chip_id}");
+            told.tell(Diagnostic::loss(section.span, message));
+            consumer.identity(identity, None);
+            return;
+        };
+        // Of a number that is in no table only the generation can be told: a chip id may say more.
+        if matches!(identity, Identity::ChipId(_)) || known.is_some_and(|gpu| gpu.device.is_some()) {
+            scene.identified = true;
+        } else if std::mem::replace(&mut scene.guessed, true) && !other {
+            return;
+        }
+        if other {
+            self.state = None;
+        }
+        let gpu = self.db.gpu(generation);
+        self.gpu = Some(gpu);
+        self.restart();
+        consumer.identity(identity, Some(gpu));
+    }
+
+    /// Forgets what was written; draws count from 0.
+    fn restart(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.regs.reset();
+            state.draws = 0;
+        }
+    }
+}
+
+/// Where the playing of a capture is.
+#[derive(Default)]
+struct Scene {
+    identified: bool,
+    /// Its number said no more than the generation.
+    guessed: bool,
+    hidden: bool,
+    /// Dwords that may still be walked.
+    allowance: u64,
+    /// Submits of window systems that are not shown, by process.
+    compositors: BTreeMap<Vec<u8>, u64>,
+}
+
+impl Scene {
+    fn hide(&mut self, process: &[u8]) {
+        if let Some(submits) = self.compositors.get_mut(process) {
+            *submits += 1;
+        } else if self.compositors.len() < COMPOSITORS_TOLD {
+            self.compositors.insert(process.to_vec(), 1);
+        }
+    }
+}
+
+/// What is wrong with a capture, within bounds.
+#[derive(Default)]
+struct Told {
+    losses: Vec<Diagnostic>,
+    notes: Vec<Diagnostic>,
+    more: u64,
+}
+
+impl Told {
+    fn tell(&mut self, diagnostic: Diagnostic) {
+        let kept = match diagnostic.severity {
+            Severity::Loss => &mut self.losses,
+            Severity::Note => &mut self.notes,
+        };
+        if kept.len() < TOLD {
+            kept.push(diagnostic);
+        } else if diagnostic.severity == Severity::Loss {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Vec<Diagnostic> {
+        if self.more > 0 {
+            self.losses.push(Diagnostic::loss(None, format!("{} more losses", self.more)));
+        }
+        self.losses.append(&mut self.notes);
+        self.losses
+    }
+}
+
+/// A submit, and what is alive for it.
+pub struct Submission<'a, 'd> {
+    /// The submit.
+    pub submit: Submit,
+    /// It is of a process that is not to be shown.
+    pub hidden: bool,
+    /// What is alive.
+    pub live: &'a Live,
+    gpu: Option<Gpu<'d>>,
+    state: &'a mut Option<State>,
+    allowance: &'a mut u64,
+    told: &'a mut Told,
+}
+
+/// Why a submit cannot be walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The capture has not named a GPU that is known.
+    Gpu,
+    /// Its command stream is not in the capture.
+    Stream,
+}
+
+impl<'a, 'd> Submission<'a, 'd> {
+    /// Finds the command stream. What is not there is told, and is a loss.
+    pub fn open(self) -> Result<Walk<'a, 'd>, Absent> {
+        let Submit { iova, dwords, span, .. } = self.submit;
+        let Some(gpu) = self.gpu else {
+            self.told.tell(Diagnostic::loss(span, "a submit before the GPU is known is not shown"));
+            return Err(Absent::Gpu);
+        };
+        let memory = self.live.memory();
+        let Some(stream) = memory.dwords(iova) else {
+            let message = format!("the command stream at {iova:#x} is not in the capture");
+            self.told.tell(Diagnostic::loss(span, message));
+            return Err(Absent::Stream);
+        };
+        let stream = stream.take(dwords as usize);
+        if stream.len() < dwords as usize {
+            let message = format!(
+                "the command stream at {iova:#x} is longer than its buffer: {} of {dwords} dwords are there",
+                stream.len(),
+            );
+            self.told.tell(Diagnostic::loss(span, message));
+        }
+        let Submission { state, allowance, told, .. } = self;
+        Ok(Walk { gpu, memory, compare: false, iova, stream, span, state, allowance, told })
+    }
+}
+
+/// A submit that can be walked.
+pub struct Walk<'a, 'd> {
+    /// The database view of the GPU.
+    pub gpu: Gpu<'d>,
+    /// The buffers.
+    pub memory: &'a Memory,
+    /// Compare what draw-state groups write in each pass.
+    pub compare: bool,
+    iova: u64,
+    stream: Dwords<'a>,
+    span: Span,
+    state: &'a mut Option<State>,
+    allowance: &'a mut u64,
+    told: &'a mut Told,
+}
+
+impl Walk<'_, '_> {
+    /// Walks the command stream as listing tools do, from the state that the submits before have left.
+    pub fn run(&mut self, sink: &mut dyn Sink) {
+        let budget =
+            unwedge_stream::adreno::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let options = unwedge_stream::adreno::Options { linear: true, budget };
+        let mut walker = Walker::new(self.gpu, self.memory, options);
+        if let Some(state) = self.state.take() {
+            walker.state = state;
+        }
+        walker.compare = self.compare;
+        walker.walk(self.stream, Some(self.iova), sink);
+        *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(walker.left()));
+        *self.state = Some(std::mem::take(&mut walker.state));
+    }
+
+    /// The same as if nothing had been before it, and without a trace in what comes behind.
+    pub fn look(&mut self, sink: &mut dyn Sink) {
+        let state = self.state.take();
+        self.run(sink);
+        *self.state = state;
+    }
+
+    /// Finds what the submit needs, as hardware walks it.
+    pub fn reach(&mut self, reach: &mut Reach) {
+        let budget =
+            unwedge_stream::adreno::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let dwords = u32::try_from(self.stream.len()).unwrap_or(u32::MAX);
+        let left = reach.run_within(self.gpu, self.memory, self.iova, dwords, budget);
+        *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(left));
+    }
+
+    /// Notes something that was lost or is unusual about this submit.
+    pub fn tell(&mut self, severity: Severity, message: String) {
+        self.told.tell(Diagnostic { severity, span: Some(self.span), message });
+    }
+}

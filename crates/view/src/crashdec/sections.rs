@@ -1,0 +1,492 @@
+//! The walk over a dump's lines, section by section.
+
+use super::ring::{self, Ring};
+use super::{Options, Said, hfi, indexed};
+use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
+use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
+use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
+use unwedge_hw::{Adreno, Db, Device, Gpu, Palette, Space};
+use unwedge_stream::adreno::Registers;
+
+/// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
+/// that nothing but a claimed size says how many there are.
+const ZEROS_SHOWN: u64 = 16 << 20;
+
+/// Command streams that one listing may show.
+const STREAMS: u32 = 4;
+
+/// Times that a listing goes on to other sections after buffers. Dumps have one section of rings and one of buffers.
+const BUFFER_RUNS: u32 = 32;
+
+/// A dump being listed.
+pub struct Walk<'r, 'o, 'd> {
+    pub(super) text: &'r mut Text<'o>,
+    pub(super) options: Options,
+    pub(super) palette: Palette,
+    db: &'d Db,
+    pub(super) chip: Option<Chip<'d>>,
+    /// Buffers with contents, up to the current section.
+    pub(super) memory: Memory,
+    /// Those of the current section.
+    buffers: Vec<Buffer>,
+    buffer_runs_left: u32,
+    /// Dwords that command streams may still have; `None` before the first.
+    pub(super) budget: Option<u64>,
+    pub(super) rings: Vec<Ring>,
+    /// Values of `registers:`; nothing counts as written by a packet.
+    pub(super) registers: Registers,
+    /// What listings of command streams leave behind; also what selector fields have chosen.
+    pub(super) carry: Carry<'d>,
+    fault: Option<u64>,
+    entry: Entry,
+    zeros_left: u64,
+    /// Command streams that may still be shown: one per revision, as dumps may be put together.
+    streams_left: u32,
+    stream_due: bool,
+    said: Said,
+}
+
+/// The GPU, as far as the dump says.
+#[derive(Clone, Copy)]
+pub struct Chip<'d> {
+    pub(super) gpu: Gpu<'d>,
+    pub(super) device: Option<Device<'d>>,
+    pub(super) gpu_id: u32,
+}
+
+impl Chip<'_> {
+    pub(super) fn generation(&self) -> Generation {
+        self.gpu.generation()
+    }
+}
+
+/// What the lines of the current section have said so far.
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    section: Option<Section>,
+    iova: u64,
+    /// Bytes of a buffer, dwords of anything else.
+    size: u64,
+    name: String,
+    pair: Pair,
+    history: Vec<[i32; hfi::HISTORY]>,
+}
+
+impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
+    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db, said: Said) -> Walk<'r, 'o, 'd> {
+        Walk {
+            text,
+            options: *options,
+            palette: if options.color { COLORS } else { Palette::default() },
+            db,
+            chip: None,
+            memory: Memory::default(),
+            buffers: Vec::new(),
+            buffer_runs_left: BUFFER_RUNS,
+            budget: None,
+            rings: Vec::new(),
+            registers: Registers::new(0),
+            carry: Carry::default(),
+            fault: None,
+            entry: Entry::default(),
+            zeros_left: ZEROS_SHOWN,
+            streams_left: STREAMS,
+            stream_due: false,
+            said,
+        }
+    }
+
+    /// Lists the whole dump; returns what was wrong with it.
+    pub fn run(mut self, dump: &[u8]) -> Said {
+        for line in Lines::new(dump) {
+            if self.text.ended().is_some() {
+                break;
+            }
+            if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
+                self.leave_section();
+                self.entry = Entry { section: line.section, ..Entry::default() };
+            }
+            self.line(&line);
+        }
+        self.leave_section();
+        if self.text.ended() == Some(End::TooLong) {
+            self.loss(None, "the listing is too long: the rest is not shown");
+        }
+        if self.chip.is_none() {
+            self.loss(None, "no revision: registers, packets and queues are not decoded");
+        }
+        self.said
+    }
+
+    /// The command stream follows the registers that say where the hardware was in it.
+    fn leave_section(&mut self) {
+        if !self.buffers.is_empty() {
+            let buffers = std::mem::take(&mut self.buffers);
+            // Each time costs a look at all of them.
+            match self.buffer_runs_left.checked_sub(1) {
+                Some(left) => {
+                    self.buffer_runs_left = left;
+                    self.memory.extend(buffers);
+                }
+                None => {
+                    self.loss(None, "buffers are scattered over too many sections: not all are looked up")
+                }
+            }
+        }
+        if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {
+            self.streams_left = self.streams_left.saturating_sub(1);
+            ring::show(self);
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::Section(_) => self.echo(line),
+            LineKind::Top { key: TopKey::Revision, value } => {
+                self.echo(line);
+                self.revision(line.span, value);
+            }
+            _ if self.chip.is_none() => self.echo(line),
+            _ => match line.section {
+                Some(Section::FaultInfo) => self.fault_info(line),
+                Some(Section::Ringbuffer) => self.ringbuffer(line),
+                Some(Section::Bos) => self.bo(line),
+                Some(Section::GmuLog) => self.gmu_log(line),
+                Some(Section::GmuHfi) => self.gmu_hfi(line),
+                Some(Section::Registers) => self.register(line, Space::Gpu),
+                Some(Section::RegistersGmu) => self.register(line, Space::Gmu),
+                Some(Section::RegistersHlsq) if self.options.more => self.register(line, Space::Gpu),
+                Some(Section::IndexedRegisters) => self.indexed(line),
+                Some(Section::ShaderBlocks) => self.shader_block(line),
+                Some(Section::Clusters) => self.cluster(line),
+                Some(Section::Debugbus) => self.debugbus(line),
+                _ => self.echo(line),
+            },
+        }
+    }
+
+    /// The line as it is.
+    fn echo(&mut self, line: &Line<'_>) {
+        self.text.bytes(line.raw);
+    }
+
+    pub(super) fn loss(&mut self, span: Option<Span>, message: impl Into<String>) {
+        self.said.say(Diagnostic::loss(span, message));
+    }
+
+    pub(super) fn note(&mut self, message: String) {
+        self.said.say(Diagnostic::note(None, message));
+    }
+
+    /// `630 (6.3.0.2)`
+    fn revision(&mut self, span: Span, value: &[u8]) {
+        let mut numbers = value.split(|c| !c.is_ascii_digit()).filter(|n| !n.is_empty());
+        let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
+        let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
+        let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
+            return;
+        };
+        let [major, minor, patch] = [major, minor, patch].map(|n| n.unwrap_or(0));
+        let chip_id = ChipId(u64::from(core << 24 | major << 16 | minor << 8 | patch));
+        let gpu = self.db.identify(gpu_id, chip_id);
+        let device = gpu.and_then(|gpu| gpu.device);
+        match device {
+            Some(_) => self.text.str("Got chip_id=0x").hex(chip_id.0, 1).end(),
+            None => self.text.str("Unsupported device").end(),
+        };
+        let Some(Adreno { generation, .. }) = gpu else {
+            return self
+                .loss(Some(span), format!("no device and no generation known for {gpu_id} ({chip_id})"));
+        };
+        if device.is_none() {
+            self.note(format!("device {gpu_id} ({chip_id}) is not known; decoded as {generation}"));
+        }
+        self.chip = Some(Chip { gpu: self.db.gpu(generation), device, gpu_id });
+        self.stream_due = self.streams_left > 0;
+        self.registers = Registers::new(if generation.is_64bit() { 0x4_0000 } else { 0x8000 });
+    }
+
+    fn fault_info(&mut self, line: &Line<'_>) {
+        if let LineKind::ListItem { key: "far" | "iova", value, .. } = line.kind {
+            self.fault = Number::hex(value).map(|n| n.to_u64().0).or(self.fault);
+        }
+        self.echo(line);
+    }
+
+    fn ringbuffer(&mut self, line: &Line<'_>) {
+        if let LineKind::ListItem { key: "id", value, .. } = line.kind {
+            let id = decimal(value);
+            self.rings.push(Ring { id, ..Ring::default() });
+            return self.echo(line);
+        }
+        let Some(ring) = self.rings.last_mut() else { return self.echo(line) };
+        match &line.kind {
+            LineKind::Field { key: "iova", value, .. } => ring.iova = hex(value),
+            LineKind::Field { key: "rptr", value, .. } => ring.rptr = decimal(value),
+            LineKind::Field { key: "wptr", value, .. } => ring.wptr = decimal(value),
+            LineKind::Field { key: "size", value, .. } => ring.size = decimal(value),
+            LineKind::Field { .. } => {}
+            LineKind::DataHeader => return,
+            LineKind::Data(blob) => {
+                let contents = blob.decode();
+                let buffer = Buffer {
+                    iova: ring.iova,
+                    size: u64::from(ring.size).max(4 * contents.len() as u64),
+                    contents: Some(contents),
+                    name: String::new(),
+                };
+                self.buffers.push(buffer);
+                return;
+            }
+            _ => return self.echo(line),
+        }
+        self.echo(line);
+    }
+
+    fn bo(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::ListItem { key: "iova", value, .. } => {
+                self.entry.iova = hex(value);
+            }
+            LineKind::Field { key: "size", value, .. } => {
+                let size = u64::from(decimal(value));
+                self.entry.size = size;
+                let iova = self.entry.iova;
+                let end = iova.wrapping_add(size);
+                self.text.str("  - iova: 0x").hex(iova, 16).str("-0x").hex(end, 16);
+                if let Some(fault) = self.fault {
+                    let near = end.wrapping_add(size);
+                    if (iova..end).contains(&fault) {
+                        self.text.str("\t==");
+                    } else if (iova..near).contains(&fault) {
+                        self.text.str("\t>=");
+                    }
+                }
+                self.text.end();
+                self.text.str("    size: ").dec(size).str(" (0x").hex(size, 1).str(")").end();
+            }
+            LineKind::Field { .. } => self.echo(line),
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                let contents = blob.decode();
+                let Entry { iova, size, .. } = self.entry;
+                if self.options.verbose {
+                    self.dump(&contents, size, 1);
+                }
+                let stored = 4 * contents.len() as u64;
+                let size = size.max(stored);
+                self.buffers.push(Buffer { iova, size, contents: Some(contents), name: String::new() });
+            }
+            _ => self.echo(line),
+        }
+    }
+
+    /// Contents as hex, up to the size that the dump claims.
+    fn dump(&mut self, contents: &[u32], bytes: u64, level: usize) {
+        let implied = bytes.div_ceil(4).saturating_sub(contents.len() as u64);
+        let shown = implied.min(self.zeros_left);
+        self.zeros_left -= shown;
+        if shown < implied {
+            self.loss(
+                None,
+                format!("{} zero bytes at the end of a buffer are not shown", 4 * (implied - shown)),
+            );
+        }
+        let bytes = bytes.saturating_sub(4 * (implied - shown));
+        let len = usize::try_from(bytes.div_ceil(4)).unwrap_or(usize::MAX);
+        hex_ascii(self.text, Dwords::new(contents, len), bytes, level);
+    }
+
+    fn gmu_buffer(&mut self, line: &Line<'_>) -> Option<Vec<u32>> {
+        match &line.kind {
+            LineKind::Field { key: "iova", value, .. } => {
+                self.entry.iova = hex(value);
+                self.echo(line);
+            }
+            LineKind::Field { key: "size", value, .. } => {
+                self.entry.size = u64::from(decimal(value));
+                self.echo(line);
+            }
+            LineKind::Field { key, value, .. } => {
+                if let Some(queue) = key.strip_prefix("queue-history") {
+                    self.history(queue, value);
+                }
+                self.echo(line);
+            }
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => return Some(blob.decode()),
+            _ => self.echo(line),
+        }
+        None
+    }
+
+    fn gmu_log(&mut self, line: &Line<'_>) {
+        if let Some(contents) = self.gmu_buffer(line) {
+            self.dump(&contents, self.entry.size, 1);
+        }
+    }
+
+    fn gmu_hfi(&mut self, line: &Line<'_>) {
+        let Some(contents) = self.gmu_buffer(line) else { return };
+        if self.options.verbose {
+            self.dump(&contents, self.entry.size, 1);
+        }
+        let Some(chip) = self.chip else { return };
+        let queues = hfi::Queues {
+            memory: &contents,
+            iova: self.entry.iova,
+            history: &self.entry.history,
+            gpu_id: chip.gpu_id,
+        };
+        queues.show(self.text);
+    }
+
+    /// `queue-history[0]: -1 -1 3 …`: where the latest messages of a queue start.
+    fn history(&mut self, queue: &str, value: &[u8]) {
+        let index = queue.trim_matches(['[', ']']).parse().unwrap_or(usize::MAX);
+        if index >= hfi::QUEUES {
+            return;
+        }
+        let mut starts = [-1; hfi::HISTORY];
+        let numbers = value.split(u8::is_ascii_whitespace).filter(|n| !n.is_empty());
+        for (start, text) in starts.iter_mut().zip(numbers) {
+            *start = Number::decimal(text).map_or(-1, |n| n.to_u32().0 as i32);
+        }
+        if self.entry.history.len() <= index {
+            self.entry.history.resize(index + 1, [-1; hfi::HISTORY]);
+        }
+        self.entry.history[index] = starts;
+    }
+
+    /// A line of `registers:`, `registers-gmu:` or a cluster.
+    fn register(&mut self, line: &Line<'_>, space: Space) {
+        let LineKind::Register { offset, value, .. } = line.kind else { return self.echo(line) };
+        let reg = offset / 4;
+        if line.section == Some(Section::Registers) {
+            self.registers.set(reg, value);
+        }
+        let Some(chip) = self.chip else { return };
+        let registers = chip.gpu.space(space);
+        if !self.entry.pair.push(registers, reg, value, self.text) {
+            return;
+        }
+        let pair = self.entry.pair;
+        let printer = RegisterPrinter { gpu: chip.gpu, memory: &self.memory, palette: &self.palette };
+        self.text.byte(b'\t').hex(pair.value, 8);
+        if space == Space::Gpu {
+            printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.carry.variants, self.text);
+        } else {
+            self.text.byte(b'\t');
+            printer.plain(registers, pair, &mut self.carry.variants, self.text);
+            self.text.end();
+        }
+    }
+
+    fn cluster(&mut self, line: &Line<'_>) {
+        match line.kind {
+            LineKind::Register { .. } => self.register(line, Space::Gpu),
+            LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
+            _ => self.echo(line),
+        }
+    }
+
+    fn indexed(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::ListItem { key: "regs-name", value, .. } => {
+                let written = String::from_utf8_lossy(value);
+                let listed = indexed::listed_name(written.trim_end());
+                if listed == written.trim_end() {
+                    self.echo(line);
+                } else {
+                    self.text.str("  - regs-name: ").str(listed).end();
+                }
+                self.entry.name = listed.to_owned();
+            }
+            LineKind::Field { key, value, .. } => {
+                if *key == "dwords" {
+                    self.entry.size = u64::from(decimal(value));
+                }
+                self.echo(line);
+            }
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                let contents = blob.decode();
+                let name = std::mem::take(&mut self.entry.name);
+                if indexed::show(self, &name, &contents) || self.options.verbose {
+                    self.dump(&contents, 4 * self.entry.size, 1);
+                }
+                self.entry.name = name;
+            }
+            LineKind::ListItem { .. } => self.echo(line),
+            _ => self.echo(line),
+        }
+    }
+
+    fn shader_block(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::ListItem { key, value, .. } => {
+                if *key == "type" {
+                    self.entry.name = String::from_utf8_lossy(value).into_owned();
+                }
+                self.echo(line);
+            }
+            LineKind::Field { key, value, .. } => {
+                if *key == "size" {
+                    self.entry.size = u64::from(decimal(value));
+                }
+                self.echo(line);
+            }
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                let code =
+                    ["A6XX_SP_INST_DATA", "A6XX_HLSQ_INST_RAM", "A7XX_SP_INST_DATA", "A7XX_HLSQ_INST_RAM"]
+                        .contains(&self.entry.name.trim_end());
+                if !code && !self.options.verbose {
+                    return;
+                }
+                let contents = blob.decode();
+                if let Some(chip) = self.chip.filter(|_| code) {
+                    disassemble(
+                        self.text,
+                        Dwords::from(&contents[..]),
+                        Shader::Ir3 { stats: false },
+                        chip.generation(),
+                        1,
+                    );
+                }
+                self.dump(&contents, 4 * self.entry.size, 1);
+            }
+            _ => self.echo(line),
+        }
+    }
+
+    fn debugbus(&mut self, line: &Line<'_>) {
+        match &line.kind {
+            LineKind::Field { key, value, .. } => {
+                if *key == "count" {
+                    self.entry.size = u64::from(decimal(value));
+                }
+                self.echo(line);
+            }
+            LineKind::ListItem { .. } => self.echo(line),
+            LineKind::DataHeader => {}
+            LineKind::Data(blob) => {
+                if self.options.verbose {
+                    let contents = blob.decode();
+                    self.dump(&contents, 4 * self.entry.size, 1);
+                }
+            }
+            _ => self.echo(line),
+        }
+    }
+}
+
+/// A number; what is none counts as 0, as the dump's reader reports it.
+fn decimal(text: &[u8]) -> u32 {
+    Number::decimal(text).map_or(0, |n| n.to_u32().0)
+}
+
+/// An address.
+fn hex(text: &[u8]) -> u64 {
+    Number::hex(text).map_or(0, |n| n.to_u64().0)
+}

@@ -1,0 +1,75 @@
+//! Everything in a msm devcoredump or a capture as JSON lines, and the packets around a hang as those or as text. The
+//! text of all of a dump is [`crate::crashdec`]'s, that of a capture [`crate::cffdump`]'s.
+//!
+//! Never: a verdict.
+
+mod around;
+mod captures;
+mod sections;
+mod stream;
+
+pub use captures::{LENGTH_PER_BYTE as LENGTH_PER_BYTE_OF_CAPTURE, capture};
+pub(crate) use stream::stretches;
+
+use crate::lines::{Lines, end};
+use crate::{Source, Style, ViewError, device};
+use std::io::Write;
+use unwedge_base::Diagnostic;
+use unwedge_capture::devcore::Devcore;
+use unwedge_hw::Db;
+use unwedge_postmortem::adreno::{Case, hang};
+
+/// Everything in a dump as JSON lines. Returns what was lost. A failed write is for the owner of `out` to remember.
+///
+/// # Errors
+/// When it is not a devcoredump of msm.
+pub fn json(source: Source<'_>, db: &Db, out: &mut dyn Write) -> Result<Vec<Diagnostic>, ViewError> {
+    let dump = Devcore::read(source.bytes)?;
+    let mut lines = Lines::new(source.bytes.len() as u64, out);
+    let mut diagnostics = source.diagnostics.to_vec();
+    diagnostics.extend(dump.diagnostics.iter().cloned());
+    sections::write(&dump, db, &mut lines);
+    match device::gpu(&dump, db) {
+        Some(gpu) => diagnostics.extend(stream::write(&Case::new(&dump, gpu), &mut lines)),
+        None => {
+            let message = "the GPU is not known: registers and command streams are not decoded";
+            diagnostics.push(Diagnostic::loss(None, message));
+        }
+    }
+    if lines.too_long() {
+        diagnostics.push(Diagnostic::loss(None, "the output is too long: the rest is not shown"));
+    }
+    end(&diagnostics, &mut lines);
+    lines.hand_on();
+    Ok(diagnostics)
+}
+
+/// The packets around the hang of a dump, as JSON lines or text. Returns what was lost. A failed write is for the owner
+/// of `out` to remember.
+///
+/// # Errors
+/// When it is not a devcoredump of msm, or does not tell where the GPU hung.
+pub fn around_hang(
+    json: bool,
+    source: Source<'_>,
+    db: &Db,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<Vec<Diagnostic>, ViewError> {
+    let dump = Devcore::read(source.bytes)?;
+    let mut diagnostics = source.diagnostics.to_vec();
+    diagnostics.extend(dump.diagnostics.iter().cloned());
+    let case = Case::new(&dump, device::gpu(&dump, db).ok_or(ViewError::NoHang)?);
+    let stop = hang::locate(&case).ok_or(ViewError::NoHang)?;
+    if json {
+        let mut lines = Lines::new(source.bytes.len() as u64, out);
+        sections::header(&dump, db, &mut lines);
+        around::json(&case, &stop, &mut lines);
+        end(&diagnostics, &mut lines);
+        lines.hand_on();
+    } else {
+        around::text(&case, &stop, style, out);
+        let _ = writeln!(out, "{}", device::database_line(db.identity()));
+    }
+    Ok(diagnostics)
+}

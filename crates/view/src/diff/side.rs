@@ -1,0 +1,176 @@
+//! One of the two things that are compared: where it is, and its submits, one after another.
+
+use super::{Opened, Selector};
+use crate::capture::{Choice, Consumer, Identity, Player, Submission};
+use crate::decode::stretches;
+use crate::query::lost_messages;
+use crate::{Source, ViewError, device};
+use std::sync::mpsc::SyncSender;
+use unwedge_base::{Diagnostic, Generation};
+use unwedge_capture::devcore::Devcore;
+use unwedge_capture::rd::{Section, Step};
+use unwedge_hw::{Db, Gpu};
+use unwedge_postmortem::adreno::{Case, hang};
+use unwedge_stream::compare::{Record, Recorder};
+use unwedge_stream::query::Draws;
+
+/// What comes from a side while it is read.
+pub enum SideEvent {
+    /// The GPU of what follows.
+    Gpu(Generation),
+    /// A submit that is wanted.
+    Submit(Box<Record>),
+}
+
+/// Reads a side and tells what is wanted of it; ends early when nobody listens any more. Returns what was lost.
+pub fn read(
+    opened: Opened,
+    selector: &Selector,
+    once: bool,
+    db: &Db,
+    max_alive: u64,
+    out: SyncSender<SideEvent>,
+) -> Result<Vec<Diagnostic>, ViewError> {
+    match opened {
+        Opened::Capture(mut stream) => {
+            let mut tape =
+                Tape { selector, once, out, draws: None, generation: None, looks: LOOKS, ended: false };
+            let choice = Choice { compositors: true, ..Choice::default() };
+            let mut diagnostics = Player::new(choice, db, max_alive).play(&mut stream, &mut tape);
+            diagnostics.extend(stream.diagnostics());
+            Ok(diagnostics)
+        }
+        Opened::Dump { bytes, diagnostics } => {
+            let source = Source { bytes: &bytes, diagnostics: &diagnostics };
+            dump(selector, once, source, db, &out)
+        }
+    }
+}
+
+/// Records the submits of a capture.
+struct Tape<'a, 'd> {
+    selector: &'a Selector,
+    once: bool,
+    out: SyncSender<SideEvent>,
+    draws: Option<Draws<'d, Recorder<'d>>>,
+    generation: Option<Generation>,
+    /// Dwords of shaders and loaded state that may still be looked at.
+    looks: u64,
+    ended: bool,
+}
+
+/// Dwords of shaders and loaded state that may be looked at, whatever the length of the capture.
+const LOOKS: u64 = 1 << 24;
+/// More of them for each byte of it.
+const LOOKS_PER_BYTE: u64 = 16;
+
+impl Selector {
+    fn wants(&self, submit: u32) -> bool {
+        self.submit.is_none_or(|wanted| wanted == submit)
+    }
+
+    /// The record, unless the wanted draw is not in it.
+    fn keep(&self, record: Record) -> Option<Box<Record>> {
+        (self.draw.is_none() || !record.draws.is_empty()).then(|| Box::new(record))
+    }
+}
+
+impl<'d> Consumer<'d> for Tape<'_, 'd> {
+    fn section(&mut self, section: &Section<'_>, step: Step) {
+        self.looks = self.looks.saturating_add(LOOKS_PER_BYTE.saturating_mul(section.span.len()));
+        if step == Step::Forgotten
+            && let Some(draws) = &mut self.draws
+        {
+            draws.forget_buffers();
+        }
+    }
+
+    fn identity(&mut self, _identity: Identity, gpu: Option<Gpu<'d>>) {
+        let Some(gpu) = gpu else { return };
+        if self.generation != Some(gpu.generation()) {
+            self.generation = Some(gpu.generation());
+            self.ended |= self.out.send(SideEvent::Gpu(gpu.generation())).is_err();
+            self.draws = None;
+        }
+        match &mut self.draws {
+            Some(draws) => {
+                draws.restart(gpu);
+                draws.visitor.restart();
+            }
+            None => {
+                let recorder = Recorder::new(gpu, true, self.selector.draw);
+                self.draws = Some(Draws::new(gpu, true, self.once, recorder));
+            }
+        }
+    }
+
+    fn submit(&mut self, submission: Submission<'_, 'd>) {
+        let number = submission.submit.number;
+        if self.selector.submit.is_some_and(|last| number > last) {
+            self.ended = true;
+            return;
+        }
+        let Ok(mut walk) = submission.open() else { return };
+        let Some(draws) = &mut self.draws else { return };
+        let wanted = self.selector.wants(number);
+        if wanted {
+            draws.visitor.begin(number, walk.memory, self.looks);
+        }
+        walk.run(draws);
+        for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
+            walk.tell(severity, message);
+        }
+        if !wanted {
+            return;
+        }
+        let (record, looks) = draws.visitor.end(walk.memory);
+        self.looks = looks;
+        if let Some(record) = self.selector.keep(record) {
+            self.ended |= self.out.send(SideEvent::Submit(record)).is_err() || self.selector.draw.is_some();
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.ended
+    }
+}
+
+/// Records the rings of a dump.
+fn dump(
+    selector: &Selector,
+    once: bool,
+    source: Source<'_>,
+    db: &Db,
+    out: &SyncSender<SideEvent>,
+) -> Result<Vec<Diagnostic>, ViewError> {
+    let dump = Devcore::read(source.bytes)?;
+    let mut diagnostics = source.diagnostics.to_vec();
+    diagnostics.extend(dump.diagnostics.iter().cloned());
+    let gpu = device::gpu(&dump, db).ok_or(ViewError::UnknownGpu)?;
+    if out.send(SideEvent::Gpu(gpu.generation())).is_err() {
+        return Ok(diagnostics);
+    }
+    let case = Case::new(&dump, gpu);
+    let mut budget = unwedge_stream::adreno::budget(&case.memory);
+    let mut looks = budget;
+    for stretch in stretches(&case, hang::locate(&case).as_ref()) {
+        if !selector.wants(stretch.ring.id) {
+            continue;
+        }
+        let mut draws = Draws::new(gpu, false, once, Recorder::new(gpu, false, selector.draw));
+        draws.visitor.begin(stretch.ring.id, &case.memory, looks);
+        stretch.walk(&case, &mut budget, &mut draws);
+        for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
+            let message = format!("ring {}: {message}", stretch.ring.id);
+            diagnostics.push(Diagnostic { severity, span: Some(stretch.ring.span), message });
+        }
+        let (record, left) = draws.visitor.end(&case.memory);
+        looks = left;
+        if let Some(record) = selector.keep(record)
+            && (out.send(SideEvent::Submit(record)).is_err() || selector.draw.is_some())
+        {
+            break;
+        }
+    }
+    Ok(diagnostics)
+}

@@ -1,0 +1,303 @@
+//! `unwedge rd info`, and what `unwedge info` says about captures: GPU, processes, submits and what they start.
+
+use crate::Style;
+use crate::capture::{Choice, Consumer, Identity, Player, Submission};
+use crate::json::{self, Hex};
+use serde::Serialize;
+use std::io::{self, Read, Write};
+use unwedge_base::Diagnostic;
+use unwedge_capture::rd::{Section, SectionKind, Step};
+use unwedge_hw::{Db, Gpu};
+use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
+
+/// What is in a capture.
+#[derive(Serialize, Default)]
+pub struct Capture {
+    bytes: u64,
+    gpus: Vec<json::Gpu>,
+    processes: Vec<Process>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tests: Vec<String>,
+    /// Lists of buffers that submits share.
+    sets: u64,
+    submits: Vec<SubmitSummary>,
+    total: Started,
+    sections: Vec<Sections>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    log_buffers: Vec<LogBuffer>,
+}
+
+#[derive(Serialize)]
+struct Process {
+    /// `comm/pid`, as the kernel says it.
+    name: String,
+    submits: u64,
+}
+
+/// What the kernel writes between the name of a process and the fence of its submit.
+const FENCE: &str = ": fence=";
+
+/// Work that command streams start.
+#[derive(Serialize, Default, Clone, Copy)]
+struct Started {
+    draws: u64,
+    dispatches: u64,
+    blits: u64,
+    events: u64,
+}
+
+#[derive(Serialize)]
+struct SubmitSummary {
+    number: u32,
+    set: u64,
+    process: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<u32>,
+    iova: Hex,
+    dwords: u32,
+    /// Buffers named, those of them with contents, and the bytes of these.
+    buffers: u64,
+    held: u64,
+    held_bytes: u64,
+    #[serde(flatten)]
+    started: Started,
+    /// Nested streams whose memory the capture does not hold.
+    missing: u64,
+    /// The command stream was walked.
+    walked: bool,
+}
+
+#[derive(Serialize)]
+struct Sections {
+    #[serde(rename = "type")]
+    number: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    count: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct LogBuffer {
+    name: &'static str,
+    iova: Hex,
+    bytes: u32,
+}
+
+/// Kinds of section, processes and the like that are listed; captures have few, broken ones may have many.
+const LISTED: usize = 4096;
+
+/// Reads a capture.
+pub fn read(capture: impl Read, db: &Db, max_alive: u64) -> (Capture, Vec<Diagnostic>) {
+    let choice = Choice { compositors: true, ..Choice::default() };
+    let mut counter = Counter::default();
+    let diagnostics = Player::new(choice, db, max_alive).play(capture, &mut counter);
+    (counter.capture, diagnostics)
+}
+
+/// Counts while a capture is played.
+#[derive(Default)]
+struct Counter {
+    capture: Capture,
+    process: Option<usize>,
+    fence: Option<u32>,
+    /// Of the current set: buffers, those with contents, their bytes.
+    buffers: (u64, u64, u64),
+}
+
+impl Counter {
+    fn process(&mut self, name: &[u8]) -> usize {
+        let name = String::from_utf8_lossy(name);
+        let (name, fence) = match name.rsplit_once(FENCE) {
+            Some((name, fence)) => (name.to_owned(), fence.trim().parse().ok()),
+            None => (name.into_owned(), None),
+        };
+        self.fence = fence;
+        let known = self.capture.processes.iter().position(|p| p.name == name);
+        known.unwrap_or_else(|| {
+            if self.capture.processes.len() < LISTED {
+                self.capture.processes.push(Process { name, submits: 0 });
+            }
+            self.capture.processes.len().saturating_sub(1)
+        })
+    }
+
+    fn count(&mut self, section: &Section<'_>) {
+        let number = section.kind.number();
+        let name = match section.kind {
+            SectionKind::Unknown(_) => None,
+            known => Some(known.name()),
+        };
+        let sections = &mut self.capture.sections;
+        let known = sections.iter().position(|s| s.number == number).or_else(|| {
+            sections.push(Sections { number, name, count: 0, bytes: 0 });
+            (sections.len() <= LISTED).then(|| sections.len() - 1)
+        });
+        sections.truncate(LISTED);
+        if let Some(sections) = known.and_then(|i| sections.get_mut(i)) {
+            sections.count += 1;
+            sections.bytes = sections.bytes.saturating_add(section.payload.len() as u64);
+        }
+    }
+}
+
+impl<'d> Consumer<'d> for Counter {
+    fn section(&mut self, section: &Section<'_>, step: Step) {
+        self.count(section);
+        self.capture.bytes = section.span.end;
+        if step == Step::Forgotten {
+            self.buffers = (0, 0, 0);
+        }
+        match section.kind {
+            SectionKind::Test if self.capture.tests.len() < LISTED => {
+                self.capture.tests.push(String::from_utf8_lossy(section.text()).into_owned());
+            }
+            SectionKind::Cmd => self.process = Some(self.process(section.text())),
+            SectionKind::GpuAddr => {
+                self.capture.sets += u64::from(self.buffers.0 == 0);
+                self.buffers.0 += 1;
+            }
+            SectionKind::BufferContents => {
+                self.buffers.1 += 1;
+                self.buffers.2 = self.buffers.2.saturating_add(section.payload.len() as u64);
+            }
+            SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => {
+                if let Some(range) = section.range().filter(|_| self.capture.log_buffers.len() < LISTED) {
+                    let (name, iova) = (section.kind.name(), Hex::wide(range.iova));
+                    self.capture.log_buffers.push(LogBuffer { name, iova, bytes: range.size });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
+        if self.capture.gpus.len() < LISTED {
+            let generation = gpu.map(|gpu| gpu.generation());
+            self.capture.gpus.push(identity.shown(generation));
+        }
+    }
+
+    fn submit(&mut self, submission: Submission<'_, 'd>) {
+        let process = match self.process {
+            Some(process) => process,
+            None => self.process(b""),
+        };
+        if let Some(process) = self.capture.processes.get_mut(process) {
+            process.submits += 1;
+        }
+        let submit = submission.submit;
+        let mut work = Work::default();
+        let walked = submission.open().map(|mut walk| walk.run(&mut work)).is_ok();
+        let (buffers, held, held_bytes) = self.buffers;
+        self.capture.total.add(&work.started);
+        self.capture.submits.push(SubmitSummary {
+            number: submit.number,
+            set: self.capture.sets.saturating_sub(1),
+            process,
+            fence: self.fence,
+            iova: Hex::wide(submit.iova),
+            dwords: submit.dwords,
+            buffers,
+            held,
+            held_bytes,
+            started: work.started,
+            missing: work.missing,
+            walked,
+        });
+    }
+}
+
+impl Started {
+    fn add(&mut self, other: &Started) {
+        self.draws += other.draws;
+        self.dispatches += other.dispatches;
+        self.blits += other.blits;
+        self.events += other.events;
+    }
+}
+
+/// Counts while a submit is walked.
+#[derive(Default)]
+struct Work {
+    started: Started,
+    missing: u64,
+}
+
+impl Sink for Work {
+    fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
+        match event {
+            Event::Draw(draw) => match draw.kind {
+                DrawKind::Draw => self.started.draws += 1,
+                DrawKind::Dispatch => self.started.dispatches += 1,
+                DrawKind::Blit => self.started.blits += 1,
+                DrawKind::Event => self.started.events += 1,
+            },
+            Event::Missing(_) => self.missing += 1,
+            _ => {}
+        }
+        Flow::Continue
+    }
+}
+
+impl Capture {
+    /// Bytes of the capture, decompressed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The capture as text, below a headline.
+    pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        for gpu in &self.gpus {
+            writeln!(out, "  {:9} {gpu}", "gpu")?;
+        }
+        for process in &self.processes {
+            let name = if process.name.is_empty() { "not said" } else { &process.name };
+            writeln!(out, "  {:9} {name} ({} submits)", "process", process.submits)?;
+        }
+        for test in &self.tests {
+            writeln!(out, "  {:9} {test}", "test")?;
+        }
+        for log in &self.log_buffers {
+            writeln!(out, "  {:9} {} at {}, {} bytes", "log", log.name, log.iova, log.bytes)?;
+        }
+        let heading = format!(
+            "{:>6} {:>5}  {:18} {:>8} {:>8} {:>7} {:>10} {:>8} {:>11} {:>6}  process",
+            "submit", "set", "iova", "dwords", "buffers", "held", "bytes", "draws", "dispatches", "blits"
+        );
+        writeln!(out, "\n  {}", style.bold(&heading))?;
+        for s in &self.submits {
+            let process = self.processes.get(s.process).map_or("", |p| &p.name);
+            let work = match s.walked {
+                true => format!(
+                    "{:>8} {:>11} {:>6}",
+                    s.started.draws,
+                    s.started.dispatches,
+                    s.started.blits.saturating_add(s.started.events)
+                ),
+                false => format!("{:>27}", "not walked"),
+            };
+            writeln!(
+                out,
+                "  {:>6} {:>5}  {} {:>8} {:>8} {:>7} {:>10} {work}  {process}",
+                s.number, s.set, s.iova, s.dwords, s.buffers, s.held, s.held_bytes
+            )?;
+        }
+        let t = &self.total;
+        writeln!(
+            out,
+            "\n  {} submits over {} sets of buffers: {} draws, {} dispatches, {} blits",
+            self.submits.len(),
+            self.sets,
+            t.draws,
+            t.dispatches,
+            t.blits.saturating_add(t.events)
+        )?;
+        writeln!(out, "\n  {}", style.bold("section            type    count        bytes"))?;
+        for s in &self.sections {
+            let name = s.name.unwrap_or("not known");
+            writeln!(out, "  {name:18} {:>4} {:>8} {:>12}", s.number, s.count, s.bytes)?;
+        }
+        Ok(())
+    }
+}
