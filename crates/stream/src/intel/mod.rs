@@ -9,4 +9,5 @@ pub mod position;
 pub mod registers;
 pub mod state;
 pub mod steps;
+pub mod unpack;
 pub mod walk;

@@ -3,8 +3,8 @@
 use super::Content;
 use super::code::WaveCode;
 use super::lines::{
-    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField,
-    WaveLine, WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
+    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
+    WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
 };
 use super::packets::{self, Reader};
 use super::text::{stream_engine, umr_engine};
