@@ -80,9 +80,7 @@ impl<'c> Progress<'c> {
         let range = first.zip(packets.last().and_then(|p| p.dword));
         let place = Args::new().with("stream", Arg::name(stream.name.clone().into_owned()));
         Some(match range {
-            Some((first, last)) => {
-                place.with("first", Arg::Value(first.into())).with("last", Arg::Value(last.into()))
-            }
+            Some((first, last)) => place.with("first", Arg::Value(first)).with("last", Arg::Value(last)),
             None => place,
         })
     }
