@@ -7,18 +7,13 @@ use crate::input::{Compression, Input, Stream};
 use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
 use crate::{capture, database};
-use serde::Serialize;
 use std::fs;
-use std::io::{self, Write};
-use unwedge_base::{Diagnostic, Generation, Severity};
-use unwedge_capture::devcore::Devcore;
-use unwedge_capture::devcore::lines::Section;
+use std::io::Write;
+use unwedge_base::Diagnostic;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_view::json::{Heading, Hex, Origin};
-use unwedge_view::{CaptureStream, Style, device, intel};
-
-/// Version of the schema of the JSON object.
-const SCHEMA: u32 = 1;
+use unwedge_view::info::{self, FileContents, FileInfo};
+use unwedge_view::{CaptureStream, Style, rd};
 
 /// Runs the command.
 pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
@@ -54,21 +49,27 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
 
 /// A capture, which need not fit into memory.
 fn stream_of(args: &args::Info, mut stream: Stream, db: &Db, global: &Global) -> Result<Outcome, Failure> {
-    let (capture, found) = unwedge_view::rd::info::read(&mut stream, db, global.max_size);
+    let (capture, found) = rd::info::read(&mut stream, db, global.max_size);
     let mut diagnostics = stream.diagnostics();
     diagnostics.extend(found);
-    let file = File {
+    let compression = names(&stream.compression);
+    let file = FileInfo {
         name: &stream.name,
+        kind: Kind::RdCapture.id(),
+        described: Kind::RdCapture.describe(),
         stored: fs::metadata(&args.file).map_or(0, |meta| meta.len()),
         bytes: capture.bytes(),
-        compression: &stream.compression,
+        compression: &compression,
     };
-    let mut summary = Summary::of(&file, Kind::RdCapture, &diagnostics, db);
-    summary.capture = Some(capture);
+    let contents = FileContents::Capture(&capture);
     let mut out = Output::open(global, false);
     let style = out.style;
     // A failed write is remembered by `out`, and reported by its `finish`.
-    let _ = if args.json { json(&summary, &mut out) } else { text(&summary, style, &mut out) };
+    let _ = if args.json {
+        info::json(&file, contents, &diagnostics, db, &mut out)
+    } else {
+        info::text(&file, contents, &diagnostics, db, style, &mut out)
+    };
     out.finish()?;
     Ok(Outcome::of(&stream.name, &diagnostics))
 }
@@ -95,228 +96,36 @@ pub fn show(
     }
     let mut diagnostics = input.diagnostics.clone();
     let capture = (kind == Kind::RdCapture).then(|| {
-        let (capture, found) = unwedge_view::rd::info::read(&input.bytes[..], db, u64::MAX);
+        let (capture, found) = rd::info::read(&input.bytes[..], db, u64::MAX);
         diagnostics.extend(found);
         capture
     });
     diagnostics.extend(dump.iter().flat_map(|d| d.diagnostics.iter().cloned()));
     diagnostics.extend(of_intel.iter().flat_map(|d| d.diagnostics().iter().cloned()));
-    let file = File {
+    let compression = names(&input.compression);
+    let file = FileInfo {
         name: &input.name,
+        kind: kind.id(),
+        described: kind.describe(),
         stored: input.stored,
         bytes: input.bytes.len() as u64,
-        compression: &input.compression,
+        compression: &compression,
     };
-    let mut summary = Summary::of(&file, kind, &diagnostics, db);
-    summary.dump = dump.as_ref().map(DumpSummary::of);
-    summary.intel = of_intel.as_ref().map(intel::info::Summary::of);
-    summary.capture = capture;
-    let _ = if as_json { json(&summary, out) } else { text(&summary, style, out) };
+    let contents = match (&dump, &of_intel, &capture) {
+        (Some(dump), ..) => FileContents::Msm(dump),
+        (_, Some(dump), _) => FileContents::Intel(dump),
+        (_, _, Some(capture)) => FileContents::Capture(capture),
+        _ => FileContents::Other,
+    };
+    let _ = if as_json {
+        info::json(&file, contents, &diagnostics, db, out)
+    } else {
+        info::text(&file, contents, &diagnostics, db, style, out)
+    };
     Ok(diagnostics)
 }
 
-/// What is known of a file whatever it is.
-struct File<'a> {
-    name: &'a str,
-    stored: u64,
-    bytes: u64,
-    compression: &'a [Compression],
-}
-
-#[derive(Serialize)]
-struct Summary<'a> {
-    #[serde(flatten)]
-    heading: Heading<'a>,
-    #[serde(skip)]
-    name: &'a str,
-    #[serde(skip)]
-    database_line: String,
-    kind: &'static str,
-    #[serde(skip)]
-    described: &'static str,
-    stored_bytes: u64,
-    bytes: u64,
-    compression: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dump: Option<DumpSummary<'a>>,
-    /// A file has one of the two.
-    #[serde(rename = "dump", skip_serializing_if = "Option::is_none")]
-    intel: Option<intel::info::Summary<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    capture: Option<unwedge_view::rd::info::Capture>,
-    problems: Vec<Problem>,
-}
-
-#[derive(Serialize)]
-struct DumpSummary<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    generation: Option<&'static str>,
-    #[serde(flatten)]
-    origin: Origin<'a>,
-    sections: Vec<SectionSummary<'a>>,
-    absent: Vec<Absent>,
-}
-
-#[derive(Serialize)]
-struct SectionSummary<'a> {
-    name: &'a str,
-    known: bool,
-    entries: usize,
-    offset: u64,
-    bytes: u64,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    contents: String,
-}
-
-#[derive(Serialize)]
-struct Absent {
-    name: &'static str,
-    meaning: &'static str,
-}
-
-#[derive(Serialize)]
-struct Problem {
-    severity: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<Hex>,
-}
-
-impl From<&Diagnostic> for Problem {
-    fn from(d: &Diagnostic) -> Problem {
-        Problem {
-            severity: if d.severity == Severity::Loss { "loss" } else { "note" },
-            message: d.message.clone(),
-            at: d.span.map(|s| Hex::short(s.start)),
-        }
-    }
-}
-
-impl<'a> Summary<'a> {
-    fn of(file: &File<'a>, kind: Kind, diagnostics: &[Diagnostic], db: &'a Db) -> Summary<'a> {
-        Summary {
-            heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
-            name: file.name,
-            database_line: device::database_line(db.identity()),
-            kind: kind.id(),
-            described: kind.describe(),
-            stored_bytes: file.stored,
-            bytes: file.bytes,
-            compression: file.compression.iter().map(|c| c.name()).collect(),
-            dump: None,
-            intel: None,
-            capture: None,
-            problems: diagnostics.iter().map(Problem::from).collect(),
-        }
-    }
-}
-
-impl<'a> DumpSummary<'a> {
-    fn of(dump: &'a Devcore<'a>) -> DumpSummary<'a> {
-        let generation = device::generation(dump);
-        DumpSummary {
-            gpu: device::line(dump),
-            generation: generation.map(Generation::name),
-            origin: Origin::of(dump),
-            sections: dump
-                .sections()
-                .iter()
-                .map(|s| SectionSummary {
-                    name: &s.name,
-                    known: s.section.is_some(),
-                    entries: s.entries,
-                    offset: s.span.start,
-                    bytes: s.span.end.saturating_sub(s.span.start),
-                    contents: s.section.map(|s| contents(dump, s)).unwrap_or_default(),
-                })
-                .collect(),
-            absent: dump
-                .absent(generation)
-                .map(|s| Absent { name: s.name(), meaning: s.absence() })
-                .collect(),
-        }
-    }
-}
-
-/// What a section holds, in a few words.
-fn contents(dump: &Devcore<'_>, section: Section) -> String {
-    match section {
-        Section::Ringbuffer => {
-            let stuck = dump.rings.iter().filter(|r| r.last_fence != r.retired_fence).count();
-            format!("{stuck} with unfinished work")
-        }
-        Section::Bos => {
-            let size = dump.bos.iter().fold(0u64, |sum, b| sum.saturating_add(b.size));
-            let held = dump.bos.iter().filter(|b| b.data.is_some()).count();
-            format!("{held} with contents, {size} bytes allocated")
-        }
-        Section::IndexedRegisters => {
-            dump.indexed.iter().map(|i| i.canonical_name()).collect::<Vec<_>>().join(" ")
-        }
-        _ => String::new(),
-    }
-}
-
-fn json(summary: &Summary<'_>, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, summary)?;
-    out.write_all(b"\n")
-}
-
-fn text(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}: {}", style.bold(s.name), s.described)?;
-    let size = if s.compression.is_empty() {
-        format!("{} bytes", s.bytes)
-    } else {
-        format!("{} bytes ({}: {} stored)", s.bytes, s.compression.join(" of "), s.stored_bytes)
-    };
-    let mut row = |key: &str, value: Option<&str>| match value {
-        Some(value) => writeln!(out, "  {key:9} {value}"),
-        None => Ok(()),
-    };
-    row("size", Some(&size))?;
-    if let Some(capture) = &s.capture {
-        capture.text(style, out)?;
-        problems(s, style, out)?;
-        return writeln!(out, "\n{}", s.database_line);
-    }
-    if let Some(dump) = &s.intel {
-        dump.text(style, out)?;
-        problems(s, style, out)?;
-        return writeln!(out, "\n{}", s.database_line);
-    }
-    let Some(dump) = &s.dump else {
-        return writeln!(out, "  unwedge does not decode this kind of file yet\n{}", s.database_line);
-    };
-    row("gpu", Some(dump.gpu.as_deref().unwrap_or("not said")))?;
-    row("kernel", dump.origin.kernel)?;
-    row("time", dump.origin.time)?;
-    row("comm", dump.origin.comm)?;
-    row("cmdline", dump.origin.cmdline)?;
-    writeln!(out, "\n  {}", style.bold("section              entries     bytes"))?;
-    for section in &dump.sections {
-        let note = if section.known { section.contents.as_str() } else { "not known to unwedge" };
-        let line = format!("{:20} {:>7} {:>9}  {note}", section.name, section.entries, section.bytes);
-        writeln!(out, "  {}", line.trim_end())?;
-    }
-    if !dump.absent.is_empty() {
-        writeln!(out, "\n  {}", style.bold("not captured"))?;
-        for absent in &dump.absent {
-            writeln!(out, "  {:20} {}", absent.name, absent.meaning)?;
-        }
-    }
-    problems(s, style, out)?;
-    writeln!(out, "\n{}", s.database_line)
-}
-
-fn problems(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    if s.problems.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n  {}", style.bold("problems"))?;
-    for p in &s.problems {
-        writeln!(out, "  {}: {}", p.severity, p.message)?;
-    }
-    Ok(())
+/// Names of compressions, for JSON and people.
+fn names(compression: &[Compression]) -> Vec<&'static str> {
+    compression.iter().map(|c| c.name()).collect()
 }

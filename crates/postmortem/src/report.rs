@@ -155,13 +155,17 @@ pub enum Fact {
         /// Its name, if it has one.
         name: Option<String>,
     },
-    /// Code of a shader.
+    /// An instruction of a shader.
     Code {
-        /// Bytes from the start of the shader, where that is known.
-        offset: Option<u64>,
+        /// Where it is: as [`CodeExcerpt::place`].
+        place: Args,
         /// Its dwords.
         words: Vec<u32>,
+        /// Its text, if it is an instruction.
+        text: Option<String>,
     },
+    /// A wave: where it runs, where in the code it is, and what its state says.
+    Wave(Args),
     /// A line of a log or report, as it is.
     Line(String),
     /// The dump does not hold this, and why.
@@ -292,8 +296,9 @@ pub struct HangPoint {
 /// Code around a place where waves stand, or where work that hangs starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeExcerpt {
-    /// `Pixel Shader+0x8`, `the shader at 0x800120000000+0x8`.
-    pub place: String,
+    /// Where it is: `shader` (the driver's name of it), `stage`, `start` (address of its code), `offset` (bytes from there),
+    /// `pc`, as far as they are known. `part`: `start` is not the start of the shader.
+    pub place: Args,
     /// Address that waves stand at, or that the code starts at.
     pub iova: Option<u64>,
     /// Waves that stand there; 0 for the start of a shader.

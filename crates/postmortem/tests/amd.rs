@@ -1,12 +1,13 @@
-//! Hangs of AMD GPUs that the tests make up: what they are has to be what is said of them.
+//! Hangs of AMD GPUs that the tests make up: what they are has to be what the report has, by rules, subjects, arguments and
+//! evidence.
 
-use unwedge_capture::amdgpu::devcore::{Devcoredump, VramState};
-use unwedge_capture::amdgpu::radv::{Member, RadvReport};
-use unwedge_capture::amdgpu::umr::UmrText;
+use unwedge_capture::amdgpu::{Devcoredump, VramState};
+use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
-use unwedge_postmortem::amd::Options;
 use unwedge_postmortem::{
-    Fact, Finding, FindingKind, Report, Trust, explain_amdgpu, explain_radv, explain_umr,
+    AdviceId, Arg, Args, Fact, Finding, FindingKind, Report, Rule, Subject, Trust, explain_amdgpu,
+    explain_radv, explain_umr,
 };
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec, ring_stream_text, texts,
@@ -45,28 +46,53 @@ fn explain(builder: &AmdgpuBuilder) -> Report {
 
 fn explain_text(text: &[u8]) -> Report {
     let dump = Devcoredump::read(text).expect("the builder's text is a dump");
-    explain_amdgpu(&dump, &Db::amd(), Options::default())
+    explain_amdgpu(&dump, &Db::amd())
 }
 
 fn explain_folder(builder: &RadvBuilder) -> Report {
     let files = builder.members();
     let members: Vec<Member<'_>> =
         files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
-    explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd(), Options::default())
+    explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd())
 }
 
-fn find<'r>(report: &'r Report, kind: FindingKind, words: &str) -> &'r Finding {
-    let found = report.findings.iter().find(|f| f.kind == kind && f.title.contains(words));
-    found.unwrap_or_else(|| panic!("no {kind:?} with {words:?} in\n{}", listing(report)))
+fn find(report: &Report, rule: Rule) -> &Finding {
+    let found = report.findings.iter().find(|f| f.rule == Some(rule));
+    found.unwrap_or_else(|| panic!("no {rule:?} in\n{}", listing(report)))
+}
+
+fn has(report: &Report, rule: Rule) -> bool {
+    report.findings.iter().any(|f| f.rule == Some(rule))
+}
+
+fn advises(report: &Report, id: AdviceId) -> bool {
+    report.advice.iter().any(|advice| advice.id == Some(id))
 }
 
 fn listing(report: &Report) -> String {
-    let line = |f: &Finding| format!("{:?} {:?}: {} -- {}\n", f.kind, f.trust, f.title, f.why);
+    let line = |f: &Finding| format!("{:?} {:?} {:?}: {:?}\n", f.rule, f.trust, f.subject, f.args);
     report.findings.iter().map(line).collect()
 }
 
-fn says(report: &Report, words: &str) -> bool {
-    listing(report).contains(words)
+/// Whether a finding is one of those that explain the hang.
+fn is_cause(report: &Report, rule: Rule) -> bool {
+    report.causes.iter().any(|&i| report.findings[i].rule == Some(rule))
+}
+
+fn record<'f>(found: &'f Finding, name: &str) -> &'f Args {
+    found.args.record(name).unwrap_or_else(|| panic!("no {name} in {found:?}"))
+}
+
+/// A finding waits for the semaphore's memory to have a value.
+fn assert_waits(found: &Finding, packet: &str, value: u64) {
+    let condition = record(found, "condition");
+    assert_eq!(condition.get("memory"), Some(&Arg::Address(SEMAPHORE)), "{found:?}");
+    assert_eq!(condition.text("comparison"), Some("=="), "{found:?}");
+    assert_eq!(condition.number("reference"), Some(value), "{found:?}");
+    assert!(
+        matches!(&found.subject, Subject::Packet { name: Some(name), .. } if name == packet),
+        "{found:?}"
+    );
 }
 
 /// A graphics ring that calls an IB in which the ME stands at the packet with this header.
@@ -106,12 +132,22 @@ fn a_wait_that_nobody_ends() {
         assert_eq!(hang.trust, Trust::Likely, "{gfx:?}");
         let level = hang.levels.last().expect("a buffer");
         assert_eq!((level.level, level.base, level.range), (1, IB, (3, 3)), "{gfx:?}");
-        let found = find(&report, FindingKind::CpWait, "waits until memory 0x800120000000 == 0x7");
-        assert!(found.why.contains("another queue or the CPU"), "{}", found.why);
+        let found = find(&report, Rule::PacketWaitsForOtherQueue);
+        assert_waits(found, "WAIT_REG_MEM", 7);
+        assert_eq!(found.evidence[0].iova, Some(IB + 4 * 3), "{found:?}");
+        let Fact::Dwords { level: Some(1), first: Some(3), packet: Some(packet), .. } =
+            &found.evidence[0].fact
+        else {
+            panic!("{found:?}");
+        };
+        assert_eq!(packet, "WAIT_REG_MEM");
+        assert!(is_cause(&report, Rule::PacketWaitsForOtherQueue), "{}", listing(&report));
+        assert!(advises(&report, AdviceId::RadvNoAsyncCompute));
         assert!(report.gpu.starts_with("AMD gfx"), "{}", report.gpu);
         assert_eq!(report.process, "vkcube (PID 4711)");
-        assert_eq!(report.findings[0].kind, FindingKind::HangPoint);
-        assert!(!report.advice.is_empty());
+        assert_eq!(report.findings[0].rule, Some(Rule::JobTimedOut));
+        assert_eq!(report.findings[0].args.text("packet"), Some("WAIT_REG_MEM"));
+        assert!(advises(&report, AdviceId::DecodeStreams) && advises(&report, AdviceId::RadvHangReport));
     }
 }
 
@@ -122,12 +158,16 @@ fn who_ends_a_wait_is_told() {
     let wait = wait(SEMAPHORE, 7);
     let after = [draw(3), wait.clone(), release.clone()].concat();
     let report = explain(&stuck(Gfx::V10, &after, wait[0]));
-    let found = find(&report, FindingKind::CpWait, "waits until memory");
-    assert!(found.why.contains("behind the wait"), "{}", found.why);
+    let found = find(&report, Rule::PacketWaitsForLaterWrite);
+    assert_waits(found, "WAIT_REG_MEM", 7);
+    assert_eq!(record(found, "writer").text("packet"), Some("RELEASE_MEM"));
+    assert_eq!(record(found, "writer").number("dword"), Some(3 + 7));
+    assert!(!advises(&report, AdviceId::RadvNoAsyncCompute));
     let before = [release, draw(3), wait.clone()].concat();
     let report = explain(&stuck(Gfx::V10, &before, wait[0]));
-    let found = find(&report, FindingKind::CpWait, "waits until memory");
-    assert!(found.why.contains("in front of the wait"), "{}", found.why);
+    let found = find(&report, Rule::PacketWaitsForEarlierWrite);
+    assert_waits(found, "WAIT_REG_MEM", 7);
+    assert_eq!(record(found, "writer").number("dword"), Some(0));
 }
 
 #[test]
@@ -143,11 +183,26 @@ fn a_draw_that_faults() {
                 .register("CP_STALLED_STAT1", 0),
         );
         let hang = report.hang.as_ref().expect("a place");
-        assert_eq!(hang.packet.as_deref(), Some("DISPATCH_DIRECT (dispatch 1)"), "{gfx:?}");
+        assert_eq!(hang.packet.as_deref(), Some("DISPATCH_DIRECT"), "{gfx:?}");
         assert_eq!(hang.draw, Some(1), "{gfx:?}");
-        let fault = find(&report, FindingKind::Fault, "0x800130000000");
+        assert_eq!(report.findings[0].args.text("work"), Some("dispatch"), "{gfx:?}");
+        assert_eq!(report.findings[0].args.number("number"), Some(1), "{gfx:?}");
+        let fault = find(&report, Rule::GpuvmFault);
+        assert_eq!(fault.subject, Subject::Memory(0x8001_3000_0000), "{gfx:?}");
+        assert_eq!(fault.args.text("hub"), Some("gfxhub"), "{gfx:?}");
+        // The fields are elsewhere on gfx12.
+        let permissions = if gfx == Gfx::V12 { 1 } else { 3 };
+        assert_eq!(fault.args.number("permission_faults"), Some(permissions), "{gfx:?}: {fault:?}");
+        assert_eq!(fault.args.get("write"), Some(&Arg::Flag(true)), "{gfx:?}: {fault:?}");
         assert!(fault.trust >= Trust::Likely, "{gfx:?}: {fault:?}");
-        assert!(report.findings[0].why.contains("0x800130000000"), "{gfx:?}\n{}", listing(&report));
+        let register = |fact: &Fact| match fact {
+            Fact::Register { name, value, .. } => Some((name.clone().into_owned(), *value)),
+            _ => None,
+        };
+        let (name, value) = fault.evidence.iter().find_map(|e| register(&e.fact)).expect("the register");
+        assert!(name.ends_with("VM_L2_PROTECTION_FAULT_STATUS"), "{name}");
+        assert_eq!(value, u64::from(status), "{gfx:?}");
+        assert!(is_cause(&report, Rule::GpuvmFault), "{gfx:?}\n{}", listing(&report));
     }
 }
 
@@ -177,13 +232,8 @@ fn a_dispatch_on_a_compute_queue() {
         }
         let report = explain(&builder);
         let hang = report.hang.as_ref().expect("a place");
-        assert_eq!(
-            hang.packet.as_deref(),
-            Some("DISPATCH_DIRECT (dispatch 0)"),
-            "{gfx:?}\n{}",
-            listing(&report)
-        );
-        assert_eq!(hang.iova, Some(IB + 12), "{gfx:?}");
+        assert_eq!(hang.packet.as_deref(), Some("DISPATCH_DIRECT"), "{gfx:?}\n{}", listing(&report));
+        assert_eq!((hang.iova, hang.draw), (Some(IB + 12), Some(0)), "{gfx:?}");
         assert_eq!(hang.ring_name.as_deref(), Some("comp_1.2.3"));
     }
 }
@@ -198,7 +248,7 @@ fn a_dma_engine_that_polls() {
         );
         let hang = report.hang.as_ref().expect("a place");
         assert_eq!(hang.packet.as_deref(), Some("SDMA_POLL_REGMEM"), "{gfx:?}\n{}", listing(&report));
-        find(&report, FindingKind::CpWait, "waits until memory 0x800120000000 == 0x1");
+        assert_waits(find(&report, Rule::PacketWaitsForOtherQueue), "SDMA_POLL_REGMEM", 1);
     }
 }
 
@@ -207,18 +257,23 @@ fn what_the_engine_remembers_is_told_without_the_buffer() {
     // Linux before 6.19 dumps no IBs.
     let wait = wait(SEMAPHORE, 7);
     let report = explain(&stuck(Gfx::V10, &wait, wait[0]).era(Era::V6_12));
-    find(&report, FindingKind::Progress, "the ME last read WAIT_REG_MEM");
+    let found = find(&report, Rule::EngineLastRead);
+    assert_eq!(found.subject, Subject::Block("ME".into()));
+    assert_eq!(found.args.list("packets"), [Arg::name("WAIT_REG_MEM")]);
+    assert!(!found.args.flag("in_dump"));
     let level = report.hang.as_ref().and_then(|hang| hang.levels.last()).expect("the buffer is named");
     assert_eq!((level.level, level.base), (1, IB));
-    find(&report, FindingKind::NotCaptured, "the buffers that the ring calls");
+    find(&report, Rule::CalledBuffersMissing);
 }
 
 #[test]
 fn garbage_in_what_is_executed() {
     let ib = [draw(3), vec![0x1234_5678 & 0x3fff_ffff | 1 << 30; 5], draw(6)].concat();
     let report = explain(&stuck(Gfx::V10, &ib, draw(3)[0]));
-    let found = find(&report, FindingKind::CorruptStream, "5 dwords");
-    assert!(found.title.contains(&format!("{:#x}", IB + 12)), "{}", found.title);
+    let found = find(&report, Rule::DwordsNotPackets);
+    assert_eq!(found.args.number("dwords"), Some(5));
+    assert_eq!(found.args.number("address"), Some(IB + 12));
+    assert_eq!(found.subject, Subject::Packet { name: None, iova: Some(IB + 12) });
 }
 
 #[test]
@@ -258,7 +313,7 @@ fn a_dump_with_next_to_nothing_says_so() {
 #[test]
 fn vram_that_was_lost() {
     let report = explain(&AmdgpuBuilder::new(Gfx::V10).timeout("gfx_0.0.0").vram(VramState::Lost));
-    find(&report, FindingKind::Progress, "VRAM were lost");
+    find(&report, Rule::VramLost);
 }
 
 #[test]
@@ -267,7 +322,7 @@ fn complete_dumps_are_explained() {
         let report = explain(&AmdgpuBuilder::complete(gfx));
         let hang = report.hang.as_ref().expect("the ring that timed out is named");
         assert_eq!(hang.ring_name.as_deref(), Some(gfx.ring()));
-        find(&report, FindingKind::HangPoint, gfx.ring());
+        assert_eq!(find(&report, Rule::JobTimedOut).subject, Subject::Engine(gfx.ring().to_owned()));
     }
 }
 
@@ -280,9 +335,15 @@ fn waves_in_a_loop() {
             .shader(shader)
             .waves(&WaveSpec::some(Gfx::V10)),
     );
-    let loops = find(&report, FindingKind::Suspect, "Pixel Shader+0x8: s_waitcnt lgkmcnt(0)");
-    assert!(loops.why.contains("the loop from"), "{}", loops.why);
-    assert!(says(&report, "2 jobs are open"), "{}", listing(&report));
+    let at_wait = |f: &&Finding| f.args.text("instruction") == Some("s_waitcnt lgkmcnt(0)");
+    let mut loops = report.findings.iter().filter(|f| f.rule == Some(Rule::WavesInLoop));
+    let found = loops.find(at_wait).unwrap_or_else(|| panic!("{}", listing(&report)));
+    assert!(matches!(&found.subject, Subject::Shader { name: Some(name), .. } if name == "Pixel Shader"));
+    assert_eq!(record(found, "place").number("offset"), Some(8));
+    assert_eq!(found.args.text("mnemonic"), Some("s_waitcnt"));
+    assert!(found.args.number("loop_start") <= Some(8) && found.args.number("loop_end") >= Some(8));
+    assert_eq!(find(&report, Rule::JobsOpen).args.number("open"), Some(2));
+    assert!(advises(&report, AdviceId::AcoNoOptimizations));
 }
 
 #[test]
@@ -297,7 +358,11 @@ fn trace_points_tell_the_command() {
     ]
     .concat();
     let report = explain_folder(&RadvBuilder::new(Gfx::V10).trace(1, &[("Main IB", &stream)]));
-    find(&report, FindingKind::Progress, "past trace point 1 and not to 2");
+    let found = find(&report, Rule::StoppedBetweenTracePoints);
+    assert_eq!(found.args.number("trace_point"), Some(1));
+    assert_eq!(found.args.number("next_trace_point"), Some(2));
+    let Fact::Field { name, value: Arg::Value(1) } = &found.evidence[0].fact else { panic!("{found:?}") };
+    assert_eq!(name, "Trace ID");
 }
 
 #[test]
@@ -308,15 +373,19 @@ fn a_buffer_that_was_freed() {
             .buffer(1000, 0x8001_0000_0000, 0x10000, Some(2000))
             .fault(0x8001_0000_1000, 0x0080_0831),
     );
-    let fault = find(&report, FindingKind::Fault, "0x800100001000");
-    assert!(format!("{} {}", fault.title, fault.why).contains("free"), "{fault:?}");
+    let fault = find(&report, Rule::GpuvmUseAfterFree);
+    assert_eq!(fault.args.number("address"), Some(0x8001_0000_1000));
+    assert!(fault.evidence.iter().any(|e| e.section == "bo_history.log"), "{fault:?}");
+    assert!(advises(&report, AdviceId::VulkanValidation), "{:?}", report.advice);
 }
 
 #[test]
 fn an_exception_in_a_shader() {
     let shader = ShaderSpec::waiting("Pixel Shader", SEMAPHORE);
     let report = explain_folder(&RadvBuilder::new(Gfx::V10).shader(shader.clone()).trap(&shader, 8));
-    find(&report, FindingKind::Suspect, "+0x8: s_waitcnt lgkmcnt(0)");
+    let found = find(&report, Rule::ShaderException);
+    assert_eq!(record(found, "place").number("offset"), Some(8));
+    assert_eq!(found.args.text("instruction"), Some("s_waitcnt lgkmcnt(0)"));
 }
 
 #[test]
@@ -324,15 +393,14 @@ fn complete_reports_are_explained() {
     for gfx in Gfx::ALL {
         let report = explain_folder(&RadvBuilder::complete(gfx));
         assert_eq!(report.process, "vkcube");
-        find(&report, FindingKind::HangPoint, gfx.ring());
+        assert_eq!(find(&report, Rule::JobTimedOut).subject, Subject::Engine(gfx.ring().to_owned()));
     }
 }
 
 #[test]
 fn umr_alone_tells_waves_and_rings() {
     let text = ring_stream_text(&[(0, 0x1800, &wait(SEMAPHORE, 7)), (3, IB, &draw(3))]);
-    let report =
-        explain_umr(&UmrText::read(text.as_bytes()).expect("text of umr"), &Db::amd(), Options::default());
+    let report = explain_umr(&UmrText::read(text.as_bytes()).expect("text of umr"), &Db::amd());
     assert!(!report.findings.is_empty());
 }
 
@@ -348,15 +416,14 @@ fn broken_dumps_are_explained() {
                 _ => text[..rng.below(text.len() + 1)].to_vec(),
             };
             let mut reports = Vec::new();
-            reports
-                .extend(Devcoredump::read(&broken).ok().map(|d| explain_amdgpu(&d, &db, Options::default())));
+            reports.extend(Devcoredump::read(&broken).ok().map(|d| explain_amdgpu(&d, &db)));
             let radv = RadvReport::read_text(&broken);
-            reports.extend(radv.ok().map(|r| explain_radv(&r, &db, Options::default())));
-            reports.extend(UmrText::read(&broken).ok().map(|u| explain_umr(&u, &db, Options::default())));
+            reports.extend(radv.ok().map(|r| explain_radv(&r, &db)));
+            reports.extend(UmrText::read(&broken).ok().map(|u| explain_umr(&u, &db)));
             for report in reports {
                 assert!(!report.database.is_empty(), "{name}");
                 for finding in &report.findings {
-                    assert!(!finding.title.is_empty(), "{name}: {finding:?}");
+                    assert!(finding.rule.is_some(), "{name}: {finding:?}");
                 }
             }
         }
@@ -378,14 +445,49 @@ Main Registers:
            ixSQ_WAVE_IB_DBG1: 00000000 |         ixSQ_WAVE_M0: a36013fb |       ixSQ_WAVE_MODE: 000003f0 |
 ";
     let text = UmrText::read(text.as_bytes()).expect("text of umr");
-    let report = explain_umr(&text, &Db::amd(), Options::default());
+    let report = explain_umr(&text, &Db::amd());
     assert!(report.gpu.starts_with("AMD gfx11 or one like it"), "{}", report.gpu);
-    let found = find(&report, FindingKind::Suspect, "1 wave stands at 0x761613e5674c");
-    assert_eq!(
-        match &found.evidence[0].fact {
-            Fact::Prose(what) => what,
-            _ => "",
-        },
-        "SE0 SA0 WGP3 SIMD1 wave 0: PC 0x761613e5674c, EXEC 0xffffffff, PRIV, vmcnt 3"
-    );
+    let found = find(&report, Rule::WavesInUnlistedCode);
+    assert_eq!(found.args.number("waves"), Some(1));
+    assert_eq!(record(found, "place").number("pc"), Some(0x7616_13e5_674c));
+    let Fact::Wave(wave) = &found.evidence[0].fact else { panic!("{found:?}") };
+    let units = ["se", "sa", "wgp", "simd", "wave"].map(|unit| wave.number(unit));
+    assert_eq!(units, [0, 0, 3, 1, 0].map(Some));
+    assert_eq!(wave.number("exec"), Some(0xffff_ffff));
+    assert_eq!(wave.list("bits"), [Arg::name("PRIV")]);
+    let vmcnt = Args::new().with("counter", Arg::name("vmcnt")).with("value", Arg::Number(3));
+    assert_eq!(wave.list("counters"), [Arg::Record(vmcnt)]);
+}
+
+/// Code that uses what it loads without a wait, in a shader that a report lists.
+#[test]
+fn a_wait_that_is_missing() {
+    let code = [
+        (vec![0xf400_0100, 0xfa00_0000], "s_load_dword s4, s[0:1], null"),
+        (vec![0x8005_0404], "s_add_u32 s5, s4, s4"),
+        (vec![0xbf81_0000], "s_endpgm"),
+    ];
+    let mut shader = ShaderSpec::waiting("Pixel Shader", SEMAPHORE);
+    shader.code = code.map(|(words, text)| (words, text.to_owned())).to_vec();
+    let report = explain_folder(&RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", 1, 2).shader(shader));
+    let found = find(&report, Rule::CodeMissesWait);
+    assert_eq!(found.args.text("registers"), Some("s4"));
+    assert_eq!((found.args.text("counter"), found.args.number("until")), (Some("lgkmcnt"), Some(0)));
+    assert_eq!(record(found, "place").number("offset"), Some(8));
+    assert_eq!(record(found, "first").number("offset"), Some(0));
+    let Fact::Code { words, text, .. } = &found.evidence[0].fact else { panic!("{found:?}") };
+    assert_eq!((words.as_slice(), text.as_deref()), (&[0x8005_0404][..], Some("s_add_u32 s5, s4, s4")));
+}
+
+/// What stalls the command processor is one finding for each reason, whichever of its fields are set.
+#[test]
+fn a_stall_is_reported_once() {
+    let report = explain(&stuck(Gfx::V10, &draw(3), 0).register("CP_STALLED_STAT3", u32::MAX));
+    let stalls = report.findings.iter().filter(|f| f.kind == FindingKind::CpWait);
+    let mut rules: Vec<Rule> = stalls.filter_map(|f| f.rule).collect();
+    let count = rules.len();
+    rules.sort();
+    rules.dedup();
+    assert!(count > 0 && rules.len() == count, "{}", listing(&report));
+    assert!(!has(&report, Rule::GrbmIdle), "{}", listing(&report));
 }

@@ -4,6 +4,17 @@
 
 pub mod adreno;
 pub mod amd;
+mod budget;
 pub mod compare;
+mod execution;
 pub mod intel;
+mod position;
 pub mod query;
+mod trouble;
+mod work;
+
+pub use budget::budget;
+pub use execution::{Exec, Flow, RegWrite};
+pub use position::StreamPos;
+pub use trouble::{Trouble, TroubleKind};
+pub use work::WorkKind;

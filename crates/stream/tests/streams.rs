@@ -193,7 +193,7 @@ fn a_sink_may_leave_a_buffer_out() {
 
 #[test]
 fn state_stays_from_one_walk_to_the_next_and_places_are_addresses() {
-    struct Places(Vec<Place>);
+    struct Places(Vec<StreamPos>);
     impl Sink for Places {
         fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
             if let Event::RegWrite(w) = event {
@@ -210,7 +210,7 @@ fn state_stays_from_one_walk_to_the_next_and_places_are_addresses() {
     walker.walk(Dwords::from(&stream.dwords[..]), None, &mut places);
     assert_eq!(
         places.0,
-        [Place { level: 0, iova: Some(0x1008), index: 2 }, Place { level: 0, iova: None, index: 2 }]
+        [StreamPos { level: 0, iova: Some(0x1008), index: 2 }, StreamPos { level: 0, iova: None, index: 2 }]
     );
     assert_eq!(walker.state.regs.get(0x8c17), Some(7));
 }

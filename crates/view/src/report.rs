@@ -47,7 +47,7 @@ pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Wri
     let mut hidden = 0;
     for (i, finding) in findings.iter().enumerate() {
         let hung = finding.kind == FindingKind::HangPoint;
-        let lines = block(finding, if hung { "HUNG" } else { "ALSO" }, hung, style);
+        let lines = block(report, finding, if hung { "HUNG" } else { "ALSO" }, hung, style);
         if i > MAX_ALSO || (i > 0 && lines.len() > left) {
             hidden += 1;
             continue;
@@ -64,7 +64,8 @@ pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Wri
         writeln!(out, "{line}")?;
     }
     if !absent.is_empty() {
-        let list = absent.iter().map(|f| clean(&words::finding(f).title)).collect::<Vec<_>>().join("; ");
+        let list =
+            absent.iter().map(|f| clean(&words::finding(report, f).title)).collect::<Vec<_>>().join("; ");
         for line in wrap(&format!("not in the dump: {list}"), WIDTH - INDENT.len(), 2).into_iter().take(3) {
             writeln!(out, "{INDENT}{}", style.paint("2", &line))?;
         }
@@ -94,8 +95,8 @@ pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Wri
 }
 
 /// The lines of one finding.
-fn block(finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String> {
-    let words = words::finding(finding);
+fn block(report: &Report, finding: &Finding, label: &str, full: bool, style: Style) -> Vec<String> {
+    let words = words::finding(report, finding);
     let trust = finding.trust.word();
     let width = WIDTH - INDENT.len();
     let mut lines = Vec::new();
@@ -150,7 +151,8 @@ fn code(report: &Report, style: Style) -> Vec<String> {
         1 => "; 1 more place: --json shows it".to_owned(),
         n => format!("; {n} more places: --json shows them"),
     };
-    let title = format!("{}{waves} ({}{more})", clean(&excerpt.place), clean(&excerpt.source));
+    let title =
+        format!("{}{waves} ({}{more})", clean(&words::code_place(&excerpt.place)), clean(&excerpt.source));
     let label = style.paint("1;34", "CODE");
     let mut lines = Vec::new();
     for (i, line) in wrap(&title, WIDTH - INDENT.len(), 2).into_iter().enumerate() {
@@ -224,7 +226,7 @@ pub fn json<S: Serialize>(
         process: &report.process,
         database: &report.database,
         hang: report.hang.as_ref().map(Hang::of),
-        findings: report.findings.iter().map(JsonFinding::of).collect(),
+        findings: report.findings.iter().map(|finding| JsonFinding::of(report, finding)).collect(),
         code: report.code.iter().map(JsonCode::of).collect(),
         advice: report.advice.iter().map(|advice| JsonAdvice::of(advice, file)).collect(),
         diagnostics: report
@@ -315,7 +317,7 @@ struct JsonEvidence<'r> {
 
 #[derive(Serialize)]
 struct JsonCode<'r> {
-    place: &'r str,
+    place: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     waves: usize,
@@ -418,7 +420,7 @@ impl<'r> JsonCode<'r> {
             waves: wait.waves,
         });
         JsonCode {
-            place: &excerpt.place,
+            place: words::code_place(&excerpt.place),
             address: excerpt.iova.map(address),
             waves: excerpt.waves,
             source: &excerpt.source,
@@ -429,14 +431,14 @@ impl<'r> JsonCode<'r> {
 }
 
 impl<'r> JsonFinding<'r> {
-    fn of(finding: &'r Finding) -> JsonFinding<'r> {
+    fn of(report: &Report, finding: &'r Finding) -> JsonFinding<'r> {
         let evidence = finding.evidence.iter().map(|e| JsonEvidence {
             section: &e.section,
             what: words::evidence(e),
             address: e.iova.map(address),
             bytes: e.span.map(bytes),
         });
-        let words = words::finding(finding);
+        let words = words::finding(report, finding);
         JsonFinding {
             rule: finding.rule.map(|rule| rule.row().id),
             kind: finding.kind.id(),

@@ -55,6 +55,11 @@ impl Rule {
         &RULES[self as usize]
     }
 
+    /// The rule of this name.
+    pub fn named(name: &str) -> Option<Rule> {
+        RULES.iter().find(|info| info.name == name).map(|info| info.rule)
+    }
+
     /// Whether sources differ on whether a generation needs it.
     pub fn disputed(self, generation: Gen) -> bool {
         self.info().doubt >> generation as u16 & 1 != 0

@@ -58,13 +58,18 @@ pub struct Options {
 pub fn check(code: &[u8], gpu: &Gpu, options: &Options) -> Report {
     let (chunks, _) = code.as_chunks::<4>();
     let words: Vec<u32> = chunks.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    check_words(&words, gpu, options)
+}
+
+/// Checks code that is there as dwords.
+pub fn check_words(words: &[u32], gpu: &Gpu, options: &Options) -> Report {
     let start = [Entry { at: 0, preset: None, called: false }];
     let entries = if options.entries.is_empty() { &start[..] } else { &options.entries };
     let dwords: Vec<u32> = entries.iter().map(|entry| entry.at / 4).collect();
-    let program = program::Program::read(&words, &dwords, &options.relocated, gpu);
+    let program = program::Program::read(words, &dwords, &options.relocated, gpu);
     let mut findings = Vec::new();
     let mut complete = flow::follow(&program, gpu, entries, options, &mut findings);
-    complete &= shape::check(&program, &words, gpu, options, &mut findings);
+    complete &= shape::check(&program, words, gpu, options, &mut findings);
     findings.sort_by_key(|f| (f.at, f.rule, f.first));
     findings.dedup_by(|a, b| (a.at, a.rule, a.open, a.need) == (b.at, b.rule, b.open, b.need));
     Report { findings, instructions: program.ops.len(), complete }

@@ -3,6 +3,7 @@
 //! Facts: the processors and features LLVM 19 knows.
 
 use super::model::{COLUMNS, Columns, GENS, Gen, Need, REAL_TRUE16};
+use unwedge_hw::amd::Gfx;
 
 /// What a chip has, or a mode it is used in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,6 +102,40 @@ impl Gpu {
             .find(|(llvm, chips, ..)| *llvm == name || chips.contains(&name))
             .map(|&(name, _, generation, features)| Gpu { name, generation, features: Features(features) })
             .ok_or_else(|| GpuError::Name(name.to_owned()))
+    }
+
+    /// The GPU of a version of the graphics core: 10, 3, 0 for gfx1030.
+    pub fn from_version(major: u8, minor: u8, stepping: u8) -> Option<Gpu> {
+        Gpu::new(&format!("gfx{major}{minor:x}{stepping:x}")).ok()
+    }
+
+    /// A GPU that reads code of a generation: the one with the most instructions and the fewest modes of its own. `None` for
+    /// MI300, which changed instructions and has no table.
+    pub fn from_gfx(gfx: Gfx) -> Option<Gpu> {
+        let generation = match gfx {
+            Gfx::Gfx940 => return None,
+            Gfx::Gfx6 => Gen::Gfx6,
+            Gfx::Gfx7 => Gen::Gfx7,
+            Gfx::Gfx8 => Gen::Gfx8,
+            Gfx::Gfx9 => Gen::Gfx906,
+            Gfx::Gfx10 => Gen::Gfx10,
+            Gfx::Gfx103 => Gen::Gfx10_3,
+            Gfx::Gfx11 => Gen::Gfx11,
+            Gfx::Gfx115 => Gen::Gfx11_5,
+            Gfx::Gfx12 => Gen::Gfx12,
+        };
+        KNOWN
+            .iter()
+            .find(|(_, _, of, features)| *of == generation && features & Features::XNACK == 0)
+            .map(|&(name, _, generation, features)| Gpu { name, generation, features: Features(features) })
+    }
+
+    /// This GPU with waves of 64 lanes, or of 32 where its generation has them.
+    #[must_use]
+    pub fn with_wave64(self, wave64: bool) -> Gpu {
+        let on = wave64 || self.generation < Gen::Gfx10;
+        let others = self.features.0 & !Features::WAVE64;
+        Gpu { features: Features(if on { others | Features::WAVE64 } else { others }), ..self }
     }
 
     /// This GPU with features in the form of LLVM's `-mattr`: `+wavefrontsize64,+real-true16`.
@@ -202,5 +237,34 @@ impl Gpu {
 
     fn has(&self, feature: u16) -> bool {
         self.features.0 & feature != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amdgcn::{codec, text};
+
+    #[test]
+    fn instructions_of_every_generation() {
+        for gfx in Gfx::ALL.into_iter().filter(|gfx| *gfx != Gfx::Gfx940) {
+            let gpu = Gpu::from_gfx(gfx).expect("a table").with_wave64(true);
+            let end = if gfx >= Gfx::Gfx11 { 0xbfb0_0000 } else { 0xbf81_0000 };
+            let decoded = codec::decode_executed(&[end, 1], &gpu).expect("s_endpgm");
+            let mut out = String::new();
+            text::write(&decoded.inst, &gpu, &mut out);
+            assert_eq!((&*out, decoded.dwords), ("s_endpgm", 1), "{gfx}");
+            assert!(codec::decode_executed(&[], &gpu).is_none());
+            assert!(gpu.wave64());
+            assert_eq!(gpu.with_wave64(false).wave64(), gfx < Gfx::Gfx10, "{gfx}");
+        }
+        assert_eq!(Gpu::from_gfx(Gfx::Gfx940), None);
+    }
+
+    #[test]
+    fn versions_name_gpus() {
+        assert_eq!(Gpu::from_version(10, 3, 0), Gpu::new("gfx1030").ok());
+        assert_eq!(Gpu::from_version(9, 0, 12), Gpu::new("gfx90c").ok());
+        assert_eq!(Gpu::from_version(9, 4, 2), None);
     }
 }

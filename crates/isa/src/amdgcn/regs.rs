@@ -91,6 +91,16 @@ impl Reg {
         }
     }
 
+    /// A run of registers from this one on, as it is written: `v1`, `s[4:7]`, `vcc`.
+    pub fn run_name(self, count: u16) -> String {
+        let file = if self.is_vgpr() { "v" } else { "s" };
+        match (self.special_name(), self.index(), count) {
+            (Some(name), ..) if !self.is_vgpr() => name.to_owned(),
+            (_, first, 1) => format!("{file}{first}"),
+            (_, first, count) => format!("{file}[{first}:{}]", first + count - 1),
+        }
+    }
+
     /// The name, if it is not a numbered register.
     pub fn special_name(self) -> Option<&'static str> {
         SPECIAL.iter().find(|(number, _)| *number == self.0).map(|(_, name)| *name)

@@ -1,73 +1,78 @@
-//! What to try next: options of amdgpu, RADV, ACO and umr, chosen for what the dump shows.
+//! What to try next: options of amdgpu, RADV, ACO and umr. Rules name what they advise; what a dump of this source always
+//! advises comes after.
 
 use super::case::Case;
 use super::position::Stop;
-use crate::prose::{Advice, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::{Arg, Args};
+use crate::report::{Advice, Finding, FindingKind, Trust};
+use crate::rules::{AdviceId, Rule};
 use unwedge_stream::amd::Engine;
 
-/// What to try next, the most telling first.
-pub(super) fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding]) -> Vec<Advice> {
-    let mut out: Vec<Advice> = Vec::new();
-    let mut add = |action: &str, reason: &str| {
-        out.push(Advice { action: action.to_owned(), reason: reason.to_owned() })
-    };
-    let has = |kind: FindingKind| findings.iter().any(|f| f.kind == kind && f.trust >= Trust::Possible);
-    let says = |kind: FindingKind, words: &str| {
-        findings.iter().any(|f| f.kind == kind && format!("{} {}", f.title, f.why).contains(words))
-    };
-    let ring = case.hung.as_ref().map_or("gfx_0.0.0", |hung| hung.ring);
-    let graphics = matches!(case.engine(), None | Some(Engine::Gfx | Engine::Compute));
+/// What helps whatever the findings are, as far as the dump does not have it.
+const ALWAYS: [AdviceId; 6] = [
+    AdviceId::RadvHangReport,
+    AdviceId::AmdgpuNoRecovery,
+    AdviceId::UmrWaves,
+    AdviceId::UmrRing,
+    AdviceId::RadvSyncShaders,
+    AdviceId::UmrSetuid,
+];
 
-    if stop.is_some_and(|stop| !stop.point.levels.is_empty()) {
-        add("unwedge decode FILE", "shows every packet of the ring, and of the buffers that are there");
-    }
-    if says(FindingKind::Fault, "use after free") || says(FindingKind::Fault, "unbound since") {
-        add(
-            "VK_LOADER_LAYERS_ENABLE='*validation*'",
-            "tells which object was destroyed while the GPU still used it",
-        );
-    } else if says(FindingKind::Fault, "attachment") {
-        add(
-            "RADV_DEBUG=nodcc,nohiz,nofmask",
-            "does it fault without compressed attachments? excludes their metadata",
-        );
-    }
-    if case.radv.is_none() && graphics {
-        add(
-            "RADV_DEBUG=hang,syncshaders",
-            "a Vulkan process leaves a report in ~/radv_dumps_*: command buffers, shaders, waves, freed buffers",
-        );
-        add(
-            "amdgpu.gpu_recovery=0",
-            "on the kernel's command line: the GPU stays as it hung, for umr to read",
-        );
-        add(
-            &format!("umr -O halt_waves,bits -wa {ring}"),
-            "while it hangs: which instruction each shader stands at",
-        );
-        add(&format!("umr -RS {ring}"), "while it hangs: the ring and every buffer that it calls");
-    }
-    if case.radv.is_some() {
-        if has(FindingKind::Suspect) || says(FindingKind::InFlight, "wave") {
-            add(
-                "ACO_DEBUG=noopt,nosched",
-                "does it hang without optimizations? tells the compiler and the shader apart",
-            );
+/// What to try next, the most telling first. `findings` are in their order of rank.
+pub(super) fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding]) -> Vec<Advice> {
+    let counts = |f: &&Finding| f.kind == FindingKind::HangPoint || f.trust >= Trust::Possible;
+    let by_rules = findings.iter().filter(counts).filter_map(|f| Some((f.rule?.row().advice, f)));
+    let by_rules = by_rules.flat_map(|(ids, finding)| ids.iter().map(move |id| (*id, Some(finding))));
+    let always = ALWAYS.into_iter().map(|id| (id, None));
+    let mut out: Vec<Advice> = Vec::new();
+    for (id, finding) in by_rules.chain(always) {
+        if out.iter().any(|advice| advice.id == Some(id)) || !fits(id, case, stop, finding, findings) {
+            continue;
         }
-        let debug = case.radv.and_then(|radv| radv.app.iter().find(|e| e.name.contains("debug options")));
-        if debug.is_none_or(|entry| !entry.value.contains("syncshaders")) {
-            add("RADV_DEBUG=hang,syncshaders", "one command at a time: trace points then tell the very draw");
-        }
-        if case.waves.is_empty() && !case.no_waves {
-            add("sudo chmod u+s $(which umr)", "lets RADV ask umr for the waves the next time it hangs");
-        }
-    }
-    if has(FindingKind::CpWait) && says(FindingKind::CpWait, "another queue or the CPU") {
-        add(
-            "RADV_DEBUG=noasynccompute",
-            "is it a wait between queues? a single queue cannot wait for another",
-        );
+        let ring = matches!(id, AdviceId::UmrWaves | AdviceId::UmrRing);
+        let name = case.hung.as_ref().map_or("gfx_0.0.0", |hung| hung.ring);
+        let args = Args::new().with_some("ring", ring.then(|| Arg::name(name.to_owned())));
+        out.push(Advice { id: Some(id), args, action: String::new(), reason: String::new() });
     }
     out
+}
+
+/// Whether advice fits this dump. `finding` is the one whose rule advises it.
+fn fits(
+    id: AdviceId,
+    case: &Case<'_>,
+    stop: Option<&Stop>,
+    finding: Option<&Finding>,
+    findings: &[Finding],
+) -> bool {
+    let graphics = matches!(case.engine(), None | Some(Engine::Gfx | Engine::Compute));
+    match id {
+        AdviceId::DecodeStreams => stop.is_some_and(|stop| !stop.point.levels.is_empty()),
+        AdviceId::VulkanValidation => finding.is_some_and(is_use_after_free),
+        // What was freed explains a fault better than compression does.
+        AdviceId::RadvNoCompression => {
+            finding.is_some_and(is_attachment) && !findings.iter().any(is_use_after_free)
+        }
+        AdviceId::AcoNoOptimizations => case.radv.is_some(),
+        AdviceId::RadvHangReport | AdviceId::AmdgpuNoRecovery | AdviceId::UmrWaves | AdviceId::UmrRing => {
+            case.radv.is_none() && graphics
+        }
+        AdviceId::RadvSyncShaders => case.radv.is_some_and(|radv| {
+            let debug = radv.app.iter().find(|e| e.name.contains("debug options"));
+            debug.is_none_or(|entry| !entry.value.contains("syncshaders"))
+        }),
+        AdviceId::UmrSetuid => case.radv.is_some() && case.waves.is_empty() && !case.no_waves,
+        _ => true,
+    }
+}
+
+/// A fault at memory that an object was, and is not any more.
+fn is_use_after_free(finding: &Finding) -> bool {
+    let unbound = || finding.args.record("binding").is_some_and(|binding| !binding.flag("bound"));
+    finding.rule == Some(Rule::GpuvmUseAfterFree) || (finding.kind == FindingKind::Fault && unbound())
+}
+
+/// A fault of the blocks that write attachments.
+fn is_attachment(finding: &Finding) -> bool {
+    finding.args.text("client").is_some_and(|client| ["CB", "DB", "CB/DB"].contains(&client))
 }

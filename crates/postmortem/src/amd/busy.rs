@@ -1,8 +1,9 @@
 //! Which blocks are busy, what the command processor waits for, and what that means together.
 
 use super::case::{Case, Reg};
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::Arg;
+use crate::report::{Evidence, Finding, Subject, Trust};
+use crate::rules::Rule;
 
 /// Blocks that work on draws and dispatches, by the fields of GRBM_STATUS.
 const WORKERS: [&str; 14] = [
@@ -10,26 +11,26 @@ const WORKERS: [&str; 14] = [
     "VGT_BUSY", "WD_BUSY", "IA_BUSY", "GDS_BUSY", "TCP_BUSY",
 ];
 
-/// What fields of the command processor's stall registers mean.
-const STALLS: [(&str, &str); 18] = [
-    ("ME_WAITING_ON_PARTIAL_FLUSH", "the ME waits for shaders to end"),
-    ("EOPD_FIFO_NEEDS_SC_EOP_DONE", "a fence waits for the pipeline to drain"),
-    ("QU_STALLED_ON_EOP_DONE_PULSE", "a fence waits for the pipeline to drain"),
-    ("APPEND_RDY_WAIT_ON_CS_DONE", "the ME waits for compute shaders to end"),
-    ("APPEND_RDY_WAIT_ON_PS_DONE", "the ME waits for pixel shaders to end"),
-    ("SURF_SYNC_NEEDS_IDLE_CNTXS", "a cache flush waits for draws to end"),
-    ("SURF_SYNC_NEEDS_ALL_CLEAN", "a cache flush waits for caches to be clean"),
-    ("GFX_CNTX_NOT_AVAIL_TO_ME", "all register contexts are in use by draws that have not ended"),
-    ("ME_WAITING_ON_TC_READ_DATA", "the ME waits for memory it reads"),
-    ("ME_WAITING_ON_REG_READ_DATA", "the ME waits for a register it reads"),
-    ("ME_STALLED_ON_TC_WR_CONFIRM", "the ME waits for a write to arrive in memory"),
-    ("RCIU_HALTED_BY_REG_VIOLATION", "a packet touched a register it must not"),
-    ("RCIU_PRIV_VIOLATION", "a packet touched a register it must not"),
-    ("ME_WAIT_ON_CE_COUNTER", "the ME waits for the constant engine"),
-    ("CE_WAITING_ON_DE_COUNTER", "the constant engine waits for the ME"),
-    ("UTCL1_WAITING_ON_TRANS", "an address translation is open"),
-    ("GFX_UTCL1_WAITING_ON_TRANS", "an address translation is open"),
-    ("CMP_UTCL1_WAITING_ON_TRANS", "an address translation is open"),
+/// Fields of the command processor's stall registers, and what each reports.
+const STALLS: [(&str, Rule); 18] = [
+    ("ME_WAITING_ON_PARTIAL_FLUSH", Rule::MeWaitsForShaders),
+    ("EOPD_FIFO_NEEDS_SC_EOP_DONE", Rule::FenceWaitsForPipeline),
+    ("QU_STALLED_ON_EOP_DONE_PULSE", Rule::FenceWaitsForPipeline),
+    ("APPEND_RDY_WAIT_ON_CS_DONE", Rule::MeWaitsForComputeShaders),
+    ("APPEND_RDY_WAIT_ON_PS_DONE", Rule::MeWaitsForPixelShaders),
+    ("SURF_SYNC_NEEDS_IDLE_CNTXS", Rule::CacheFlushWaitsForDraws),
+    ("SURF_SYNC_NEEDS_ALL_CLEAN", Rule::CacheFlushWaitsForCaches),
+    ("GFX_CNTX_NOT_AVAIL_TO_ME", Rule::RegisterContextsInUse),
+    ("ME_WAITING_ON_TC_READ_DATA", Rule::MeWaitsForMemoryRead),
+    ("ME_WAITING_ON_REG_READ_DATA", Rule::MeWaitsForRegisterRead),
+    ("ME_STALLED_ON_TC_WR_CONFIRM", Rule::MeWaitsForMemoryWrite),
+    ("RCIU_HALTED_BY_REG_VIOLATION", Rule::RegisterViolation),
+    ("RCIU_PRIV_VIOLATION", Rule::RegisterViolation),
+    ("ME_WAIT_ON_CE_COUNTER", Rule::MeWaitsForConstantEngine),
+    ("CE_WAITING_ON_DE_COUNTER", Rule::ConstantEngineWaitsForMe),
+    ("UTCL1_WAITING_ON_TRANS", Rule::AddressTranslationOpen),
+    ("GFX_UTCL1_WAITING_ON_TRANS", Rule::AddressTranslationOpen),
+    ("CMP_UTCL1_WAITING_ON_TRANS", Rule::AddressTranslationOpen),
 ];
 
 /// What the registers say about who works and who waits.
@@ -76,81 +77,74 @@ fn stalled<'a>(case: &'a Case<'_>) -> Vec<(&'a Reg<'a>, &'a str)> {
     regs.flat_map(|reg| case.set_fields(reg).into_iter().map(move |field| (reg, field))).collect()
 }
 
-/// `SPI, TA`
-fn block_names(fields: &[&str]) -> String {
-    fields.iter().map(|f| f.strip_suffix("_BUSY").unwrap_or(f)).collect::<Vec<_>>().join(", ")
+/// `SPI` of `SPI_BUSY`.
+fn block_name(field: &'static str) -> Arg {
+    Arg::name(field.strip_suffix("_BUSY").unwrap_or(field))
 }
+
+/// Registers whose fields say which blocks are busy.
+const STATUS: [&str; 6] = [
+    "GRBM_STATUS",
+    "GRBM_STATUS2",
+    "GRBM_STATUS_SE0",
+    "GRBM_STATUS_SE1",
+    "GRBM_STATUS_SE2",
+    "GRBM_STATUS_SE3",
+];
 
 /// Findings about blocks.
 pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
     let load = Load::of(case);
     let mut out = Vec::new();
-    let evidence = |regs: &[&str]| -> Vec<Evidence> {
-        regs.iter()
-            .filter_map(|name| case.reg(name))
-            .filter(|reg| reg.value != 0)
-            .map(Reg::evidence)
-            .collect()
-    };
-    let finding = |kind, trust, title: String, why: &str, evidence| Finding {
-        kind,
-        trust,
-        title,
-        why: why.to_owned(),
-        evidence,
-    };
-    let status = [
-        "GRBM_STATUS",
-        "GRBM_STATUS2",
-        "GRBM_STATUS_SE0",
-        "GRBM_STATUS_SE1",
-        "GRBM_STATUS_SE2",
-        "GRBM_STATUS_SE3",
-    ];
-    if load.idle {
-        let evidence = case.reg("GRBM_STATUS").map(Reg::evidence).into_iter().collect();
-        let why = "the job ended late, its interrupt was lost, or these registers are of after the reset";
-        out.push(finding(FindingKind::Busy, Trust::Possible, "no block is busy".to_owned(), why, evidence));
-    } else if !load.workers.is_empty() {
-        let (why, trust) = match (load.waits_for_work, load.polls) {
-            (true, _) => {
-                ("draws or dispatches do not end: the command processor waits for them", Trust::Likely)
-            }
-            (false, true) => ("work is open while the command processor polls", Trust::Possible),
-            (false, false) => ("draws or dispatches are open", Trust::Possible),
-        };
-        let title = format!("busy: {}", block_names(&load.workers));
-        out.push(finding(FindingKind::Busy, trust, title, why, evidence(&status)));
-    } else if case.reg("GRBM_STATUS").is_some_and(|reg| case.set_fields(reg).contains(&"CP_BUSY")) {
-        let title = "busy: the command processor alone".to_owned();
-        let why = "no draw is open: it waits for something that is not the GPU's own work, or fetches what is not there";
-        out.push(finding(FindingKind::Busy, Trust::Likely, title, why, evidence(&status)));
-    }
-    for (field, words) in STALLS {
+    out.extend(blocks(case, &load));
+    for (field, rule) in STALLS {
         let Some((reg, _)) = stalled(case).into_iter().find(|(_, name)| *name == field) else { continue };
-        if out.iter().any(|f: &Finding| f.title == words) {
+        // Several fields may say the same.
+        if out.iter().any(|f: &Finding| f.rule == Some(rule)) {
             continue;
         }
-        let seen = Evidence { what: format!("{} = {:#x} ({field})", reg.name, reg.value), ..reg.evidence() };
-        out.push(finding(FindingKind::CpWait, Trust::Likely, words.to_owned(), "", vec![seen]));
+        let register = Subject::Register(reg.name.to_owned().into());
+        out.push(Finding::new(rule, Trust::Likely, register).seen([reg.evidence_with(field)]));
     }
     if load.polls {
-        let reg = case.reg("CP_BUSY_STAT").map(Reg::evidence).into_iter().collect();
-        let title = "the command processor polls until a condition holds".to_owned();
-        out.push(finding(FindingKind::CpWait, Trust::Likely, title, "", reg));
+        let seen = case.reg("CP_BUSY_STAT").map(Reg::evidence);
+        out.push(Finding::new(Rule::CpPolls, Trust::Likely, Subject::Block("CP".into())).seen(seen));
     }
     out.extend(dma(case));
     out
 }
 
+/// What the status of all blocks means together.
+fn blocks(case: &Case<'_>, load: &Load) -> Option<Finding> {
+    let status = || -> Vec<Evidence> {
+        let regs = STATUS.iter().filter_map(|name| case.reg(name));
+        regs.filter(|reg| reg.value != 0).map(Reg::evidence).collect()
+    };
+    if load.idle {
+        let seen = case.reg("GRBM_STATUS").map(Reg::evidence);
+        return Some(Finding::new(Rule::GrbmIdle, Trust::Possible, Subject::Gpu).seen(seen));
+    }
+    if !load.workers.is_empty() {
+        let (rule, trust) = match (load.waits_for_work, load.polls) {
+            (true, _) => (Rule::GrbmWorkDoesNotEnd, Trust::Likely),
+            (false, true) => (Rule::GrbmWorkWhilePolling, Trust::Possible),
+            (false, false) => (Rule::GrbmWorkOpen, Trust::Possible),
+        };
+        let workers: Vec<Arg> = load.workers.iter().map(|field| block_name(field)).collect();
+        return Some(Finding::new(rule, trust, Subject::Gpu).with("blocks", workers).seen(status()));
+    }
+    let reg = case.reg("GRBM_STATUS")?;
+    let alone = case.set_fields(reg).contains(&"CP_BUSY");
+    let cp = Subject::Block("CP".into());
+    alone.then(|| Finding::new(Rule::GrbmCpAlone, Trust::Likely, cp).seen(status()))
+}
+
+/// Fields of a DMA engine's status that say why it does not go on.
+const DMA_STALLS: [&str; 5] =
+    ["SEM_REQ_STALL", "MC_RD_RET_STALL", "INT_REQ_STALL", "DELTA_RPTR_FULL", "INSIDE_IB"];
+
 /// DMA engines that are not idle.
 fn dma(case: &Case<'_>) -> Vec<Finding> {
-    const STALLED: [(&str, &str); 4] = [
-        ("SEM_REQ_STALL", "it waits for a semaphore"),
-        ("MC_RD_RET_STALL", "it waits for memory it reads"),
-        ("INT_REQ_STALL", "its interrupt is not taken"),
-        ("DELTA_RPTR_FULL", "its read pointer cannot be written back"),
-    ];
     let status =
         case.regs.iter().filter(|reg| reg.name.starts_with("SDMA") && reg.name.ends_with("STATUS_REG"));
     let engine = |reg: &Reg<'_>| {
@@ -164,18 +158,11 @@ fn dma(case: &Case<'_>) -> Vec<Finding> {
             if set.is_empty() || set.contains(&"IDLE") || reg.value == u32::MAX {
                 return None;
             }
-            let mut why: Vec<&str> =
-                STALLED.iter().filter(|(f, _)| set.contains(f)).map(|(_, words)| *words).collect();
-            if set.contains(&"INSIDE_IB") {
-                why.push("it reads an indirect buffer");
-            }
-            Some(Finding {
-                kind: FindingKind::Busy,
-                trust: Trust::Possible,
-                title: format!("{} is not idle", engine(reg)),
-                why: why.join("; "),
-                evidence: vec![reg.evidence()],
-            })
+            let stalls: Vec<Arg> =
+                DMA_STALLS.into_iter().filter(|field| set.contains(field)).map(Arg::name).collect();
+            let subject = Subject::Engine(engine(reg));
+            let found = Finding::new(Rule::SdmaBusy, Trust::Possible, subject);
+            Some(found.with("stalls", stalls).seen([reg.evidence()]))
         })
         .collect()
 }

@@ -2,20 +2,25 @@
 //!
 //! Never: conclusions. What a source does not say stays absent.
 
-use crate::prose::Evidence;
+use super::evidence::{evidence, field};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, FieldFact};
 use unwedge_base::{Buffer, Memory, Span};
-use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, RingType};
-use unwedge_capture::amdgpu::radv::{KernelEvent, RadvReport, Shader};
-use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave};
-use unwedge_capture::amdgpu::{Contents, plain_name};
+use unwedge_capture::amdgpu::{Devcoredump, Place, RingType};
+use unwedge_capture::radv::{KernelEvent, RadvReport, Shader};
+use unwedge_capture::umr::{ShownRegister, UmrText, Wave};
+use unwedge_capture::{amd::Contents, amd::plain_name};
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Field, Value, Variants};
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_stream::amd::Engine;
 
 /// A hang, as far as its sources tell.
 pub(super) struct Case<'c> {
     /// The facts, if the generation is known.
     pub(super) amd: Option<Amd<'c>>,
+    /// What its code is for; `None` where instructions are not known.
+    pub(super) gpu: Option<Gpu>,
     /// Registers, in the order of the source.
     pub(super) regs: Vec<Reg<'c>>,
     /// Rings.
@@ -83,9 +88,10 @@ pub(super) struct Fault<'c> {
 }
 
 impl<'c> Case<'c> {
-    pub(super) fn empty(amd: Option<Amd<'c>>) -> Case<'c> {
+    pub(super) fn empty(amd: Option<Amd<'c>>, gpu: Option<Gpu>) -> Case<'c> {
         Case {
             amd,
+            gpu,
             regs: Vec::new(),
             rings: Vec::new(),
             hung: None,
@@ -101,7 +107,7 @@ impl<'c> Case<'c> {
 
     /// Of a kernel's dump.
     pub(super) fn of_dump(dump: &'c Devcoredump<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)));
+        let mut case = Case::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)), code_of_dump(dump));
         case.dump = Some(dump);
         for ip in &dump.ips {
             for bank in &ip.banks {
@@ -146,10 +152,11 @@ impl<'c> Case<'c> {
             ring: &timeout.ring,
             fences: None,
             evidence: Evidence {
-                section: "Ring timed out details".to_owned(),
-                what: format!("Ring Name: {}", timeout.ring),
-                iova: None,
                 span: Some(timeout.span),
+                ..evidence(
+                    "Ring timed out details",
+                    field("Ring Name", Arg::name(timeout.ring.clone().into_owned())),
+                )
             },
         });
         case.faults.extend(dump.fault.as_ref().map(|fault| Fault {
@@ -169,7 +176,8 @@ impl<'c> Case<'c> {
 
     /// Of a report of RADV.
     pub(super) fn of_radv(report: &'c RadvReport<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)));
+        let mut case =
+            Case::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)), code_of_radv(report, db));
         case.radv = Some(report);
         case.registers(&report.registers, "registers.log");
         if let Some(ring) = &report.umr_ring {
@@ -183,20 +191,14 @@ impl<'c> Case<'c> {
         for event in &report.kernel {
             match event {
                 KernelEvent::Timeout { ring, signaled, emitted } => {
-                    let fence = |n: &Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
+                    let timeout = Args::new()
+                        .with("ring", Arg::name(ring.clone().into_owned()))
+                        .with_some("signaled", signaled.map(Arg::Number))
+                        .with_some("emitted", emitted.map(Arg::Number));
                     case.hung = Some(Hung {
                         ring,
                         fences: signaled.zip(*emitted),
-                        evidence: Evidence {
-                            section: "dmesg.log".to_owned(),
-                            what: format!(
-                                "ring {ring} timeout, signaled seq={}, emitted seq={}",
-                                fence(signaled),
-                                fence(emitted)
-                            ),
-                            iova: None,
-                            span: None,
-                        },
+                        evidence: evidence("dmesg.log", Fact::Record(timeout)),
                     });
                 }
                 KernelEvent::Fault { hub, vmid, address, status, process } => case.faults.push(Fault {
@@ -227,7 +229,7 @@ impl<'c> Case<'c> {
 
     /// Of text that umr printed.
     pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)));
+        let mut case = Case::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text));
         case.umr(text, "umr");
         case
     }
@@ -311,8 +313,17 @@ impl<'c> Case<'c> {
 impl Reg<'_> {
     /// The register as evidence.
     pub(super) fn evidence(&self) -> Evidence {
-        let what = format!("{} = {:#x}", self.name, self.value);
-        Evidence { section: self.section.clone(), what, iova: None, span: self.span }
+        self.evidence_of(Vec::new())
+    }
+
+    /// The register as evidence, for the sake of a field that is set.
+    pub(super) fn evidence_with(&self, field: &str) -> Evidence {
+        self.evidence_of(vec![FieldFact { name: field.to_owned().into(), value: 1, meaning: None }])
+    }
+
+    fn evidence_of(&self, fields: Vec<FieldFact>) -> Evidence {
+        let fact = Fact::Register { name: self.name.to_owned().into(), value: self.value.into(), fields };
+        Evidence { span: self.span, ..evidence(&*self.section, fact) }
     }
 }
 
@@ -415,4 +426,32 @@ pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
     const LEVELS: [Gfx; 8] =
         [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx103, Gfx::Gfx11, Gfx::Gfx115];
     LEVELS.get(level.parse::<usize>().ok()?.checked_sub(8)?).copied()
+}
+
+/// What the code in a kernel's dump is for; `None` where its instructions are not known.
+pub fn code_of_dump(dump: &Devcoredump<'_>) -> Option<Gpu> {
+    let generation = Gpu::from_gfx(gfx_of_dump(dump)?)?;
+    let version = dump.gfx_version()?;
+    Some(Gpu::from_version(version.major, version.minor, version.stepping).unwrap_or(generation))
+}
+
+/// What the code in a report of RADV is for: by the chip's code name, else a GPU of its generation.
+pub fn code_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gpu> {
+    let generation = Gpu::from_gfx(gfx_of_radv(report, db)?)?;
+    let device = report.gpu.iter().find(|entry| entry.name == "Device name");
+    Some(device.and_then(|entry| named_gpu(&entry.value)).unwrap_or(generation))
+}
+
+/// What the code in text of umr is for: by the path of registers, else a GPU of the generation of its waves.
+pub fn code_of_umr(text: &UmrText<'_>) -> Option<Gpu> {
+    let generation = Gpu::from_gfx(gfx_of_umr(text)?)?;
+    let path = text.registers.iter().find_map(|register| register.path.as_deref());
+    let last = path.map(|path| path.rsplit('.').next().unwrap_or(path));
+    Some(last.and_then(named_gpu).unwrap_or(generation))
+}
+
+/// The GPU that is named somewhere in words: `AMD Radeon RX 6800 (RADV NAVI21)`.
+fn named_gpu(words: &str) -> Option<Gpu> {
+    let words = words.to_ascii_lowercase();
+    words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').find_map(|word| Gpu::new(word).ok())
 }

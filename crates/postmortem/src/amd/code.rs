@@ -7,17 +7,11 @@
 //! - umr without LLVM prints words without text.
 
 use super::case::{Case, wave_field};
+use crate::args::{Arg, Args};
 use crate::report::{CodeLine, CounterWait};
-use unwedge_capture::amdgpu::radv::Shader;
-use unwedge_capture::amdgpu::umr::Wave;
-use unwedge_hw::amd::Gfx;
-
-/// Gives dwords of code as text, for what a report itself has no text of.
-pub trait Disassembler {
-    /// The instruction that begins with these dwords: its text, without an address, and how many dwords it is. `None` when
-    /// it is none, or instructions of this generation are not known.
-    fn instruction(&self, gfx: Gfx, wave64: bool, words: &[u32]) -> Option<(String, usize)>;
-}
+use unwedge_capture::radv::Shader;
+use unwedge_capture::umr::Wave;
+use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Instructions that are shown in front of a place, and behind it.
 const AROUND: usize = 4;
@@ -26,17 +20,18 @@ const DWORDS_BEFORE: usize = 16;
 /// The longest instruction, in dwords.
 const LONGEST: usize = 6;
 
-/// What instructions of a case are read with.
+/// What instructions of a case are read with: the GPU they are for, where its instructions are known.
 #[derive(Clone, Copy)]
-pub(super) struct Decoder<'d> {
-    pub(super) disassembler: Option<&'d dyn Disassembler>,
-    pub(super) gfx: Option<Gfx>,
-}
+pub(super) struct Decoder(pub(super) Option<Gpu>);
 
-impl Decoder<'_> {
-    /// The instruction that words begin with.
+impl Decoder {
+    /// The instruction that words begin with, and how many it takes.
     pub(super) fn one(self, wave64: bool, words: &[u32]) -> Option<(String, usize)> {
-        self.disassembler?.instruction(self.gfx?, wave64, words)
+        let gpu = self.0?.with_wave64(wave64);
+        let decoded = codec::decode_executed(words, &gpu)?;
+        let mut out = String::new();
+        text::write(&decoded.inst, &gpu, &mut out);
+        Some((out, usize::from(decoded.dwords)))
     }
 
     /// The first dword, of the longest way back, from which instructions follow each other up to one that starts at `at`.
@@ -95,12 +90,7 @@ fn around(lines: Vec<CodeLine>, at: usize) -> Vec<CodeLine> {
 }
 
 /// Lines of a shader that a report lists.
-pub(super) fn of_shader(
-    shader: &Shader<'_>,
-    offset: u64,
-    wave64: bool,
-    decoder: Decoder<'_>,
-) -> Vec<CodeLine> {
+pub(super) fn of_shader(shader: &Shader<'_>, offset: u64, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
     let behind = shader.code.partition_point(|i| i.offset <= offset);
     let Some(at) = behind.checked_sub(1) else { return Vec::new() };
     let base = shader.address();
@@ -121,7 +111,7 @@ pub(super) fn of_shader(
 }
 
 /// Texts of all instructions that umr read around a wave's program counter, at the words they start with.
-pub(super) fn texts(wave: &Wave<'_>, wave64: bool, decoder: Decoder<'_>) -> Vec<Option<String>> {
+pub(super) fn texts(wave: &Wave<'_>, wave64: bool, decoder: Decoder) -> Vec<Option<String>> {
     let words: Vec<u32> = wave.code.iter().map(|word| word.word).collect();
     let at = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc());
     let mut out = vec![None; words.len()];
@@ -133,7 +123,7 @@ pub(super) fn texts(wave: &Wave<'_>, wave64: bool, decoder: Decoder<'_>) -> Vec<
     out
 }
 
-fn text_of(words: &[u32], wave64: bool, decoder: Decoder<'_>) -> String {
+fn text_of(words: &[u32], wave64: bool, decoder: Decoder) -> String {
     let decoded = decoder.one(wave64, words).map(|(text, _)| text);
     decoded.unwrap_or_else(|| unknown(words.first().copied().unwrap_or(0)))
 }
@@ -143,7 +133,7 @@ fn unknown(word: u32) -> String {
 }
 
 /// Lines of what umr read around the program counter of a wave.
-pub(super) fn of_wave(wave: &Wave<'_>, wave64: bool, decoder: Decoder<'_>) -> Vec<CodeLine> {
+pub(super) fn of_wave(wave: &Wave<'_>, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
     let Some(at) = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc()) else {
         return Vec::new();
     };
@@ -196,10 +186,10 @@ pub(super) fn of_memory(
     case: &Case<'_>,
     pc: u64,
     wave64: bool,
-    decoder: Decoder<'_>,
+    decoder: Decoder,
 ) -> Option<(Vec<CodeLine>, String)> {
     let buffer = case.memory.find(pc & !3)?;
-    decoder.disassembler?;
+    decoder.0?;
     let place = usize::try_from((pc & !3).checked_sub(buffer.iova)? / 4).ok()?;
     let first = place.saturating_sub(DWORDS_BEFORE);
     let dwords = buffer.dwords_at(buffer.iova.checked_add(4 * first as u64)?)?;
@@ -220,39 +210,36 @@ pub(super) fn of_memory(
     Some((around(lines.collect(), center), name))
 }
 
-/// A counter of a wave: how instructions call it, what it counts, and its fields in `IB_STS` with the bit that each starts at.
-type Counter = (&'static str, &'static str, &'static [(&'static str, u32)]);
+/// A counter of a wave: how instructions call it, and its fields in `IB_STS` with the bit that each starts at.
+type Counter = (&'static str, &'static [(&'static str, u32)]);
 
 const COUNTERS: [Counter; 10] = [
-    ("vmcnt", "vector memory", &[("VM_CNT", 0), ("VM_CNT_HI", 4)]),
-    (
-        "lgkmcnt",
-        "LDS, scalar memory or messages",
-        &[("LGKM_CNT", 0), ("LGKM_CNT_BIT4", 4), ("LGKM_CNT_BIT5", 5)],
-    ),
-    ("expcnt", "exports", &[("EXP_CNT", 0)]),
-    ("vscnt", "stores to vector memory", &[("VS_CNT", 0)]),
-    ("loadcnt", "loads from vector memory", &[("LOAD_CNT", 0)]),
-    ("storecnt", "stores to vector memory", &[("STORE_CNT", 0)]),
-    ("samplecnt", "samples of images", &[("SAMPLE_CNT", 0)]),
-    ("bvhcnt", "ray tracing", &[("BVH_CNT", 0)]),
-    ("dscnt", "LDS", &[("DS_CNT", 0)]),
-    ("kmcnt", "scalar memory or messages", &[("KM_CNT", 0)]),
+    ("vmcnt", &[("VM_CNT", 0), ("VM_CNT_HI", 4)]),
+    ("lgkmcnt", &[("LGKM_CNT", 0), ("LGKM_CNT_BIT4", 4), ("LGKM_CNT_BIT5", 5)]),
+    ("expcnt", &[("EXP_CNT", 0)]),
+    ("vscnt", &[("VS_CNT", 0)]),
+    ("loadcnt", &[("LOAD_CNT", 0)]),
+    ("storecnt", &[("STORE_CNT", 0)]),
+    ("samplecnt", &[("SAMPLE_CNT", 0)]),
+    ("bvhcnt", &[("BVH_CNT", 0)]),
+    ("dscnt", &[("DS_CNT", 0)]),
+    ("kmcnt", &[("KM_CNT", 0)]),
 ];
 
 /// What a counter of a wave is at; `None` where nothing says.
 fn open(case: &Case<'_>, wave: &Wave<'_>, counter: &Counter) -> Option<u64> {
-    let mut parts = counter.2.iter();
+    let mut parts = counter.1.iter();
     let (first, _) = parts.next()?;
     let low = wave_field(case, wave, "IB_STS", first)?;
     let rest = parts.filter_map(|(name, shift)| Some(wave_field(case, wave, "IB_STS", name)? << shift));
     Some(rest.fold(low, |value, part| value | part))
 }
 
-/// The counters of a wave that are not at zero: `vmcnt 3`.
-pub(super) fn open_counters(case: &Case<'_>, wave: &Wave<'_>) -> Vec<String> {
+/// The counters of a wave that are not at zero.
+pub(super) fn open_counters(case: &Case<'_>, wave: &Wave<'_>) -> Vec<Arg> {
     let of = |counter: &Counter| Some((counter.0, open(case, wave, counter).filter(|&n| n > 0)?));
-    COUNTERS.iter().filter_map(of).map(|(name, n)| format!("{name} {n}")).collect()
+    let record = |(name, n)| Args::new().with("counter", Arg::name(name)).with("value", Arg::Number(n));
+    COUNTERS.iter().filter_map(of).map(record).map(Arg::from).collect()
 }
 
 /// What an instruction waits for: `s_waitcnt vmcnt(0) & lgkmcnt(1)`, `s_waitcnt_vscnt null, 0x0`, `s_wait_loadcnt 0x0`.
@@ -279,37 +266,18 @@ fn awaited(text: &str) -> Vec<(&'static Counter, u64)> {
     COUNTERS.iter().filter(|counter| counter.0 == name).map(|counter| (counter, number)).collect()
 }
 
-/// What waves wait for at an instruction, counter by counter, and the same in words.
-pub(super) fn waits(case: &Case<'_>, waves: &[&Wave<'_>], text: &str) -> (Vec<CounterWait>, Option<String>) {
-    let mut words = Vec::new();
-    let mut out = Vec::new();
-    let mut unknown = false;
-    for (counter, until) in awaited(text) {
+/// What waves wait for at an instruction, counter by counter.
+pub(super) fn waits(case: &Case<'_>, waves: &[&Wave<'_>], text: &str) -> Vec<CounterWait> {
+    let wait = |(counter, until): (&Counter, u64)| {
         let mut range: Option<(u64, u64)> = None;
         let mut held = 0;
         for value in waves.iter().filter_map(|wave| open(case, wave, counter)) {
             range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
             held += usize::from(value > until);
         }
-        unknown |= range.is_none();
-        if let Some((low, high)) = range.filter(|_| held > 0) {
-            let shown = if low == high { low.to_string() } else { format!("{low}…{high}") };
-            let of = if held < waves.len() { format!(" in {held} of them") } else { String::new() };
-            words.push(format!("{} ({} is {shown}, to be {until}{of})", counter.1, counter.0));
-        }
-        out.push(CounterWait { counter: counter.0.to_owned(), until, open: range, waves: held });
-    }
-    let told = match (out.is_empty(), words.is_empty(), unknown) {
-        (true, ..) => None,
-        (_, false, _) => Some(format!("it waits for {}", words.join(" and "))),
-        (_, true, false) => Some("what it waits for has arrived: it is about to go on".to_owned()),
-        (_, true, true) => {
-            let of = |wait: &CounterWait| COUNTERS.iter().find(|c| c.0 == wait.counter).map(|c| c.1);
-            let names: Vec<&str> = out.iter().filter_map(of).collect();
-            Some(format!("it waits for {}", names.join(" and ")))
-        }
+        CounterWait { counter: counter.0.to_owned(), until, open: range, waves: held }
     };
-    (out, told)
+    awaited(text).into_iter().map(wait).collect()
 }
 
 #[cfg(test)]
@@ -332,25 +300,18 @@ mod tests {
     }
 
     /// Words of one dword each, but 2, which takes the next with it.
-    struct Two;
-
-    impl Disassembler for Two {
-        fn instruction(&self, _: Gfx, _: bool, words: &[u32]) -> Option<(String, usize)> {
-            let size = if words.first() == Some(&2) { 2 } else { 1 };
-            words.get(..size).map(|words| (format!("i{}", words[0]), size))
-        }
-    }
-
     #[test]
     fn instructions_start_at_the_place_itself() {
-        let decoder = Decoder { disassembler: Some(&Two), gfx: Some(Gfx::Gfx10) };
+        let decoder = Decoder(Gpu::new("gfx1010").ok());
+        // `s_nop 0`, and `s_mov_b32 s0` of a literal: the dword after it is not an instruction.
+        let (one, two) = (0xbf80_0000, 0xbe80_03ff);
         let starts = |words: &[u32], at| -> Vec<usize> {
             decoder.run(true, words, at).into_iter().map(|(start, ..)| start).collect()
         };
-        assert_eq!(starts(&[1, 2, 9, 3], 3), [0, 1, 3]);
+        assert_eq!(starts(&[one, two, one, one], 3), [0, 1, 3]);
         // The first dword is the second one of an instruction that starts before.
-        assert_eq!(starts(&[2, 2, 9, 3], 1), [1, 3]);
-        assert_eq!(starts(&[1], 0), [0]);
+        assert_eq!(starts(&[two, two, one, one], 1), [1, 3]);
+        assert_eq!(starts(&[one], 0), [0]);
         assert_eq!(starts(&[], 0), [0; 0]);
     }
 }

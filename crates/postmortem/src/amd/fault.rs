@@ -1,9 +1,11 @@
 //! Page faults: who accessed what, and what was there.
 
 use super::case::{Case, Fault};
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
-use unwedge_capture::amdgpu::radv::{BoAction, RadvReport};
+use super::evidence::{evidence, field, range};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
+use unwedge_capture::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
 use unwedge_hw::{Field, Value, Variants};
 
@@ -27,7 +29,7 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
         // The log and the kernel's answer to RADV are about the same fault.
         let same = |f: &Finding| fault.address.is_some_and(|a| f.evidence.iter().any(|e| e.iova == Some(a)));
         if let Some(found) = out.iter_mut().find(|f| same(f)) {
-            found.evidence.extend(fault.evidence());
+            found.evidence.extend(fault.evidence(case));
             continue;
         }
         out.push(finding(case, fault));
@@ -41,11 +43,17 @@ impl Fault<'_> {
         self.status.map_or(self.address.is_some_and(|address| address != 0), |status| status != 0)
     }
 
-    fn evidence(&self) -> Vec<Evidence> {
-        let seen =
-            |what: String, iova| Evidence { section: self.section.to_owned(), what, iova, span: self.span };
-        let address = self.address.map(|a| seen(format!("faulting page {a:#x}"), Some(a)));
-        let status = self.status.map(|s| seen(format!("protection fault status {s:#010x}"), None));
+    fn evidence(&self, case: &Case<'_>) -> Vec<Evidence> {
+        let seen = |fact, iova| Evidence { iova, span: self.span, ..evidence(self.section, fact) };
+        let address = self.address.map(|a| seen(field("faulting page", Arg::Address(a)), Some(a)));
+        let status = self.status.map(|status| {
+            let name = case.amd.map(|amd| self.status_name(amd.gfx()));
+            let fact = match name {
+                Some(name) => Fact::Register { name: name.into(), value: status.into(), fields: Vec::new() },
+                None => field("protection fault status", Arg::Value(status.into())),
+            };
+            seen(fact, None)
+        });
         address.into_iter().chain(status).collect()
     }
 
@@ -90,123 +98,99 @@ impl Fault<'_> {
     }
 }
 
-/// What accesses by a client are.
-fn client_words(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "TCP" => "a shader's access to memory or an image",
-        "SQC (inst)" => "the fetch of a shader's instructions",
-        "SQC (data)" => "a shader's scalar load: a descriptor or a constant",
-        "CB" => "a colour attachment",
-        "DB" => "a depth or stencil attachment",
-        "CB/DB" => "a colour, depth or stencil attachment",
-        "GE1" | "GE2" | "IA" | "WD" => "indices or parameters of a draw",
-        "CPF" => "the fetch of packets",
-        "CPG" => "the graphics command processor's own access",
-        "CPC" => "a compute command processor's own access",
-        "RLC" => "the run list controller",
-        name if name.starts_with("SDMA") => "a DMA engine",
-        _ => return None,
-    })
-}
-
 fn finding(case: &Case<'_>, fault: &Fault<'_>) -> Finding {
     let status = fault.status(case);
-    let hub = fault.hub.unwrap_or("GPU");
-    let at = fault.address.map_or("an unknown page".to_owned(), |a| format!("{a:#x}"));
-    let access = match status.as_ref().and_then(|s| s.write) {
-        Some(true) => "a write",
-        Some(false) => "a read",
-        None => "an access",
+    let memory = match (case.radv, fault.address) {
+        (Some(radv), Some(address)) => memory_at(radv, address),
+        _ => MemoryHistory::default(),
     };
-    let client = status.as_ref().and_then(|s| s.client.clone());
-    let by = match &client {
-        Some((_, Some(name))) => format!(" by {name}"),
-        Some((number, None)) => format!(" by client {number:#x}"),
-        None => String::new(),
-    };
-    let mut why = Vec::new();
-    if let Some(words) = client.and_then(|(_, name)| client_words(&name?)) {
-        why.push(format!("that is {words}"));
-    }
+    let subject = fault.address.map_or(Subject::Gpu, Subject::Memory);
+    let mut found = Finding::new(memory.rule.unwrap_or(Rule::GpuvmFault), Trust::Certain, subject)
+        .with_some("hub", fault.hub.map(|hub| Arg::name(hub.to_owned())))
+        .with_some("address", fault.address.map(Arg::Address));
     if let Some(status) = &status {
-        if status.walker_error != 0 {
-            why.push(format!("the page table walk failed ({})", status.walker_error));
-        }
-        if status.permissions != 0 {
-            why.push(format!("the page does not allow it (permission faults {:#x})", status.permissions));
-        }
-        if status.mapping_error {
-            why.push("the page's mapping is invalid".to_owned());
-        }
-        if status.more {
-            why.push("more faults followed".to_owned());
-        }
-    }
-    let mut evidence = fault.evidence();
-    if let (Some(radv), Some(address)) = (case.radv, fault.address) {
-        let (words, seen) = memory_at(radv, address);
-        why.extend(words);
-        evidence.extend(seen);
-    }
-    if let Some(process) = fault.process {
-        why.push(format!("the kernel names {process}"));
+        found = found.with_some("write", status.write);
+        found = match status.client.clone() {
+            Some((_, Some(name))) => found.with("client", Arg::name(name)),
+            Some((number, None)) => found.with("client_number", Arg::Number(number)),
+            None => found,
+        };
+        let nonzero = |value: u64| (value != 0).then_some(value);
+        found = found
+            .with_some("walker_error", nonzero(status.walker_error).map(Arg::Number))
+            .with_some("permission_faults", nonzero(status.permissions).map(Arg::Value))
+            .with_some("mapping_error", status.mapping_error.then_some(true))
+            .with_some("more_faults", status.more.then_some(true));
     }
     let vmid = status.and_then(|s| s.vmid).or(fault.vmid.map(u64::from));
-    let vmid = vmid.map_or(String::new(), |vmid| format!(" (VMID {vmid})"));
-    Finding {
-        kind: FindingKind::Fault,
-        trust: Trust::Certain,
-        title: format!("{hub} page fault: {access}{by} at {at}{vmid}"),
-        why: why.join("; "),
-        evidence,
-    }
+    found
+        .with_some("vmid", vmid.map(Arg::Number))
+        .with_some("buffer", memory.buffer)
+        .with_some("nearest_buffer", memory.nearest)
+        .with_some("binding", memory.binding)
+        .with_some("process", fault.process.map(|process| Arg::Text(process.to_owned())))
+        .seen(fault.evidence(case))
+        .seen(memory.evidence)
 }
 
-/// What RADV's logs say of an address: the last thing that happened to a buffer that held it.
-fn memory_at(radv: &RadvReport<'_>, address: u64) -> (Vec<String>, Vec<Evidence>) {
-    let seen =
-        |section: &str, what: String| Evidence { section: section.to_owned(), what, iova: None, span: None };
+/// What RADV's logs have at an address.
+#[derive(Default)]
+struct MemoryHistory {
+    /// The rule that fits it, if any does.
+    rule: Option<Rule>,
+    /// The buffer that is there.
+    buffer: Option<Args>,
+    /// The buffer that ends before it, if none ever was there.
+    nearest: Option<Args>,
+    /// The object that was bound there last.
+    binding: Option<Args>,
+    evidence: Vec<Evidence>,
+}
+
+/// What RADV's logs have at an address: the last thing that happened to a buffer that held it.
+fn memory_at(radv: &RadvReport<'_>, address: u64) -> MemoryHistory {
     // A fault names the page.
     let touches = |start: u64, end: u64| start < address.saturating_add(0x1000) && address < end;
-    let mut words = Vec::new();
-    let mut evidence = Vec::new();
+    let mut out = MemoryHistory::default();
     if let Some(bo) = radv.bo_ranges.iter().find(|bo| touches(bo.iova, bo.end)) {
-        words.push(format!("the page is of a buffer that exists, {:#x} to {:#x}", bo.iova, bo.end));
-        evidence.push(seen("bo_ranges.log", format!("VA={:#x}-{:#x}", bo.iova, bo.end)));
+        out.buffer = Some(range(bo.iova, bo.end));
+        out.evidence.push(evidence("bo_ranges.log", Fact::Record(range(bo.iova, bo.end))));
     }
     let history = radv.bo_history.iter().filter(|event| touches(event.iova, event.end));
     match history.max_by_key(|event| event.timestamp) {
-        Some(event) => {
-            let what = match event.action {
-                BoAction::Destroyed => "the page is of a buffer that was destroyed: use after free",
-                BoAction::Mapped(0) => "the page is of a sparse range that was unmapped",
-                BoAction::Created | BoAction::Mapped(_) => "",
+        Some(event) if out.buffer.is_none() => {
+            out.rule = match event.action {
+                BoAction::Destroyed => Some(Rule::GpuvmUseAfterFree),
+                BoAction::Mapped(0) => Some(Rule::GpuvmUnmappedRange),
+                BoAction::Created | BoAction::Mapped(_) => None,
             };
-            if !what.is_empty() && words.is_empty() {
-                words.push(what.to_owned());
-                let what = format!("timestamp={}, VA={:#x}-{:#x}", event.timestamp, event.iova, event.end);
-                evidence.push(seen("bo_history.log", what));
+            if out.rule.is_some() {
+                let fact = Args::new()
+                    .with("timestamp", Arg::Number(event.timestamp))
+                    .with("start", Arg::Address(event.iova))
+                    .with("end", Arg::Address(event.end));
+                out.evidence.push(evidence("bo_history.log", Fact::Record(fact)));
             }
         }
-        None if words.is_empty() && !radv.bo_history.is_empty() => {
-            words.push("no buffer was ever there".to_owned());
+        None if out.buffer.is_none() && !radv.bo_history.is_empty() => {
+            out.rule = Some(Rule::GpuvmNoBuffer);
             let below = radv.bo_history.iter().filter(|e| e.end <= address).max_by_key(|e| e.end);
             if let Some(near) = below.filter(|e| address - e.end < 1 << 20) {
-                words.push(format!(
-                    "{:#x} bytes behind the end of the buffer at {:#x}",
-                    address - near.end,
-                    near.iova
-                ));
-                evidence.push(seen("bo_history.log", format!("VA={:#x}-{:#x}", near.iova, near.end)));
+                out.nearest = Some(range(near.iova, near.end));
+                out.evidence.push(evidence("bo_history.log", Fact::Record(range(near.iova, near.end))));
             }
         }
-        None => {}
+        Some(_) | None => {}
     }
     let binding = radv.bindings.iter().filter(|b| touches(b.iova, b.end)).max_by_key(|b| b.timestamp);
     if let Some(binding) = binding {
-        let state = if binding.bound { "bound there" } else { "bound there, and unbound since" };
-        words.push(format!("{} {:#x} was {state}", binding.object_type, binding.object));
-        evidence.push(seen("addr_binding_report.log", format!("VA={:#x}-{:#x}", binding.iova, binding.end)));
+        let object = Args::new()
+            .with("type", Arg::name(binding.object_type.to_string()))
+            .with("object", Arg::Value(binding.object))
+            .with("bound", binding.bound);
+        out.binding = Some(object);
+        let fact = Fact::Record(range(binding.iova, binding.end));
+        out.evidence.push(evidence("addr_binding_report.log", fact));
     }
-    (words, evidence)
+    out
 }

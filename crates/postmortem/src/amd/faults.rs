@@ -1,39 +1,20 @@
 //! Code that waves stand in, or that work which hangs starts, and what it does that the GPU does not do as it is written.
 //!
-//! The rules are a [`Checker`]'s. Here is which code a dump holds, how much of it, and how near to waves something wrong in it
+//! The rules are those of `check`. Here is which code a dump holds, how much of it, and how near to waves something wrong in it
 //! is. Code that is not there from its start is read from the first dword from which an instruction starts at a wave; where its
 //! end is not there, nothing is said of its shape.
 
 use super::case::{Case, wave_field};
 use super::code::Decoder;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
-use unwedge_capture::amdgpu::radv::Shader;
-use unwedge_capture::amdgpu::umr::Wave;
-use unwedge_hw::amd::Gfx;
+use super::evidence::{at_offset, evidence, listed_place, program_place};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
+use unwedge_capture::radv::Shader;
+use unwedge_capture::umr::Wave;
+use unwedge_check::amdgcn as check;
+use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_stream::amd::Program;
-
-/// Checks code without running it.
-pub trait Checker {
-    /// What is wrong with code that is entered at its first dword, in the order of addresses. `whole`: its last dword is there,
-    /// too.
-    fn faults(&self, gfx: Gfx, wave64: bool, words: &[u32], whole: bool) -> Vec<CodeFault>;
-}
-
-/// Something wrong in code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CodeFault {
-    /// The instruction at which it shows, in bytes from the start of the code.
-    pub at: u64,
-    /// The instruction that made it so.
-    pub first: Option<u64>,
-    /// Name of the rule that is broken.
-    pub rule: &'static str,
-    /// What is wrong, of the instruction at `at`: `uses v1 before vmcnt(0)`.
-    pub what: String,
-    /// What helps; may be empty.
-    pub cure: &'static str,
-}
 
 /// Dwords that are checked of one piece of code.
 const MOST_DWORDS: usize = 1 << 14;
@@ -54,8 +35,8 @@ pub(super) struct Stands<'c> {
 
 /// Code that a dump holds.
 struct Piece {
-    /// What its first dword is called: a shader, or an address.
-    name: String,
+    /// Where its first dword is.
+    place: Args,
     /// Address of the first dword.
     base: Option<u64>,
     words: Vec<u32>,
@@ -73,20 +54,37 @@ impl Piece {
         (offset < 4 * self.words.len() as u64).then_some(offset)
     }
 
-    fn place(&self, at: u64) -> String {
-        format!("{}+{at:#x}", self.name)
+    fn place(&self, at: u64) -> Args {
+        at_offset(self.place.clone(), at)
+    }
+
+    /// The instruction at a place, as data of a finding.
+    fn instruction(&self, at: u64, decoder: Decoder) -> (Option<String>, Vec<u32>) {
+        let words = self.words.get((at / 4) as usize..).unwrap_or_default();
+        let (text, size) = decoder.one(self.is_wave64(), words).unzip();
+        (text, words.iter().copied().take(size.unwrap_or(1)).collect())
+    }
+
+    fn evidence(&self, at: u64, decoder: Decoder) -> Evidence {
+        let (text, words) = self.instruction(at, decoder);
+        let fact = Fact::Code { place: self.place(at), words, text };
+        let iova = self.base.and_then(|base| base.checked_add(at));
+        Evidence { iova, ..evidence(&*self.section, fact) }
+    }
+
+    fn is_wave64(&self) -> bool {
+        self.wave64.unwrap_or(true)
     }
 }
 
 /// What is wrong in the code of waves and of work that hangs.
 pub(super) fn findings(
     case: &Case<'_>,
-    decoder: Decoder<'_>,
-    checker: Option<&dyn Checker>,
+    decoder: Decoder,
     waves: &[Stands<'_>],
     programs: &[Program],
 ) -> Vec<Finding> {
-    let (Some(checker), Some(gfx)) = (checker, decoder.gfx) else { return Vec::new() };
+    let Some(gpu) = case.gpu else { return Vec::new() };
     let mut pieces: Vec<Piece> = case.shaders.iter().filter_map(|shader| listed(shader)).collect();
     pieces.extend(programs.iter().filter_map(|program| started(case, program)));
     for wave in waves {
@@ -107,77 +105,80 @@ pub(super) fn findings(
     if pieces.iter().any(|piece| !piece.waves.is_empty()) {
         pieces.retain(|piece| !piece.waves.is_empty());
     }
-    pieces.iter().take(MOST_PIECES).flat_map(|piece| told(piece, gfx, decoder, checker)).collect()
+    if gpu.generation() < Gen::Gfx10 {
+        pieces.iter_mut().for_each(|piece| piece.wave64 = Some(true));
+    }
+    pieces.iter().take(MOST_PIECES).flat_map(|piece| of_piece(piece, gpu, decoder)).collect()
+}
+
+/// Rules about the shape of code, which say nothing where its end is not there.
+const SHAPE: [check::Rule; 6] = [
+    check::Rule::NotInstruction,
+    check::Rule::IntoMiddle,
+    check::Rule::Outside,
+    check::Rule::RunsOff,
+    check::Rule::NoEnd,
+    check::Rule::DeallocVgprsNop,
+];
+
+/// What is wrong with a piece if its waves have this many lanes, in the order of addresses.
+fn wrong(piece: &Piece, gpu: Gpu, wave64: bool) -> Vec<check::Finding> {
+    let report = check::check_words(&piece.words, &gpu.with_wave64(wave64), &check::Options::default());
+    let wrong =
+        |f: &check::Finding| f.level == check::Level::Error && (piece.whole || !SHAPE.contains(&f.rule));
+    report.findings.into_iter().filter(wrong).collect()
 }
 
 /// What is wrong in a piece, the nearest to its waves first.
-fn told(piece: &Piece, gfx: Gfx, decoder: Decoder<'_>, checker: &dyn Checker) -> Vec<Finding> {
-    let faults_of = |wave64| checker.faults(gfx, wave64, &piece.words, piece.whole);
-    let known = if gfx < Gfx::Gfx10 { Some(true) } else { piece.wave64 };
-    let wave64 = known.unwrap_or(true);
-    let mut faults = faults_of(wave64);
-    if known.is_none() {
+fn of_piece(piece: &Piece, gpu: Gpu, decoder: Decoder) -> Vec<Finding> {
+    let mut faults = wrong(piece, gpu, piece.is_wave64());
+    if piece.wave64.is_none() {
         // What both sizes of waves break.
-        let other = faults_of(false);
-        faults.retain(|fault| other.contains(fault));
+        let same = |f: &check::Finding| (f.at, f.first, f.rule, f.need, f.regs);
+        let other = wrong(piece, gpu, false);
+        faults.retain(|fault| other.iter().any(|other| same(other) == same(fault)));
     }
-    let distance = |fault: &CodeFault| {
-        let places = || [Some(fault.at), fault.first].into_iter().flatten();
+    let distance = |fault: &check::Finding| {
+        let places = || [Some(fault.at), fault.first].into_iter().flatten().map(u64::from);
         piece.waves.iter().flat_map(|wave| places().map(|at| at.abs_diff(*wave))).min()
     };
     faults.sort_by_key(|fault| distance(fault).unwrap_or(u64::MAX));
     let more = faults.len().saturating_sub(MOST_FAULTS);
-    let text = |at: u64| {
-        let words = piece.words.get((at / 4) as usize..).unwrap_or_default();
-        decoder.one(wave64, words).map_or("no instruction".to_owned(), |(text, _)| text)
-    };
-    let seen = |at: u64| {
-        let words = piece.words.get((at / 4) as usize..).unwrap_or_default();
-        let size = decoder.one(wave64, words).map_or(1, |(_, size)| size);
-        let words: String = words.iter().take(size).map(|word| format!("{word:08x} ")).collect();
-        Evidence {
-            section: piece.section.clone(),
-            what: format!("{}: {words} {}", piece.place(at), text(at)),
-            iova: piece.base.and_then(|base| base.checked_add(at)),
-            span: None,
-        }
-    };
-    let mut out = Vec::new();
+    let mut out: Vec<Finding> = Vec::new();
     for fault in faults.iter().take(MOST_FAULTS) {
         let near = distance(fault).is_some_and(|distance| distance <= NEAR);
-        let mut why = Vec::new();
-        if let Some(first) = fault.first {
-            why.push(format!("{} at {} made it so", text(first), piece.place(first)));
-        }
-        why.push(match (near, piece.waves.len()) {
-            (true, 1) => "a wave stands near".to_owned(),
-            (true, n) => format!("{n} waves stand in this code, the nearest near"),
-            (false, 0) => "whether a wave was there is not known".to_owned(),
-            (false, _) => "no wave stands near".to_owned(),
-        });
-        if !fault.cure.is_empty() {
-            why.push(format!("cure: {}", fault.cure));
-        }
-        out.push(Finding {
-            kind: FindingKind::CodeFault,
-            trust: if near { Trust::Likely } else { Trust::Possible },
-            title: format!(
-                "{} at {} {} (rule {})",
-                text(fault.at),
-                piece.place(fault.at),
-                fault.what,
-                fault.rule
-            ),
-            why: why.join("; "),
-            evidence: [Some(fault.at), fault.first].into_iter().flatten().map(seen).collect(),
-        });
+        out.push(finding(piece, fault, near, decoder));
     }
     if more > 0
         && let Some(last) = out.last_mut()
     {
-        last.why.push_str(&format!("; {more} more like it in this code: unwedge amd check shows all"));
+        last.args = std::mem::take(&mut last.args).with("more", Arg::Number(more as u64));
     }
     out
+}
+
+fn finding(piece: &Piece, fault: &check::Finding, near: bool, decoder: Decoder) -> Finding {
+    let rule = if fault.need.is_some() { Rule::CodeMissesWait } else { Rule::CodeBreaksRule };
+    let trust = if near { Trust::Likely } else { Trust::Possible };
+    let at = u64::from(fault.at);
+    let first = fault.first.map(u64::from);
+    let shader = Subject::Shader { name: piece.place.text("shader").map(str::to_owned), iova: piece.base };
+    Finding::new(rule, trust, shader)
+        .with("check", Arg::name(fault.rule.info().name))
+        .with("place", piece.place(at))
+        .with_some("instruction", piece.instruction(at, decoder).0.map(Arg::Text))
+        .with_some("registers", fault.regs.map(|(reg, count)| Arg::name(reg.run_name(count))))
+        .with_some("counter", fault.need.map(|need| Arg::name(need.counter)))
+        .with_some("until", fault.need.map(|need| Arg::Number(need.value.into())))
+        .with_some("missing", (fault.missing > 0).then_some(Arg::Number(fault.missing.into())))
+        .with_some("first", first.map(|first| piece.place(first)))
+        .with_some(
+            "first_instruction",
+            first.and_then(|first| piece.instruction(first, decoder).0).map(Arg::Text),
+        )
+        .with("near", near)
+        .with("waves", Arg::Number(piece.waves.len() as u64))
+        .seen([Some(at), first].into_iter().flatten().map(|at| piece.evidence(at, decoder)))
 }
 
 /// Lanes of a wave, where something says: 64 or not.
@@ -199,11 +200,9 @@ fn listed(shader: &Shader<'_>) -> Option<Piece> {
         }
         words.extend_from_slice(&instruction.words);
     }
-    let name =
-        if shader.name.is_empty() { "the shader".to_owned() } else { shader.name.clone().into_owned() };
     let section = "pipeline.log".to_owned();
     (!words.is_empty()).then(|| Piece {
-        name,
+        place: listed_place(&shader.name, shader.address()),
         base: shader.address(),
         words,
         whole,
@@ -217,10 +216,9 @@ fn listed(shader: &Shader<'_>) -> Option<Piece> {
 fn started(case: &Case<'_>, program: &Program) -> Option<Piece> {
     let address = program.address()?;
     let words = memory(case, address);
-    let name = format!("the {} at {address:#x}", program.stage.name());
     let section = case.memory.find(address).map(|buffer| buffer.name.clone()).unwrap_or_default();
     (!words.is_empty()).then(|| Piece {
-        name,
+        place: program_place(Some(program.stage.name()), address),
         base: Some(address),
         words,
         whole: false,
@@ -239,11 +237,11 @@ fn memory(case: &Case<'_>, address: u64) -> Vec<u32> {
 }
 
 /// What umr read around a wave.
-fn beside(wave: &Stands<'_>, decoder: Decoder<'_>) -> Option<Piece> {
+fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<Piece> {
     let code = &wave.umr?.code;
     let pc = wave.pc? & !3;
     let at = code.iter().position(|word| word.address() == pc)?;
-    let follows = |pair: &[unwedge_capture::amdgpu::umr::CodeWord<'_>]| {
+    let follows = |pair: &[unwedge_capture::umr::CodeWord<'_>]| {
         pair[0].address().checked_add(4) == Some(pair[1].address())
     };
     let before = code[..=at].windows(2).rev().take_while(|pair| follows(pair)).count();
@@ -257,10 +255,10 @@ fn beside(wave: &Stands<'_>, decoder: Decoder<'_>) -> Option<Piece> {
             let dwords = shader.size as usize / 4;
             let whole = dwords > 0 && words.len() >= dwords;
             let words = if whole { words.get(..dwords)?.to_vec() } else { words };
-            let name = format!("the shader at {first:#x}");
+            let place = program_place(None, first);
             let section = "waves".to_owned();
             let (waves, wave64) = (Vec::new(), None);
-            Some(Piece { name, base: Some(first), words, whole, section, waves, wave64 })
+            Some(Piece { place, base: Some(first), words, whole, section, waves, wave64 })
         }
         None => part(&words, first, before, "waves".to_owned(), decoder),
     }
@@ -270,7 +268,7 @@ fn beside(wave: &Stands<'_>, decoder: Decoder<'_>) -> Option<Piece> {
 const BEFORE: usize = 64;
 
 /// What memory holds around a wave.
-fn around(case: &Case<'_>, wave: &Stands<'_>, decoder: Decoder<'_>) -> Option<Piece> {
+fn around(case: &Case<'_>, wave: &Stands<'_>, decoder: Decoder) -> Option<Piece> {
     let pc = wave.pc? & !3;
     let buffer = case.memory.find(pc)?;
     let before = usize::try_from(pc.checked_sub(buffer.iova)? / 4).ok()?.min(BEFORE);
@@ -279,11 +277,11 @@ fn around(case: &Case<'_>, wave: &Stands<'_>, decoder: Decoder<'_>) -> Option<Pi
 }
 
 /// Code of which the start is not there: from where an instruction starts at dword `at`.
-fn part(words: &[u32], first: u64, at: usize, section: String, decoder: Decoder<'_>) -> Option<Piece> {
+fn part(words: &[u32], first: u64, at: usize, section: String, decoder: Decoder) -> Option<Piece> {
     let start = decoder.start_before(words, at)?;
     let base = first.checked_add(4 * start as u64)?;
     Some(Piece {
-        name: format!("{base:#x}"),
+        place: Args::new().with("part", true).with("start", Arg::Address(base)),
         base: Some(base),
         words: words.get(start..)?.to_vec(),
         whole: false,

@@ -3,14 +3,15 @@
 use super::case::{Case, Reg};
 use super::position::Stop;
 use super::stream::Walked;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::Arg;
+use crate::report::{Evidence, Finding, Subject, Trust};
+use crate::rules::Rule;
 use unwedge_stream::amd::{Engine, Header};
 
 /// The FIFOs of headers that dumps list, and whose they are.
 const FIFOS: [(&str, &str, Engine); 4] = [
-    ("CP_ME_HEADER_DUMP", "the ME", Engine::Gfx),
-    ("CP_PFP_HEADER_DUMP", "the PFP", Engine::Gfx),
+    ("CP_ME_HEADER_DUMP", "ME", Engine::Gfx),
+    ("CP_PFP_HEADER_DUMP", "PFP", Engine::Gfx),
     ("CP_MEC_ME1_HEADER_DUMP", "MEC 1", Engine::Compute),
     ("CP_MEC_ME2_HEADER_DUMP", "MEC 2", Engine::Compute),
 ];
@@ -31,42 +32,33 @@ pub(super) fn findings(case: &Case<'_>, stop: Option<&Stop>, walked: &Walked) ->
         _ => "",
     };
     let own = |fifo: &&(_, &str, Engine)| case.engine() == Some(fifo.2) && fifo.1 != other;
-    let remembered = |fifo: &(&str, &str, Engine)| remembered(case, walked, fifo.0, fifo.1);
+    let remembered = |fifo: &(&str, &'static str, Engine)| remembered(case, walked, fifo.0, fifo.1);
     FIFOS.iter().filter(own).filter_map(remembered).collect()
 }
 
-fn remembered(case: &Case<'_>, walked: &Walked, register: &str, engine: &str) -> Option<Finding> {
+fn remembered(case: &Case<'_>, walked: &Walked, register: &str, engine: &'static str) -> Option<Finding> {
     let mut headers: Vec<u32> =
         case.all(register).take(MOST).map(|reg| reg.value).filter(|&header| header != 0).collect();
     headers.dedup();
-    let names: Vec<String> = headers.iter().map(|&header| name(case, header)).collect();
-    let (title, why) = match names.as_slice() {
-        [] => return None,
-        [only] if walked.packets.iter().any(|packet| headers.contains(&packet.raw)) => {
-            (format!("{engine} last read {only}"), "which of those that are in the dump, nothing says")
-        }
-        [only] => (format!("{engine} last read {only}"), "its parameters are not in the dump"),
-        list => (
-            format!("{engine} remembers {}", list.join(", ")),
-            "the newest is at one end of the list: which one, nothing says",
-        ),
-    };
+    let rule = if headers.len() == 1 { Rule::EngineLastRead } else { Rule::EngineRemembers };
+    let trust = if headers.len() == 1 { Trust::Likely } else { Trust::Possible };
+    if headers.is_empty() {
+        return None;
+    }
+    let in_dump = walked.packets.iter().any(|packet| headers.contains(&packet.raw));
+    let names: Vec<Arg> = headers.iter().map(|&header| name(case, header)).collect();
     let mut evidence: Vec<Evidence> = case.all(register).take(MOST).map(Reg::evidence).collect();
     evidence.dedup();
     evidence.truncate(8);
-    Some(Finding {
-        kind: FindingKind::Progress,
-        trust: if names.len() == 1 { Trust::Likely } else { Trust::Possible },
-        title,
-        why: why.to_owned(),
-        evidence,
-    })
+    let found = Finding::new(rule, trust, Subject::Block(engine.into())).with("packets", names);
+    Some(found.with("in_dump", in_dump).seen(evidence))
 }
 
-fn name(case: &Case<'_>, header: u32) -> String {
+/// The packet of a header, or the header itself.
+fn name(case: &Case<'_>, header: u32) -> Arg {
     let known = match Header::decode(header) {
         Some(Header::Type3 { opcode, .. }) => case.amd.and_then(|amd| amd.packet_name(opcode)),
         _ => None,
     };
-    known.map_or_else(|| format!("{header:#010x}"), str::to_owned)
+    known.map_or(Arg::Value(header.into()), |name| Arg::name(name.to_owned()))
 }

@@ -7,6 +7,7 @@ mod advice;
 mod busy;
 mod case;
 mod code;
+mod evidence;
 mod fault;
 mod faults;
 mod headers;
@@ -17,37 +18,26 @@ mod trace;
 mod wait;
 mod waves;
 
-pub use case::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
-pub use code::Disassembler;
-pub use faults::{Checker, CodeFault};
+pub use case::{code_of_dump, code_of_radv, code_of_umr, engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
 pub use waves::wave_code;
 
-use crate::prose::weight;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, HangPoint, Report, Trust};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
+use crate::rules::{Rule, causes, rank};
 use case::Case;
 use position::Stop;
 use programs::Work;
 use stream::Walked;
 use trace::Progress;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::devcore::{Devcoredump, VramState};
-use unwedge_capture::amdgpu::radv::RadvReport;
-use unwedge_capture::amdgpu::umr::UmrText;
+use unwedge_capture::amdgpu::{Devcoredump, VramState};
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_stream::amd::Engine;
 
-/// What an explanation may use beside the dump.
-#[derive(Clone, Copy, Default)]
-pub struct Options<'o> {
-    /// Tells instructions that the dump has no text of.
-    pub disassembler: Option<&'o dyn Disassembler>,
-    /// Tells what is wrong in the code of shaders.
-    pub checker: Option<&'o dyn Checker>,
-}
-
 /// Explains a devcoredump of amdgpu. `db` is that of [`Db::amd`].
-pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db, options: Options<'_>) -> Report {
+pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
     let case = Case::of_dump(dump, db);
     let version = dump.gfx_version();
     let gpu = match (version, dump.soc.and_then(|soc| soc.device_id)) {
@@ -68,14 +58,14 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db, options: Options<'_>) -> 
     };
     let mut report =
         Report { gpu, kernel, process, diagnostics: dump.diagnostics.clone(), ..Report::default() };
-    judge(&case, db, options, &mut report);
+    judge(&case, db, &mut report);
     report
 }
 
 /// Explains a hang report of RADV.
-pub fn explain_radv(radv: &RadvReport<'_>, db: &Db, options: Options<'_>) -> Report {
+pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
     let case = Case::of_radv(radv, db);
-    let of = |list: &[unwedge_capture::amdgpu::radv::Entry<'_>], name: &str| {
+    let of = |list: &[unwedge_capture::radv::Entry<'_>], name: &str| {
         list.iter()
             .find(|e| e.name.trim() == name)
             .map(|e| e.value.trim().to_owned())
@@ -87,12 +77,12 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db, options: Options<'_>) -> Rep
     let process = of(&radv.app, "Application name").unwrap_or_else(|| "unknown process".to_owned());
     let mut report =
         Report { gpu, kernel, process, diagnostics: radv.diagnostics.clone(), ..Report::default() };
-    judge(&case, db, options, &mut report);
+    judge(&case, db, &mut report);
     report
 }
 
 /// Explains what umr printed about waves, rings and registers.
-pub fn explain_umr(text: &UmrText<'_>, db: &Db, options: Options<'_>) -> Report {
+pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
     let case = Case::of_umr(text, db);
     let mut report = Report {
         gpu: match (case.amd, text.registers.iter().any(|register| register.path.is_some())) {
@@ -105,11 +95,11 @@ pub fn explain_umr(text: &UmrText<'_>, db: &Db, options: Options<'_>) -> Report 
         diagnostics: text.diagnostics.clone(),
         ..Report::default()
     };
-    judge(&case, db, options, &mut report);
+    judge(&case, db, &mut report);
     report
 }
 
-fn judge(case: &Case<'_>, db: &Db, options: Options<'_>, report: &mut Report) {
+fn judge(case: &Case<'_>, db: &Db, report: &mut Report) {
     let identity = db.identity();
     report.database = [&*identity.source, &*identity.version, &*identity.hash]
         .into_iter()
@@ -140,12 +130,12 @@ fn judge(case: &Case<'_>, db: &Db, options: Options<'_>, report: &mut Report) {
         findings.extend(garbage(&walked, stop));
     }
     findings.extend(headers::findings(case, stop.as_ref(), &walked));
-    let decoder = code::Decoder { disassembler: options.disassembler, gfx: case.amd.map(|amd| amd.gfx()) };
+    let decoder = code::Decoder(case.gpu);
     let work = Work::of_stop(stop.as_ref(), &walked);
     let programs = work.as_ref().map_or(&[][..], |work| &work.programs);
     let (of_waves, mut listings) = waves::findings(case, decoder, programs);
     findings.extend(of_waves);
-    findings.extend(faults::findings(case, decoder, options.checker, &waves::stands(case), programs));
+    findings.extend(faults::findings(case, decoder, &waves::stands(case), programs));
     if let Some(work) = work {
         findings.push(work.finding());
         listings.extend(work.starts(case, decoder));
@@ -154,18 +144,19 @@ fn judge(case: &Case<'_>, db: &Db, options: Options<'_>, report: &mut Report) {
     findings.extend(trace::findings(case, progress.as_ref()));
     findings.extend(fences(case));
     findings.extend(vram(case));
-    findings.sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
+    rank(&mut findings);
     let point = stop.as_ref().map(|stop| named_by_trace(stop, progress.as_ref()));
     if let (Some(stop), Some(point)) = (&stop, &point) {
-        findings.insert(0, verdict(stop, point, progress.as_ref(), &findings));
+        findings.insert(0, verdict(stop, point, &walked, progress.as_ref()));
     } else if let Some(progress) = &progress
         && let Some(place) = progress.place()
     {
-        findings.insert(0, by_trace_alone(progress, &place, &findings));
+        findings.insert(0, by_trace_alone(progress, place));
     }
-    report.advice = advice::advise(case, stop.as_ref(), &findings).into_iter().map(Into::into).collect();
+    report.advice = advice::advise(case, stop.as_ref(), &findings);
+    report.causes = causes(&findings);
     findings.extend(missing(case, stop.as_ref(), &walked));
-    report.findings = findings.into_iter().map(Into::into).collect();
+    report.findings = findings;
     report.hang = point;
 }
 
@@ -180,175 +171,132 @@ fn named_by_trace(stop: &Stop, progress: Option<&Progress<'_>>) -> HangPoint {
     point
 }
 
-/// The strongest reasons among findings, for the headline.
-fn causes(findings: &[Finding]) -> String {
-    let cause = |f: &&Finding| {
-        let kinds = [
-            FindingKind::Fault,
-            FindingKind::CpWait,
-            FindingKind::CorruptStream,
-            FindingKind::CodeFault,
-            FindingKind::Suspect,
-            FindingKind::InFlight,
-            FindingKind::Busy,
-        ];
-        f.trust >= Trust::Likely && kinds.contains(&f.kind)
-    };
-    findings.iter().filter(cause).take(2).map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ")
-}
-
-fn verdict(stop: &Stop, point: &HangPoint, progress: Option<&Progress<'_>>, findings: &[Finding]) -> Finding {
-    let place = point.place();
-    let behind = progress.and_then(|progress| Some((progress.id, progress.place()?)));
-    let title = match (&point.packet, stop.bare, behind) {
-        (Some(packet), true, Some((id, place_in))) => {
-            format!("{place} timed out behind trace point {id} ({place_in}): {packet}")
-        }
-        (None, true, Some((id, place_in))) => {
-            format!("{place} timed out behind trace point {id} ({place_in})")
-        }
-        (Some(packet), ..) => format!("{place} timed out: {packet}"),
-        (None, true, None) => format!("{place} timed out"),
-        (None, false, _) => format!("{place} timed out: the packet there is not known"),
-    };
-    let mut why = causes(findings);
-    if stop.drained && !stop.bare {
-        let words = "all of the ring was fetched, or the pointers are of after the reset";
-        why = if why.is_empty() { words.to_owned() } else { format!("{why}; {words}") };
+/// Where the ring that timed out stopped.
+fn verdict(stop: &Stop, point: &HangPoint, walked: &Walked, progress: Option<&Progress<'_>>) -> Finding {
+    let ring = Subject::Engine(point.ring_name.clone().unwrap_or_default());
+    let packet = stop.at.and_then(|at| walked.packets.get(at));
+    let mut found = Finding::new(Rule::JobTimedOut, point.trust, ring)
+        .with_some("packet", point.packet.clone().map(Arg::name))
+        .with("ring_alone", stop.bare)
+        .with("drained", stop.drained);
+    if let Some(packet) = packet {
+        let unknown = packet.name.is_none().then_some(Arg::Value(packet.raw.into()));
+        found = found.with_some("header", unknown);
+        found = match (packet.draw, packet.calls) {
+            (Some((number, kind)), _) => {
+                found.with("work", Arg::name(kind.name())).with("number", Arg::Number(number.into()))
+            }
+            (None, Some(called)) => found
+                .with("called", Arg::Address(called.iova))
+                .with("called_dwords", Arg::Number(called.dwords.into())),
+            (None, None) => found,
+        };
     }
-    Finding { kind: FindingKind::HangPoint, trust: point.trust, title, why, evidence: stop.evidence.clone() }
-}
-
-/// Without the name of a ring, trace points still tell how far it came.
-fn by_trace_alone(progress: &Progress<'_>, place: &str, findings: &[Finding]) -> Finding {
-    let packet = progress.packet().map(|packet| format!(": {}", packet.name)).unwrap_or_default();
-    let what = format!("Trace ID: {:#x}", progress.id);
-    Finding {
-        kind: FindingKind::HangPoint,
-        trust: if progress.finished() { Trust::Possible } else { Trust::Likely },
-        title: format!("a queue of the process hung behind trace point {} ({place}){packet}", progress.id),
-        why: causes(findings),
-        evidence: vec![Evidence { section: "trace.log".to_owned(), what, iova: None, span: None }],
+    let passed = progress.filter(|_| stop.bare).and_then(|progress| Some((progress.id, progress.place()?)));
+    if let Some((id, place)) = passed {
+        found = found.with("trace_point", Arg::Number(id.into())).with("trace_place", place);
     }
+    found.seen(stop.evidence.iter().cloned())
 }
 
-/// Dwords of the stream that is executed that are no packets.
+/// Without the name of a ring, trace points still show how far it came.
+fn by_trace_alone(progress: &Progress<'_>, place: Args) -> Finding {
+    let trust = if progress.finished() { Trust::Possible } else { Trust::Likely };
+    let packet = progress.packet().map(|packet| Arg::name(packet.name.clone().into_owned()));
+    Finding::new(Rule::QueueHungAfterTracePoint, trust, Subject::Gpu)
+        .with("trace_point", Arg::Number(progress.id.into()))
+        .with("trace_place", place)
+        .with_some("packet", packet)
+        .seen([progress.evidence()])
+}
+
+/// Dwords of the stream that is executed that are not packets.
 fn garbage(walked: &Walked, stop: &Stop) -> Option<Finding> {
     let level = stop.point.levels.last()?;
-    let here = |place: &unwedge_stream::adreno::Place| match level.level {
+    let here = |place: &unwedge_stream::StreamPos| match level.level {
         0 => place.level == 0,
         _ => place.iova.is_some_and(|iova| {
             let end = level.size.map_or(u64::MAX, |size| level.base.saturating_add(size.saturating_mul(4)));
             (level.base..end).contains(&iova)
         }),
     };
-    // What is left of older contents at the wrap of a ring is no packet, and is not executed any more.
-    let own = |(place, _): &&(unwedge_stream::adreno::Place, usize)| {
+    // What is left of older contents at the wrap of a ring is not a packet, and is not executed any more.
+    let own = |(place, _): &&(unwedge_stream::StreamPos, usize)| {
         here(place) && (place.level > 0 || place.index > 0)
     };
     let (place, dwords) = walked.garbage.iter().find(own)?;
-    let where_ = match place.iova {
-        Some(iova) => format!("at {iova:#x}"),
-        None => format!("{:#x} dwords behind the oldest of the ring", place.index),
+    let trust = if place.level > 0 { Trust::Likely } else { Trust::Possible };
+    let section = if place.level > 0 { format!("IB at {:#x}", level.base) } else { "ring".to_owned() };
+    let fact = Fact::Dwords {
+        level: Some(place.level),
+        first: Some(place.index as u64),
+        count: *dwords as u64,
+        words: Vec::new(),
+        packet: None,
     };
-    Some(Finding {
-        kind: FindingKind::CorruptStream,
-        trust: if place.level > 0 { Trust::Likely } else { Trust::Possible },
-        title: format!("{dwords} dwords {where_} are no packets"),
-        why: "a command processor that reads them stops, or does something else".to_owned(),
-        evidence: vec![Evidence {
-            section: if place.level > 0 { format!("IB at {:#x}", level.base) } else { "ring".to_owned() },
-            what: format!("no packet header, {dwords} dwords"),
-            iova: place.iova,
-            span: None,
-        }],
-    })
+    let subject = Subject::Packet { name: None, iova: place.iova };
+    Some(
+        Finding::new(Rule::DwordsNotPackets, trust, subject)
+            .with("dwords", Arg::Number(*dwords as u64))
+            .with_some("address", place.iova.map(Arg::Address))
+            .with("first", Arg::Value(place.index as u64))
+            .seen([Evidence { iova: place.iova, ..evidence::evidence(section, fact) }]),
+    )
 }
 
-/// How many jobs are open, where the kernel's log tells.
+/// How many jobs are open, where the kernel's log reports it.
 fn fences(case: &Case<'_>) -> Option<Finding> {
     let hung = case.hung.as_ref()?;
     let (signaled, emitted) = hung.fences?;
     let open = emitted.checked_sub(signaled)?;
-    Some(Finding {
-        kind: FindingKind::Progress,
-        trust: Trust::Certain,
-        title: match open {
-            0 => format!("{}: every job has ended", hung.ring),
-            1 => format!("{}: one job is open", hung.ring),
-            n => format!("{}: {n} jobs are open; the oldest of them hangs, or waits", hung.ring),
-        },
-        why: String::new(),
-        evidence: vec![hung.evidence.clone()],
-    })
+    let rule = if open == 0 { Rule::JobsEnded } else { Rule::JobsOpen };
+    Some(
+        Finding::new(rule, Trust::Certain, Subject::Engine(hung.ring.to_owned()))
+            .with("ring", Arg::name(hung.ring.to_owned()))
+            .with("open", Arg::Number(open))
+            .seen([hung.evidence.clone()]),
+    )
 }
 
 fn vram(case: &Case<'_>) -> Option<Finding> {
-    let state = case.dump?.vram?;
-    let (title, why) = match state {
-        VramState::Lost => (
-            "the contents of VRAM were lost in the reset",
-            "every process that used the GPU lost its buffers, not only this one",
-        ),
-        VramState::NotChecked => return None,
-    };
-    Some(Finding {
-        kind: FindingKind::Progress,
-        trust: Trust::Certain,
-        title: title.to_owned(),
-        why: why.to_owned(),
-        evidence: vec![Evidence {
-            section: "VRAM".to_owned(),
-            what: "VRAM is lost due to GPU reset!".to_owned(),
-            iova: None,
-            span: None,
-        }],
-    })
+    match case.dump?.vram? {
+        VramState::Lost => {
+            let line = Fact::Line("VRAM is lost due to GPU reset!".to_owned());
+            let seen = evidence::evidence("VRAM", line);
+            Some(Finding::new(Rule::VramLost, Trust::Certain, Subject::Gpu).seen([seen]))
+        }
+        VramState::NotChecked => None,
+    }
 }
 
-/// What is unknown, and what therefore cannot be said.
+/// What is unknown.
 fn missing(case: &Case<'_>, stop: Option<&Stop>, walked: &Walked) -> Vec<Finding> {
     let mut out = Vec::new();
-    let mut gap = |title: &str, why: &str| {
-        out.push(Finding {
-            kind: FindingKind::NotCaptured,
-            trust: Trust::Certain,
-            title: title.to_owned(),
-            why: why.to_owned(),
-            evidence: Vec::new(),
-        });
-    };
+    let mut gap = |rule| out.push(Finding::new(rule, Trust::Certain, Subject::Dump));
     if case.amd.is_none() {
-        gap(
-            "the GPU's generation",
-            "Registers and packets differ by generation; none can be named without it.",
-        );
+        gap(Rule::AmdGenerationUnknown);
     }
     if stop.is_none() {
-        gap(
-            "the ring that timed out",
-            "Something else than a job made the kernel reset the GPU, or the name is lost.",
-        );
+        gap(Rule::RingNotNamed);
     } else if case.hung_ring().is_none_or(|ring| ring.contents.is_empty()) {
-        gap("the ring's contents", "Its packets are unknown.");
+        gap(Rule::RingContentsMissing);
     } else if case.engine().is_none() {
-        gap("the packets of this ring", "They are of a video engine, whose packets this tool does not know.");
+        gap(Rule::VideoRingPackets);
     }
     let calls = walked.packets.iter().filter_map(|packet| packet.calls).filter(|called| !called.held).count();
     if calls > 0 && case.memory.buffers().is_empty() {
-        gap("the buffers that the ring calls", "The kernel dumps them from Linux 6.19 on.");
+        gap(Rule::CalledBuffersMissing);
     }
-    let unrecorded = case.faults.iter().any(|fault| !fault.is_recorded());
-    if unrecorded && case.faults.iter().all(|fault| !fault.is_recorded()) {
-        gap("a page fault: the status register is 0, none was recorded", "");
-    } else if case.faults.is_empty() {
-        gap("page faults: nothing is said of any", "");
+    if case.faults.is_empty() {
+        gap(Rule::FaultsNotReported);
+    } else if case.faults.iter().all(|fault| !fault.is_recorded()) {
+        gap(Rule::NoFaultRecorded);
     }
     if case.regs.is_empty() {
-        gap("registers", "Which blocks are busy is not known.");
+        gap(Rule::GpuRegistersMissing);
     }
     if case.waves.is_empty() && !case.no_waves && case.shaders.iter().all(|shader| shader.waves.is_empty()) {
-        gap("waves", "What shaders execute is not known; umr reads them while the GPU hangs.");
+        gap(Rule::WavesMissing);
     }
     out
 }

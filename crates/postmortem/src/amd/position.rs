@@ -10,10 +10,11 @@
 //!   the order that fits the stream counts.
 
 use super::case::{Case, Reg, Ring};
-use super::stream::{Called, Seen, Walked};
-use crate::prose::Evidence;
-use crate::report::{HangPoint, LevelPosition, Trust};
-use unwedge_capture::amdgpu::devcore::Place;
+use super::evidence::evidence;
+use super::stream::{Called, Walked};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
+use unwedge_capture::amdgpu::Place;
 use unwedge_stream::amd::{Engine, reduce};
 
 /// Where it stopped.
@@ -42,12 +43,12 @@ struct Fetch {
 pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
     let ring = case.hung_ring();
     let name = case.hung.as_ref().map(|hung| hung.ring).or(ring.map(|ring| ring.name))?;
-    let mut evidence: Vec<Evidence> = case.hung.iter().map(|hung| hung.evidence.clone()).collect();
+    let mut seen: Vec<Evidence> = case.hung.iter().map(|hung| hung.evidence.clone()).collect();
     let engine = case.engine();
 
     let pointers = ring.map(|ring| Pointers::of(ring));
     if let (Some(ring), Some(pointers)) = (ring, &pointers) {
-        evidence.extend(pointers.evidence(ring));
+        seen.extend(pointers.evidence(ring));
     }
     let drained = pointers.as_ref().is_some_and(|p| p.drained);
     let fetch = engine.and_then(|engine| fetched(case, engine, name));
@@ -65,7 +66,7 @@ pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
     };
     let is_pinned = pinned.is_some();
     if let Some(pin) = pinned {
-        evidence.extend(pin.evidence);
+        seen.extend(pin.evidence);
     }
     let packet = at.and_then(|at| walked.packets.get(at));
     let within = packet.and_then(|p| p.buffer).or(buffer.map(|(called, _)| called));
@@ -100,7 +101,7 @@ pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
         (None, _) => {}
     }
     if let Some(fetch) = fetch {
-        evidence.extend(fetch.evidence);
+        seen.extend(fetch.evidence);
         if trust == Trust::Possible
             && within.is_some_and(|called| called.contains(fetch.base))
             && packet.is_some()
@@ -117,22 +118,12 @@ pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
         ring: None,
         ring_name: Some(name.to_owned()),
         levels,
-        packet: packet.map(packet_words),
+        packet: packet.and_then(|p| p.name.clone()),
         iova: packet.and_then(|p| p.place.iova),
         draw: packet.and_then(|p| p.draw).map(|(number, _)| number),
         trust,
     };
-    Some(Stop { point, evidence, at, pinned: is_pinned, drained, bare })
-}
-
-/// A packet in a few words.
-pub(super) fn packet_words(packet: &Seen) -> String {
-    let name = packet.name.clone().unwrap_or_else(|| format!("unknown packet {:#010x}", packet.raw));
-    match (packet.draw, packet.calls) {
-        (Some((number, kind)), _) => format!("{name} ({} {number})", kind.name()),
-        (None, Some(called)) => format!("{name} of {} dwords at {:#x}", called.dwords, called.iova),
-        (None, None) => name,
-    }
+    Some(Stop { point, evidence: seen, at, pinned: is_pinned, drained, bare })
 }
 
 /// Pointers of a ring, reduced to it.
@@ -151,13 +142,11 @@ impl Pointers {
     }
 
     fn evidence(&self, ring: &Ring<'_>) -> Option<Evidence> {
-        let word = |p: Option<u64>| p.map_or("?".to_owned(), |p| format!("{p:#x}"));
-        (self.rptr.is_some() || self.wptr.is_some()).then(|| Evidence {
-            section: ring.section.clone(),
-            what: format!("rptr {}, wptr {} (dwords)", word(self.rptr), word(self.wptr)),
-            iova: None,
-            span: Some(ring.span),
-        })
+        let pointers = Args::new()
+            .with_some("rptr", self.rptr.map(Arg::Value))
+            .with_some("wptr", self.wptr.map(Arg::Value));
+        let seen = evidence(&*ring.section, Fact::Record(pointers));
+        (self.rptr.is_some() || self.wptr.is_some()).then(|| Evidence { span: Some(ring.span), ..seen })
     }
 
     /// The last packet of the ring that was fetched and is no padding.
@@ -294,12 +283,13 @@ fn newest(headers: &[u32], walked: &Walked, buffer: Option<(Called, u64)>) -> Op
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream::Seen;
     use super::*;
-    use unwedge_stream::adreno::Place;
+    use unwedge_stream::StreamPos;
 
     fn walked(raws: &[u32]) -> Walked {
         let packet = |(i, &raw): (usize, &u32)| Seen {
-            place: Place { level: 0, iova: None, index: i },
+            place: StreamPos { level: 0, iova: None, index: i },
             raw,
             len: 1,
             ring_at: i as u64,

@@ -3,10 +3,12 @@
 
 use super::case::Case;
 use super::code::{self, Decoder};
+use super::evidence;
 use super::position::Stop;
 use super::stream::Walked;
-use crate::prose::{Evidence, Finding};
-use crate::report::{CodeExcerpt, FindingKind, Trust};
+use crate::args::Arg;
+use crate::report::{CodeExcerpt, Evidence, Finding, Subject, Trust};
+use crate::rules::Rule;
 use unwedge_stream::amd::{DrawKind, Program};
 
 /// The draw or dispatch that the command processor stands at.
@@ -16,7 +18,7 @@ pub(super) struct Work {
     /// The shaders it runs.
     pub(super) programs: Vec<Program>,
     trust: Trust,
-    evidence: Vec<Evidence>,
+    evidence: Evidence,
 }
 
 impl Work {
@@ -28,36 +30,27 @@ impl Work {
         if packet.programs.is_empty() {
             return None;
         }
-        let section = packet.buffer.map_or("ring".to_owned(), |buffer| format!("IB at {:#x}", buffer.iova));
-        let what = packet.name.clone().unwrap_or_default();
-        let evidence = vec![Evidence { section, what, iova: packet.place.iova, span: None }];
-        Some(Work { kind, number, programs: packet.programs.clone(), trust: stop.point.trust, evidence })
+        let (programs, trust) = (packet.programs.clone(), stop.point.trust);
+        Some(Work { kind, number, programs, trust, evidence: packet.evidence() })
     }
 
     /// Which shaders it runs.
     pub(super) fn finding(&self) -> Finding {
-        let place = |program: &Program| match program.address() {
-            Some(address) => format!("{} at {address:#x}", program.stage.name()),
-            // Drivers set the upper part once, long before.
-            None => format!("{} at 0x??{:08x}00", program.stage.name(), program.low),
-        };
-        let places: Vec<String> = self.programs.iter().map(place).collect();
-        Finding {
-            kind: FindingKind::InFlight,
-            trust: self.trust,
-            title: format!("{} {} runs {}", self.kind.name(), self.number, places.join(", ")),
-            why: "registers that the stream sets in front of it say so".to_owned(),
-            evidence: self.evidence.clone(),
-        }
+        let subject = Subject::Work { kind: self.kind.name(), number: self.number };
+        let programs: Vec<Arg> =
+            self.programs.iter().map(|program| evidence::program(program).into()).collect();
+        Finding::new(Rule::WorkRunsShaders, self.trust, subject)
+            .with("shaders", programs)
+            .seen([self.evidence.clone()])
     }
 
     /// Where the code of its shaders starts, as far as the dump holds it.
-    pub(super) fn starts(&self, case: &Case<'_>, decoder: Decoder<'_>) -> Vec<CodeExcerpt> {
+    pub(super) fn starts(&self, case: &Case<'_>, decoder: Decoder) -> Vec<CodeExcerpt> {
         let start = |program: &Program| {
             let address = program.address()?;
             let (lines, source) = code::of_memory(case, address, true, decoder)?;
             let lines = lines.into_iter().filter(|line| line.iova >= Some(address)).collect();
-            let place = format!("the {} at {address:#x}", program.stage.name());
+            let place = evidence::program_place(Some(program.stage.name()), address);
             Some(CodeExcerpt { place, iova: Some(address), waves: 0, source, waits: Vec::new(), lines })
         };
         self.programs.iter().filter_map(start).collect()

@@ -1,13 +1,15 @@
 //! The streams of a hang as one list of packets, in the order they are executed.
 
 use super::case::{Case, Ring};
+use super::evidence::evidence;
+use crate::report::{Evidence, Fact};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
-use unwedge_stream::adreno::{Flow, Place, TroubleKind};
 use unwedge_stream::amd::{
     Draw, DrawKind, Engine, Event, Packet, Program, ShaderStage, Sink, State, Stream, Wait, Walker, in_order,
     reduce,
 };
+use unwedge_stream::{Flow, StreamPos, TroubleKind};
 
 /// Packets that are kept at most: what a hang is about stands in the newest of them.
 const MOST: usize = 1 << 18;
@@ -15,7 +17,7 @@ const MOST: usize = 1 << 18;
 /// A packet of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    pub(super) place: Place,
+    pub(super) place: StreamPos,
     pub(super) raw: u32,
     /// Header and payload, in dwords.
     pub(super) len: usize,
@@ -35,6 +37,25 @@ pub(super) struct Seen {
     pub(super) writes: Option<u64>,
     /// A buffer that it calls.
     pub(super) calls: Option<Called>,
+}
+
+impl Seen {
+    /// The section it was read from.
+    pub(super) fn section(&self) -> String {
+        self.buffer.map_or("ring".to_owned(), |buffer| format!("IB at {:#x}", buffer.iova))
+    }
+
+    /// The packet as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        let fact = Fact::Dwords {
+            level: Some(self.place.level),
+            first: Some(self.place.index as u64),
+            count: self.len as u64,
+            words: vec![self.raw],
+            packet: self.name.clone(),
+        };
+        Evidence { iova: self.place.iova, ..evidence(self.section(), fact) }
+    }
 }
 
 /// An indirect buffer.
@@ -59,7 +80,7 @@ impl Called {
 pub(super) struct Walked {
     pub(super) packets: Vec<Seen>,
     /// Dwords that are no packet: where, and how many.
-    pub(super) garbage: Vec<(Place, usize)>,
+    pub(super) garbage: Vec<(StreamPos, usize)>,
     /// The walk was given up, or packets were left out.
     pub(super) cut: bool,
 }

@@ -4,9 +4,11 @@
 //! the command in front of it then, and not necessarily ended it.
 
 use super::case::Case;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
-use unwedge_capture::amdgpu::radv::{Reached, TracePacket, TraceStream};
+use super::evidence::{evidence, field};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
+use unwedge_capture::radv::{Reached, TracePacket, TraceStream};
 
 /// How far it came.
 pub(super) struct Progress<'c> {
@@ -28,7 +30,7 @@ impl<'c> Progress<'c> {
         let mut found = Progress { id, stream: None, between: (0, 0), next: None };
         for stream in &trace.streams {
             let points = stream.packets.iter().enumerate().filter_map(|(i, p)| Some((i, p.trace_point?)));
-            let reached = |point: &(usize, unwedge_capture::amdgpu::radv::TracePoint)| match point.1.reached {
+            let reached = |point: &(usize, unwedge_capture::radv::TracePoint)| match point.1.reached {
                 Reached::Yes | Reached::Last => true,
                 Reached::No => false,
                 Reached::Unknown => point.1.id <= id,
@@ -70,16 +72,24 @@ impl<'c> Progress<'c> {
         self.commands().next()
     }
 
-    /// Where that is: `Main IB, dwords 0x4 to 0x10`.
-    pub(super) fn place(&self) -> Option<String> {
+    /// Where that is: `stream`, and the dwords `first` and `last` where they are known.
+    pub(super) fn place(&self) -> Option<Args> {
         let stream = self.stream?;
         let packets = self.packets();
         let first = packets.first().and_then(|p| p.dword);
-        let last = packets.last().and_then(|p| p.dword);
-        Some(match first.zip(last) {
-            Some((first, last)) => format!("{}, dwords {first:#x} to {last:#x}", stream.name),
-            None => stream.name.clone().into_owned(),
+        let range = first.zip(packets.last().and_then(|p| p.dword));
+        let place = Args::new().with("stream", Arg::name(stream.name.clone().into_owned()));
+        Some(match range {
+            Some((first, last)) => {
+                place.with("first", Arg::Value(first.into())).with("last", Arg::Value(last.into()))
+            }
+            None => place,
         })
+    }
+
+    /// The number as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        evidence("trace.log", field("Trace ID", Arg::Value(self.id.into())))
     }
 
     /// All that the report has of the command buffers was read.
@@ -96,67 +106,47 @@ fn is_command(name: &str) -> bool {
 
 /// Findings about progress.
 pub(super) fn findings(case: &Case<'_>, progress: Option<&Progress<'_>>) -> Vec<Finding> {
-    let mut out = Vec::new();
-    if let Some(progress) = progress {
-        let names: Vec<&str> = progress.commands().map(|p| &*p.name).take(4).collect();
-        let (title, why) = match progress.next {
-            Some(next) => {
-                let between =
-                    if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-                let title = format!(
-                    "the command processor came past trace point {} and not to {next}{between}",
-                    progress.id
-                );
-                (
-                    title,
-                    "what is in front of the point that was reached has been read, but may not have ended",
-                )
-            }
-            None => (
-                format!(
-                    "the command processor came past every trace point, the last one being {}",
-                    progress.id
-                ),
-                "all commands were read: one of them does not end, or what follows them waits",
-            ),
-        };
-        let what = format!("Trace ID: {:#x}", progress.id);
-        let mut evidence = vec![Evidence { section: "trace.log".to_owned(), what, iova: None, span: None }];
-        evidence.extend(progress.place().map(|what| Evidence {
-            section: "trace.log".to_owned(),
-            what,
-            iova: None,
-            span: progress.packet().map(|packet| packet.span),
-        }));
-        out.push(Finding {
-            kind: FindingKind::Progress,
-            trust: Trust::Certain,
-            title,
-            why: why.to_owned(),
-            evidence,
-        });
-    }
+    let mut out: Vec<Finding> = progress.map(passed).into_iter().collect();
     out.extend(bad_addresses(case));
     out
 }
 
-/// Addresses in command buffers that Mesa found no buffer behind.
+/// Which trace points were passed.
+fn passed(progress: &Progress<'_>) -> Finding {
+    let rule = match progress.next {
+        Some(_) => Rule::StoppedBetweenTracePoints,
+        None => Rule::PassedEveryTracePoint,
+    };
+    let commands = progress.commands().map(|p| Arg::name(p.name.clone().into_owned()));
+    let commands: Vec<Arg> = commands.take(4).collect();
+    let place = progress.place().map(|place| Evidence {
+        span: progress.packet().map(|packet| packet.span),
+        ..evidence("trace.log", Fact::Record(place))
+    });
+    Finding::new(rule, Trust::Certain, Subject::Block("CP".into()))
+        .with("trace_point", Arg::Number(progress.id.into()))
+        .with_some("next_trace_point", progress.next.map(|next| Arg::Number(next.into())))
+        .with("commands", commands)
+        .seen([progress.evidence()])
+        .seen(place)
+}
+
+/// Addresses in command buffers that are in no buffer that Mesa knows.
 fn bad_addresses(case: &Case<'_>) -> Vec<Finding> {
     let trace = case.radv.and_then(|radv| radv.trace.as_ref());
     let packets = trace.into_iter().flat_map(|trace| &trace.streams).flat_map(|stream| &stream.packets);
     let bad = packets.flat_map(|packet| packet.bad_addresses.iter().map(move |bad| (packet, bad)));
     bad.take(4)
-        .map(|(packet, bad)| Finding {
-            kind: FindingKind::Suspect,
-            trust: Trust::Likely,
-            title: format!("{} in {} is {}: {:#x}", bad.name, packet.name, bad.problem, bad.address),
-            why: "Mesa looked the address up in its list of buffers".to_owned(),
-            evidence: vec![Evidence {
-                section: "trace.log".to_owned(),
-                what: format!("{} <- {:#x} {}", bad.name, bad.address, bad.problem),
-                iova: Some(bad.address),
-                span: Some(packet.span),
-            }],
+        .map(|(packet, bad)| {
+            let subject = Subject::Packet { name: Some(packet.name.clone().into_owned()), iova: None };
+            let fact = Args::new()
+                .with("field", Arg::name(bad.name.to_string()))
+                .with("address", Arg::Address(bad.address))
+                .with("problem", Arg::name(bad.problem.to_string()));
+            let mut found = Finding::new(Rule::AddressWithoutBuffer, Trust::Likely, subject);
+            found.args = fact.clone();
+            let seen = evidence("trace.log", Fact::Record(fact));
+            found.seen([Evidence { iova: Some(bad.address), span: Some(packet.span), ..seen }])
         })
         .collect()
 }

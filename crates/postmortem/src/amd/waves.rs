@@ -6,14 +6,17 @@
 //!   was freed: both are seen.
 
 use super::case::{Case, wave_field};
-use super::code::{self, Decoder, Disassembler};
+use super::code::{self, Decoder};
+use super::evidence::{at_offset, evidence, field, listed_place, program_place};
 use super::faults::Stands;
-use crate::prose::{Evidence, Finding};
-use crate::report::{CodeExcerpt, FindingKind, Trust};
-use unwedge_capture::amdgpu::radv::{AnnotatedWave, Instruction, Shader};
-use unwedge_capture::amdgpu::umr::Wave;
+use crate::args::{Arg, Args};
+use crate::report::{CodeExcerpt, CounterWait, Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
+use unwedge_capture::radv::{AnnotatedWave, Instruction, Shader};
+use unwedge_capture::umr::Wave;
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
+use unwedge_isa::amdgcn::Gpu;
 use unwedge_stream::amd::Program;
 
 /// A wave, whoever listed it.
@@ -28,8 +31,8 @@ struct Standing<'c> {
 /// Waves at the same instruction.
 struct Group<'c> {
     shader: Option<&'c Shader<'c>>,
-    /// Name of the shader and offset, or the address.
-    place: String,
+    /// As [`CodeExcerpt::place`].
+    place: Args,
     offset: Option<u64>,
     pc: Option<u64>,
     text: Option<String>,
@@ -39,7 +42,7 @@ struct Group<'c> {
 /// Findings about waves, and the code that they stand in. `programs`: shaders of the work that hangs, by the registers.
 pub(super) fn findings(
     case: &Case<'_>,
-    decoder: Decoder<'_>,
+    decoder: Decoder,
     programs: &[Program],
 ) -> (Vec<Finding>, Vec<CodeExcerpt>) {
     let (mut out, mut listings) = (Vec::new(), Vec::new());
@@ -47,13 +50,8 @@ pub(super) fn findings(
     let standing = standing(case);
     if standing.is_empty() {
         if case.no_waves {
-            out.push(Finding {
-                kind: FindingKind::InFlight,
-                trust: Trust::Likely,
-                title: "no wave was running".to_owned(),
-                why: "no shader is what the command processor waits for".to_owned(),
-                evidence: vec![evidence("umr_waves.log", "No active waves!".to_owned(), None)],
-            });
+            let seen = evidence("umr_waves.log", Fact::Line("No active waves!".to_owned()));
+            out.push(Finding::new(Rule::NoWaves, Trust::Likely, Subject::Gpu).seen([seen]));
         }
         return (out, listings);
     }
@@ -69,12 +67,11 @@ pub(super) fn findings(
     let more = groups.len().saturating_sub(MOST_GROUPS);
     for group in groups.iter().take(MOST_GROUPS) {
         let mut listing = listing(case, group, decoder);
-        let mut words = None;
         if let Some(text) = &group.text {
             let waves: Vec<&Wave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
-            (listing.waits, words) = code::waits(case, &waves, text);
+            listing.waits = code::waits(case, &waves, text);
         }
-        out.push(finding(case, group, words));
+        out.push(finding(case, group, &listing.waits));
         mark(&mut listing, &groups);
         if !listing.lines.is_empty() {
             listings.push(listing);
@@ -83,13 +80,13 @@ pub(super) fn findings(
     if more > 0
         && let Some(last) = out.last_mut()
     {
-        last.why.push_str(&format!("; waves stand at {more} other instructions, too"));
+        last.args = std::mem::take(&mut last.args).with("other_places", Arg::Number(more as u64));
     }
     (out, listings)
 }
 
 /// The code around waves: of the report, of umr, of memory.
-fn listing(case: &Case<'_>, group: &Group<'_>, decoder: Decoder<'_>) -> CodeExcerpt {
+fn listing(case: &Case<'_>, group: &Group<'_>, decoder: Decoder) -> CodeExcerpt {
     let wave64 = group.waves.iter().any(|wave| is_wave64(case, wave));
     let of_report = || {
         let (shader, offset) = group.shader.zip(group.offset)?;
@@ -134,24 +131,14 @@ fn has_64_lanes(case: &Case<'_>, exec: Option<u64>, umr: Option<&Wave<'_>>) -> b
 }
 
 /// Texts of the words that umr read around a wave's program counter, by the word that an instruction starts with. Words
-/// that continue one, and those that are none, have no text.
-pub fn wave_code(
-    wave: &Wave<'_>,
-    gfx: Option<Gfx>,
-    db: &Db,
-    disassembler: &dyn Disassembler,
-) -> Vec<Option<String>> {
-    let case = Case::empty(gfx.map(|gfx| db.amd_gpu(gfx)));
-    let decoder = Decoder { disassembler: Some(disassembler), gfx };
-    code::texts(wave, has_64_lanes(&case, wave.exec(), Some(wave)), decoder)
+/// that continue one, and those that are not an instruction, have no text. `gpu` is what the code is for.
+pub fn wave_code(wave: &Wave<'_>, gfx: Option<Gfx>, db: &Db, gpu: Option<Gpu>) -> Vec<Option<String>> {
+    let case = Case::empty(gfx.map(|gfx| db.amd_gpu(gfx)), gpu);
+    code::texts(wave, has_64_lanes(&case, wave.exec(), Some(wave)), Decoder(gpu))
 }
 
-/// Places that are told one by one.
+/// Places that are reported one by one.
 const MOST_GROUPS: usize = 4;
-
-fn evidence(section: &str, what: String, iova: Option<u64>) -> Evidence {
-    Evidence { section: section.to_owned(), what, iova, span: None }
-}
 
 /// Those umr listed; if it did not, those RADV noted in its disassembly.
 fn standing<'c>(case: &Case<'c>) -> Vec<Standing<'c>> {
@@ -175,12 +162,7 @@ pub(super) fn stands<'c>(case: &Case<'c>) -> Vec<Stands<'c>> {
     standing(case).iter().map(|wave| Stands { pc: wave.pc, exec: wave.exec, umr: wave.umr }).collect()
 }
 
-fn group_of<'c>(
-    case: &Case<'c>,
-    wave: Standing<'c>,
-    decoder: Decoder<'_>,
-    programs: &[Program],
-) -> Group<'c> {
+fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, decoder: Decoder, programs: &[Program]) -> Group<'c> {
     let within = |shader: &&'c Shader<'c>| {
         let start = shader.address()?;
         let offset = wave.pc?.checked_sub(start)?;
@@ -189,15 +171,17 @@ fn group_of<'c>(
     let own = case.shaders.iter().find_map(within);
     let found = wave.umr.and_then(|w| w.shader);
     let (place, offset) = match (own, wave.pc, found) {
-        (Some((shader, offset)), ..) => (format!("{}+{offset:#x}", shader.name), Some(offset)),
+        (Some((shader, offset)), ..) => {
+            (at_offset(listed_place(&shader.name, shader.address()), offset), Some(offset))
+        }
         (None, Some(pc), Some(found)) if pc >= found.address => {
             let offset = pc - found.address;
-            let stage = programs.iter().find(|program| program.starts_at(found.address));
-            let name = stage.map_or("shader", |program| program.stage.name());
-            (format!("the {name} at {:#x}+{offset:#x}", found.address), Some(offset))
+            let program = programs.iter().find(|program| program.starts_at(found.address));
+            let stage = program.map(|program| program.stage.name());
+            (at_offset(program_place(stage, found.address), offset), Some(offset))
         }
-        (None, Some(pc), _) => (format!("{pc:#x}, in no shader that the report has"), None),
-        (None, None, _) => ("an unknown place".to_owned(), None),
+        (None, Some(pc), _) => (Args::new().with("pc", Arg::Address(pc)), None),
+        (None, None, _) => (Args::new(), None),
     };
     let listed =
         own.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
@@ -224,23 +208,6 @@ fn instruction<'s, 'c>(shader: &'s Shader<'c>, offset: u64) -> Option<&'s Instru
     shader.code.get(at)
 }
 
-/// What an instruction that a wave stands at means.
-fn meaning(text: &str) -> Option<&'static str> {
-    let word = text.split_whitespace().next()?;
-    Some(match word {
-        "s_waitcnt_depctr" => "it waits for instructions before it",
-        "s_barrier" | "s_barrier_wait" => "it waits at a barrier for other waves of its group",
-        "s_sleep" | "s_sleep_var" => "it sleeps, as loops that poll do",
-        "s_trap" => "it traps",
-        "s_endpgm" => "it is at its end",
-        "s_sethalt" => "it halts itself",
-        word if word.starts_with("s_waitcnt") || word.starts_with("s_wait_") => {
-            "it waits for memory, exports or messages"
-        }
-        _ => return None,
-    })
-}
-
 /// The innermost loop around an offset: where its first instruction and its branch back stand.
 fn loop_around(shader: &Shader<'_>, offset: u64) -> Option<(u64, u64)> {
     let back = shader.code.iter().filter_map(|i| {
@@ -257,93 +224,109 @@ fn loop_around(shader: &Shader<'_>, offset: u64) -> Option<(u64, u64)> {
 }
 
 /// Bits of a wave's state that say what is wrong.
-const ERRORS: [(&str, &str, &str); 8] = [
-    ("TRAPSTS", "EXCP_MEM_VIOL", "an access to memory failed"),
-    ("EXCP_FLAG_PRIV", "MEM_VIOL", "an access to memory failed"),
-    ("TRAPSTS", "ILLEGAL_INST", "the instruction does not exist"),
-    ("EXCP_FLAG_PRIV", "ILLEGAL_INST", "the instruction does not exist"),
-    ("STATUS", "FATAL_HALT", "an error halted it"),
-    ("STATUS", "ECC_ERR", "a memory error was detected"),
-    ("STATUS", "TRAP", "it is about to trap"),
-    ("TRAPSTS", "UTC_ERROR", "an address could not be translated"),
+const ERRORS: [(&str, &str); 8] = [
+    ("TRAPSTS", "EXCP_MEM_VIOL"),
+    ("EXCP_FLAG_PRIV", "MEM_VIOL"),
+    ("TRAPSTS", "ILLEGAL_INST"),
+    ("EXCP_FLAG_PRIV", "ILLEGAL_INST"),
+    ("STATUS", "FATAL_HALT"),
+    ("STATUS", "ECC_ERR"),
+    ("STATUS", "TRAP"),
+    ("TRAPSTS", "UTC_ERROR"),
 ];
 
-/// What else a wave's state says: bits that are set, and counters that are not at zero.
-fn state(case: &Case<'_>, wave: &Wave<'_>) -> Vec<String> {
-    let bits = [
-        ("STATUS", "HALT"),
-        ("STATE_PRIV", "HALT"),
-        ("STATUS", "TRAP"),
-        ("STATUS", "PRIV"),
-        ("STATUS", "IN_BARRIER"),
-        ("STATUS", "FATAL_HALT"),
-        ("STATUS", "ECC_ERR"),
-    ];
-    let set = |(register, name): &(&str, &str)| wave_field(case, wave, register, name) == Some(1);
-    let mut out: Vec<String> =
-        bits.iter().filter(|bit| set(bit)).map(|(_, name)| (*name).to_owned()).collect();
-    out.extend(code::open_counters(case, wave));
-    out
-}
+/// Bits of a wave's state that are evidence where they are set.
+const STATE: [(&str, &str); 7] = [
+    ("STATUS", "HALT"),
+    ("STATE_PRIV", "HALT"),
+    ("STATUS", "TRAP"),
+    ("STATUS", "PRIV"),
+    ("STATUS", "IN_BARRIER"),
+    ("STATUS", "FATAL_HALT"),
+    ("STATUS", "ECC_ERR"),
+];
 
-/// `waits` is what the instruction waits for, in words.
-fn finding(case: &Case<'_>, group: &Group<'_>, waits: Option<String>) -> Finding {
-    let count = group.waves.len();
-    let waves = if count == 1 { "1 wave stands".to_owned() } else { format!("{count} waves stand") };
-    let text = group.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
-    let mut why = Vec::new();
-    let mut suspect = group.shader.is_none();
-    why.extend(waits.or_else(|| group.text.as_deref().and_then(meaning).map(str::to_owned)));
-    if let Some((start, end)) = group.shader.zip(group.offset).and_then(|(s, at)| loop_around(s, at)) {
-        why.push(format!("the loop from +{start:#x} to +{end:#x} is around it: it may not end"));
-        suspect = true;
-    }
-    let no_lanes = group.waves.iter().filter(|w| w.exec == Some(0)).count();
-    match no_lanes {
-        0 => {}
-        n if n == count => why.push("no lane is on".to_owned()),
-        n => why.push(format!("{n} of them with no lane on")),
-    }
-    for (register, name, words) in ERRORS {
-        let set = |wave: &&Wave<'_>| wave_field(case, wave, register, name) == Some(1);
-        match group.waves.iter().filter_map(|w| w.umr).filter(set).count() {
-            0 => continue,
-            n if n == count => why.push(format!("{words} ({register}.{name})")),
-            n => why.push(format!("{words} ({register}.{name} of {n} waves)")),
+/// A wave as evidence: where it runs, where in the code it is, what its state says.
+fn wave_evidence(case: &Case<'_>, wave: &Standing<'_>) -> Evidence {
+    let section = if wave.umr.is_some() { "waves" } else { "pipeline.log" };
+    let mut args = Args::new();
+    if let Some(umr) = wave.umr {
+        let unit = if umr.place.wgp { "wgp" } else { "cu" };
+        let place = &umr.place;
+        let parts = [
+            ("se", place.se),
+            ("sa", place.sa),
+            (unit, place.cu),
+            ("simd", place.simd),
+            ("wave", place.wave),
+        ];
+        for (name, number) in parts {
+            args = args.with_some(name, number.map(|n| Arg::Number(n.into())));
         }
-        suspect = true;
     }
-    if group.waves.iter().filter_map(|w| w.umr).any(|wave| wave.tainted) {
-        why.push("umr warns that waves ran while it read them".to_owned());
+    args = args.with_some("pc", wave.pc.map(Arg::Address)).with_some("exec", wave.exec.map(Arg::Value));
+    if let Some(umr) = wave.umr {
+        let set = |(register, name): &&(&str, &str)| wave_field(case, umr, register, name) == Some(1);
+        let bits: Vec<Arg> = STATE.iter().filter(set).map(|(_, name)| Arg::name(*name)).collect();
+        args = args.with("bits", bits).with("counters", code::open_counters(case, umr));
     }
-    let mut seen = Vec::new();
-    for wave in group.waves.iter().take(3) {
-        let place = wave.umr.map(|w| place_words(w)).unwrap_or_default();
-        let pc = wave.pc.map_or("?".to_owned(), |pc| format!("{pc:#x}"));
-        let exec = wave.exec.map_or("?".to_owned(), |exec| format!("{exec:#x}"));
-        let section = if wave.umr.is_some() { "waves" } else { "pipeline.log" };
-        let state = wave.umr.map_or_else(Vec::new, |umr| state(case, umr));
-        let state: String = state.iter().map(|word| format!(", {word}")).collect();
-        seen.push(evidence(section, format!("{place}PC {pc}, EXEC {exec}{state}"), wave.pc));
-    }
-    let known = group.text.is_some() || group.shader.is_some();
-    Finding {
-        kind: if suspect { FindingKind::Suspect } else { FindingKind::InFlight },
-        trust: if known { Trust::Likely } else { Trust::Possible },
-        title: format!("{waves} at {}{text}", group.place),
-        why: why.join("; "),
-        evidence: seen,
-    }
+    Evidence { iova: wave.pc, ..evidence(section, Fact::Wave(args)) }
 }
 
-/// `SE0 SA1 WGP2 SIMD0 wave 3: `
-fn place_words(wave: &Wave<'_>) -> String {
-    let place = &wave.place;
-    let unit = if place.wgp { "WGP" } else { "CU" };
-    let parts =
-        [("SE", place.se), ("SA", place.sa), (unit, place.cu), ("SIMD", place.simd), ("wave ", place.wave)];
-    let words: Vec<String> = parts.iter().filter_map(|(name, n)| Some(format!("{name}{}", (*n)?))).collect();
-    if words.is_empty() { String::new() } else { format!("{}: ", words.join(" ")) }
+/// Bits that say what is wrong, with the number of waves that have each.
+fn errors(case: &Case<'_>, group: &Group<'_>) -> Vec<Arg> {
+    let error = |(register, name): &(&'static str, &'static str)| {
+        let set = |wave: &&Wave<'_>| wave_field(case, wave, register, name) == Some(1);
+        let waves = group.waves.iter().filter_map(|w| w.umr).filter(set).count();
+        (waves > 0).then(|| {
+            Args::new()
+                .with("register", Arg::name(*register))
+                .with("field", Arg::name(*name))
+                .with("waves", Arg::Number(waves as u64))
+                .into()
+        })
+    };
+    ERRORS.iter().filter_map(error).collect()
+}
+
+fn wait_args(wait: &CounterWait) -> Arg {
+    Args::new()
+        .with("counter", Arg::name(wait.counter.clone()))
+        .with("until", Arg::Number(wait.until))
+        .with_some("lowest", wait.open.map(|(low, _)| Arg::Number(low)))
+        .with_some("highest", wait.open.map(|(_, high)| Arg::Number(high)))
+        .with("waves", Arg::Number(wait.waves as u64))
+        .into()
+}
+
+fn finding(case: &Case<'_>, group: &Group<'_>, waits: &[CounterWait]) -> Finding {
+    let around = group.shader.zip(group.offset).and_then(|(shader, at)| loop_around(shader, at));
+    let errors = errors(case, group);
+    let rule = match (errors.is_empty(), around, group.shader) {
+        (false, ..) => Rule::WavesWithErrors,
+        (true, Some(_), _) => Rule::WavesInLoop,
+        (true, None, None) => Rule::WavesInUnlistedCode,
+        (true, None, Some(_)) => Rule::WavesAtInstruction,
+    };
+    let known = group.text.is_some() || group.shader.is_some();
+    let trust = if known { Trust::Likely } else { Trust::Possible };
+    let name = group.place.text("shader").map(str::to_owned);
+    let subject = Subject::Shader { name, iova: group.place.number("start") };
+    let no_lanes = group.waves.iter().filter(|w| w.exec == Some(0)).count();
+    let tainted = group.waves.iter().filter_map(|w| w.umr).any(|wave| wave.tainted);
+    let mnemonic = group.text.as_deref().and_then(|text| text.split_whitespace().next());
+    Finding::new(rule, trust, subject)
+        .with("waves", Arg::Number(group.waves.len() as u64))
+        .with("place", group.place.clone())
+        .with_some("mnemonic", mnemonic.map(|mnemonic| Arg::name(mnemonic.to_owned())))
+        .with_some("instruction", group.text.clone().map(Arg::Text))
+        .with_some("waits", (!waits.is_empty()).then(|| waits.iter().map(wait_args).collect::<Vec<_>>()))
+        .with_some("loop_start", around.map(|(start, _)| Arg::Value(start)))
+        .with_some("loop_end", around.map(|(_, end)| Arg::Value(end)))
+        .with_some("no_lanes", (no_lanes > 0).then_some(Arg::Number(no_lanes as u64)))
+        .with_some("errors", (!errors.is_empty()).then_some(errors))
+        .with_some("tainted", tainted.then_some(true))
+        .seen(group.waves.iter().take(3).map(|wave| wave_evidence(case, wave)))
 }
 
 /// A shader exception that RADV's trap handler caught.
@@ -351,20 +334,20 @@ fn trap(case: &Case<'_>) -> Option<Finding> {
     let trap = case.radv?.trap.as_ref()?;
     let pc = trap.pc?;
     let shader = trap.shader.as_ref();
-    let place = shader.and_then(|shader| Some((shader, pc.checked_sub(shader.address()?)?)));
-    let (at, text) = match place {
-        Some((shader, offset)) => {
-            let name = if shader.name.is_empty() { "the shader" } else { &*shader.name };
-            let text = instruction(shader, offset).map(|i| format!(": {}", i.text.trim()));
-            (format!("{name}+{offset:#x}"), text.unwrap_or_default())
-        }
-        None => (format!("{pc:#x}"), String::new()),
+    let within = shader.and_then(|shader| Some((shader, pc.checked_sub(shader.address()?)?)));
+    let place = match within {
+        Some((shader, offset)) => at_offset(listed_place(&shader.name, shader.address()), offset),
+        None => Args::new().with("pc", Arg::Address(pc)),
     };
-    Some(Finding {
-        kind: FindingKind::Suspect,
-        trust: Trust::Certain,
-        title: format!("a shader raised an exception at {at}{text}"),
-        why: "RADV's trap handler caught it".to_owned(),
-        evidence: vec![evidence("trap_handler.log", format!("PC={pc:#x}"), Some(pc))],
-    })
+    let text =
+        within.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
+    let name = shader.map(|shader| shader.name.clone().into_owned());
+    let subject = Subject::Shader { name, iova: shader.and_then(Shader::address) };
+    let seen = Evidence { iova: Some(pc), ..evidence("trap_handler.log", field("PC", Arg::Address(pc))) };
+    Some(
+        Finding::new(Rule::ShaderException, Trust::Certain, subject)
+            .with("place", place)
+            .with_some("instruction", text.map(Arg::Text))
+            .seen([seen]),
+    )
 }

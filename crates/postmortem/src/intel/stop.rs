@@ -6,7 +6,7 @@ use crate::prose::{Evidence, Finding};
 use crate::report::{FindingKind, HangPoint, LevelPosition, Trust};
 use unwedge_capture::intel::{BlockKind, RingRegister};
 use unwedge_stream::intel::commands::{Command, Decoder};
-use unwedge_stream::intel::position::{Agreement, Locator, Place, Position};
+use unwedge_stream::intel::position::{Agreement, CommandPos, Locator, Position};
 use unwedge_stream::intel::state::{State, Work};
 use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Walk, canonical};
 
@@ -209,7 +209,7 @@ fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::V
 
 impl Stop {
     /// What a walk meets up to a command of it, in place of what it meets up to ACTHD.
-    fn count_up_to(&mut self, walk: Walk<'_>, place: Place) {
+    fn count_up_to(&mut self, walk: Walk<'_>, place: CommandPos) {
         let mut before = Stop::default();
         let mut recent = std::collections::VecDeque::new();
         let mut commands = 0;

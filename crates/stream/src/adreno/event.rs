@@ -2,6 +2,7 @@
 
 use crate::adreno::State;
 use crate::adreno::header::Header;
+use crate::{Exec, Flow, RegWrite, StreamPos, Trouble, WorkKind};
 use unwedge_base::Dwords;
 
 /// Receives the events of a walk, in stream order.
@@ -9,16 +10,6 @@ pub trait Sink {
     /// `state` is what the packets so far have done; for [`Event::RegWrite`] the write is already in it.
     /// The return value counts for [`Event::Enter`], and for [`Event::Draw`] of [`Pass::All`].
     fn event(&mut self, state: &State, event: &Event<'_>) -> Flow;
-}
-
-/// Whether to go into a buffer, or on to the next pass of a draw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Flow {
-    /// Go on.
-    #[default]
-    Continue,
-    /// Leave this buffer out; there is no [`Event::Leave`] for it then. Leave the other passes of this draw out.
-    Skip,
 }
 
 /// Something the walker met.
@@ -48,57 +39,11 @@ pub enum Event<'e> {
     Trouble(Trouble),
 }
 
-/// Where a dword stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Place {
-    /// IB level: 0 ring, 1 IB1, 2 IB2, 3 IB3 or draw state inside IB2.
-    pub level: u8,
-    /// GPU address, if the stream lies in GPU memory.
-    pub iova: Option<u64>,
-    /// Dword index from the start of its stream.
-    pub index: usize,
-}
-
-/// Whether the hardware executes something, as far as the stream and the memory of the dump tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Exec {
-    /// Nothing predicates it.
-    #[default]
-    Always,
-    /// A predicate was evaluated and holds.
-    Taken,
-    /// A predicate was evaluated and fails: not executed.
-    NotTaken,
-    /// A predicate depends on what the dump does not hold.
-    Unknown,
-}
-
-impl Exec {
-    /// Both predicates have to hold.
-    pub fn and(self, other: Exec) -> Exec {
-        match (self, other) {
-            (Exec::NotTaken, _) | (_, Exec::NotTaken) => Exec::NotTaken,
-            (Exec::Unknown, _) | (_, Exec::Unknown) => Exec::Unknown,
-            (Exec::Taken, _) | (_, Exec::Taken) => Exec::Taken,
-            (Exec::Always, Exec::Always) => Exec::Always,
-        }
-    }
-
-    /// A predicate's value, if it is known.
-    pub(crate) fn of(holds: Option<bool>) -> Exec {
-        match holds {
-            Some(true) => Exec::Taken,
-            Some(false) => Exec::NotTaken,
-            None => Exec::Unknown,
-        }
-    }
-}
-
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'e> {
     /// Where its header stands.
-    pub place: Place,
+    pub place: StreamPos,
     /// The header dword.
     pub raw: u32,
     /// The header, decoded.
@@ -188,19 +133,6 @@ pub enum Op {
     SetProtectedMode,
     SetSubdrawSize,
     ResetContextState,
-}
-
-/// A dword written to a register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegWrite {
-    /// Register offset in dwords.
-    pub reg: u32,
-    /// The new value.
-    pub value: u32,
-    /// Where the value stands in the stream.
-    pub place: Place,
-    /// Whether the write is executed.
-    pub exec: Exec,
 }
 
 /// Why a nested stream is walked.
@@ -335,34 +267,6 @@ pub struct LoadState<'e> {
     pub contents: Option<Dwords<'e>>,
 }
 
-/// What kind of work starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DrawKind {
-    /// A draw of any form.
-    Draw,
-    /// A compute dispatch.
-    Dispatch,
-    /// CP_BLIT: the 2D engine.
-    Blit,
-    /// An event that does work with the register state: BLIT (GMEM load, store, clear), LRZ_CLEAR.
-    Event,
-}
-
-impl DrawKind {
-    /// Every kind.
-    pub const ALL: [DrawKind; 4] = [DrawKind::Draw, DrawKind::Dispatch, DrawKind::Blit, DrawKind::Event];
-
-    /// `dispatch`
-    pub fn name(self) -> &'static str {
-        match self {
-            DrawKind::Draw => "draw",
-            DrawKind::Dispatch => "dispatch",
-            DrawKind::Blit => "blit",
-            DrawKind::Event => "event",
-        }
-    }
-}
-
 /// With which draw-state groups a draw is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Pass {
@@ -387,7 +291,7 @@ pub struct Draw<'e> {
     /// working events of a5xx; such a draw has the number of the one that follows.
     pub summary: bool,
     /// What.
-    pub kind: DrawKind,
+    pub kind: WorkKind,
     /// With which groups.
     pub pass: Pass,
     /// The packet.
@@ -400,61 +304,6 @@ pub struct Draw<'e> {
     pub instances: Option<u32>,
     /// Address of indirect parameters; for CP_DRAW_AUTO of the vertex count.
     pub indirect: Option<u64>,
-    /// Event number (vgt_event_type), for [`DrawKind::Event`].
+    /// Event number (vgt_event_type), for [`WorkKind::Event`].
     pub event: Option<u32>,
-}
-
-/// Something wrong in a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// Where.
-    pub place: Place,
-    /// What.
-    pub kind: TroubleKind,
-}
-
-/// What is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TroubleKind {
-    /// Not a packet header (type, reserved bits or parity); `skipped` dwords until the next plausible packet, the
-    /// header included.
-    BadHeader {
-        /// The dword.
-        raw: u32,
-        /// Dwords left out, this one included.
-        skipped: usize,
-        /// A plausible packet was found after them.
-        resynced: bool,
-    },
-    /// A header that this generation does not take: another generation's type, or a reserved bit set. Linear walks,
-    /// which read it all the same, say so.
-    ForeignType {
-        /// The dword.
-        raw: u32,
-    },
-    /// The stream ends inside a packet; linear walks read on in the buffer that holds the stream. Reported after it.
-    CutPacket {
-        /// Payload dwords the header promises.
-        claimed: u32,
-        /// Payload dwords there.
-        present: u32,
-    },
-    /// The packet is too short for what it is.
-    ShortPacket {
-        /// Payload dwords needed.
-        needed: u32,
-    },
-    /// A nested stream is larger than the buffer that holds it; reported before it is entered.
-    CutStream {
-        /// Dwords the packet claims.
-        claimed: u64,
-        /// Dwords there.
-        present: u64,
-    },
-    /// Buffers nest deeper than the hardware allows; not followed.
-    TooDeep,
-    /// Draw state that loads draw state; not followed.
-    RecursiveGroups,
-    /// The dword budget of the walk is used up; the rest is not walked.
-    BudgetSpent,
 }

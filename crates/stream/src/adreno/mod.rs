@@ -19,4 +19,6 @@ pub use event::*;
 pub use once::Once;
 pub use reach::{Reach, Watch};
 pub use state::*;
-pub use walker::{Options, Walker, budget};
+pub use walker::{Options, Walker};
+
+pub use crate::{Exec, Flow, RegWrite, StreamPos, Trouble, TroubleKind, WorkKind as DrawKind, budget};

@@ -5,8 +5,9 @@
 //! be an address counts as one, whatever it is. Never: what a word is for; a buffer that is reached only by arithmetic
 //! of a shader's own is not found.
 
-use crate::adreno::walker::{Options, Walker, budget};
-use crate::adreno::{Event, Flow, Sink, State, TroubleKind};
+use crate::adreno::walker::{Options, Walker};
+use crate::adreno::{Event, Sink, State};
+use crate::{Flow, TroubleKind, budget};
 use std::mem;
 use unwedge_base::{Generation, Memory};
 use unwedge_hw::{Gpu, Type, Value, Variants};

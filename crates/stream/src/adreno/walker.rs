@@ -6,9 +6,9 @@
 use crate::adreno::header::{self, Header};
 use crate::adreno::predicate::Conditions;
 use crate::adreno::state::threads;
-use crate::adreno::{
-    Event, Exec, Flow, Op, Packet, Place, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind,
-};
+use crate::adreno::{Event, Op, Packet, Sink, State, Stream, StreamKind};
+use crate::budget::BUDGET;
+use crate::{Exec, Flow, RegWrite, StreamPos, Trouble, TroubleKind};
 use unwedge_base::{Dwords, Generation, Memory};
 use unwedge_hw::Gpu;
 
@@ -29,22 +29,10 @@ impl Default for Options {
     }
 }
 
-/// Dwords that a walk over small memory may take: a full ring, and its buffers for each of many bins.
-const BUDGET: u64 = 1 << 20;
-/// More of them, for each dword that the memory holds. A frame is walked once for each of its bins, of which there may
-/// be some dozens.
-const BUDGET_PER_DWORD: u64 = 64;
-
 /// What looking a nested stream up and entering it costs, in dwords.
 const STREAM: u64 = 16;
 /// What a draw costs in dwords: whoever watches does more about it than about anything else.
 pub(crate) const DRAW: u64 = 16;
-
-/// Dwords after which to give up, for what this memory holds: buffers that call each other make a few of them walk
-/// forever. A nested stream and a draw count as some dwords more than they have.
-pub fn budget(memory: &Memory) -> u64 {
-    memory.stored().saturating_mul(BUDGET_PER_DWORD).saturating_add(BUDGET)
-}
 
 /// IB levels below the ring: IB1, IB2, IB3. Listing tools go one deeper.
 const MAX_LEVEL: u8 = 3;
@@ -202,17 +190,17 @@ impl<'a> Frame<'a> {
         index == self.len
     }
 
-    fn place(&self, index: usize) -> Place {
+    fn place(&self, index: usize) -> StreamPos {
         let offset = (index as u64).saturating_mul(4);
-        Place { level: self.level, iova: self.iova.map(|i| i.saturating_add(offset)), index }
+        StreamPos { level: self.level, iova: self.iova.map(|i| i.saturating_add(offset)), index }
     }
 }
 
 /// The place of a payload dword of a packet.
-fn payload_place(packet: Place, i: usize) -> Place {
+fn payload_place(packet: StreamPos, i: usize) -> StreamPos {
     let dwords = i.saturating_add(1);
     let offset = (dwords as u64).saturating_mul(4);
-    Place {
+    StreamPos {
         index: packet.index.saturating_add(dwords),
         iova: packet.iova.map(|i| i.saturating_add(offset)),
         ..packet
@@ -257,7 +245,7 @@ impl<'w> Walker<'w> {
         let reach = buffer.filter(|&buffer| std::ptr::eq(first(buffer), first(stream))).unwrap_or(stream);
         let target = Target { stream: ring, reach, threads: threads::ALL };
         if let Some(chained) = self.run(&target, sink) {
-            self.enter(chained, Place { level: 0, iova, index: 0 }, sink);
+            self.enter(chained, StreamPos { level: 0, iova, index: 0 }, sink);
         }
         self.state.level = 0;
     }
@@ -373,7 +361,7 @@ impl<'w> Walker<'w> {
     }
 
     /// Enters a nested stream, and whatever it is chained to.
-    pub(crate) fn enter<'a>(&mut self, target: Target<'a>, from: Place, sink: &mut dyn Sink)
+    pub(crate) fn enter<'a>(&mut self, target: Target<'a>, from: StreamPos, sink: &mut dyn Sink)
     where
         'w: 'a,
     {
@@ -448,7 +436,7 @@ impl<'w> Walker<'w> {
     }
 
     /// Uses up some of the budget; false when it is gone.
-    pub(crate) fn spend(&mut self, dwords: u64, place: Place, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn spend(&mut self, dwords: u64, place: StreamPos, sink: &mut dyn Sink) -> bool {
         self.spent = self.spent.saturating_add(dwords);
         if self.spent > self.options.budget && !self.stopped {
             self.stopped = true;
@@ -457,7 +445,7 @@ impl<'w> Walker<'w> {
         !self.stopped
     }
 
-    pub(crate) fn trouble(&mut self, place: Place, kind: TroubleKind, sink: &mut dyn Sink) {
+    pub(crate) fn trouble(&mut self, place: StreamPos, kind: TroubleKind, sink: &mut dyn Sink) {
         sink.event(&self.state, &Event::Trouble(Trouble { place, kind }));
     }
 

@@ -1,7 +1,7 @@
 //! What a walk reports.
 
 use super::{Packet, State, Wait};
-use crate::adreno::{Exec, Flow, RegWrite, Trouble};
+use crate::{Exec, Flow, RegWrite, Trouble};
 use unwedge_base::Dwords;
 
 /// Receives the events of a walk, in stream order.

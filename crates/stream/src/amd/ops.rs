@@ -3,7 +3,7 @@
 use super::packet::Packet;
 use super::walker::Walker;
 use super::{Draw, DrawKind, Engine, Event, Header, Sink, StreamKind, Wait, sdma, trace_point};
-use crate::adreno::{Exec, Place, RegWrite};
+use crate::{Exec, RegWrite, StreamPos};
 use unwedge_hw::amd::{Amd, Bank};
 
 /// Operations that mean something to the walker.
@@ -229,7 +229,7 @@ impl Walker<'_> {
             self.state.set(reg, value);
         }
         let dwords = i.saturating_add(1);
-        let place = Place {
+        let place = StreamPos {
             index: packet.place.index.saturating_add(dwords),
             iova: packet.place.iova.map(|iova| iova.saturating_add(dwords as u64 * 4)),
             ..packet.place

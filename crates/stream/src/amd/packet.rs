@@ -1,7 +1,7 @@
 //! One packet, and its payload by the names of the facts.
 
 use super::{Engine, Header};
-use crate::adreno::{Exec, Place};
+use crate::{Exec, StreamPos};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
 use unwedge_hw::{Domain, Type, Variants};
@@ -10,7 +10,7 @@ use unwedge_hw::{Domain, Type, Variants};
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'e> {
     /// Where its header stands.
-    pub place: Place,
+    pub place: StreamPos,
     /// The header dword.
     pub raw: u32,
     /// The header, decoded.

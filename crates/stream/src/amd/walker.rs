@@ -3,7 +3,7 @@
 use super::ops::{self, Call, Effect, Op, Skip};
 use super::packet::Packet;
 use super::{Engine, Event, Sink, State, Stream, StreamKind, header};
-use crate::adreno::{Exec, Flow, Place, Trouble, TroubleKind, budget};
+use crate::{Exec, Flow, StreamPos, Trouble, TroubleKind, budget};
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::amd::Amd;
 
@@ -43,9 +43,9 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    fn place(&self, index: usize) -> Place {
+    fn place(&self, index: usize) -> StreamPos {
         let offset = (index as u64).saturating_mul(4);
-        Place { level: self.level, iova: self.iova.map(|iova| iova.saturating_add(offset)), index }
+        StreamPos { level: self.level, iova: self.iova.map(|iova| iova.saturating_add(offset)), index }
     }
 
     fn exec_at(&self, index: usize) -> Exec {
@@ -193,11 +193,11 @@ impl<'w> Walker<'w> {
         next
     }
 
-    fn trouble(&self, place: Place, kind: TroubleKind, sink: &mut dyn Sink) {
+    fn trouble(&self, place: StreamPos, kind: TroubleKind, sink: &mut dyn Sink) {
         sink.event(&self.state, &Event::Trouble(Trouble { place, kind }));
     }
 
-    fn spend(&mut self, dwords: u64, place: Place, sink: &mut dyn Sink) -> bool {
+    fn spend(&mut self, dwords: u64, place: StreamPos, sink: &mut dyn Sink) -> bool {
         self.spent = self.spent.saturating_add(dwords);
         if self.spent > self.budget && !self.stopped {
             self.stopped = true;

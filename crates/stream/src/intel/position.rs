@@ -24,7 +24,7 @@ const FEW_BETWEEN: u64 = 2;
 
 /// A command and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CommandPos {
     /// Address of its header.
     pub address: u64,
     /// The space of the address.
@@ -58,13 +58,13 @@ pub struct Position {
     /// Where the streamer reads.
     pub acthd: u64,
     /// The command in whose dwords ACTHD lies, or that ends at it.
-    pub at_acthd: Place,
+    pub at_acthd: CommandPos,
     /// The command that IPEHR names: the one that is being executed.
-    pub executing: Option<Place>,
+    pub executing: Option<CommandPos>,
     /// How the two fit.
     pub agreement: Agreement,
     /// The next command behind ACTHD with the header of IPEHR, where the one at ACTHD has another.
-    pub behind: Option<Place>,
+    pub behind: Option<CommandPos>,
 }
 
 impl Position {
@@ -121,11 +121,11 @@ pub struct Locator {
     acthd: u64,
     space: Option<Space>,
     ipehr: Option<u32>,
-    recent: VecDeque<Place>,
+    recent: VecDeque<CommandPos>,
     commands: u64,
     found: Option<Position>,
     /// The command of IPEHR, ending where ACTHD stands: it counts where nothing known follows.
-    ended: Option<Place>,
+    ended: Option<CommandPos>,
     /// Behind ACTHD there is nothing more to be seen.
     passed: bool,
 }
@@ -155,7 +155,7 @@ impl Locator {
             EventKind::Noops(count) => (0, count),
             _ => return,
         };
-        let place = Place {
+        let place = CommandPos {
             address: event.address,
             space: event.space,
             level: event.level,
@@ -180,7 +180,7 @@ impl Locator {
     }
 
     /// Looks for the command of IPEHR behind ACTHD.
-    fn follow(&mut self, place: Place) {
+    fn follow(&mut self, place: CommandPos) {
         let Some(found) = self.found.as_mut().filter(|_| !self.passed) else { return };
         let near = place.space == found.at_acthd.space
             && place.address > self.acthd
@@ -201,12 +201,12 @@ impl Locator {
         }
     }
 
-    fn settle(&mut self, place: Place) {
+    fn settle(&mut self, place: CommandPos) {
         let better = self.found.is_none_or(|p| p.agreement == Agreement::Nowhere);
         if !better {
             return;
         }
-        let near = |p: &&Place| {
+        let near = |p: &&CommandPos| {
             p.space == place.space && p.address <= self.acthd && self.acthd - p.address <= FETCH_AHEAD
         };
         let (executing, agreement) = match self.ipehr {

@@ -7,7 +7,7 @@
 //! Never: formatting, reading of memory.
 
 use super::commands::Command;
-use super::position::Place;
+use super::position::CommandPos;
 use super::walk::{Event, EventKind, Space};
 use std::collections::{BTreeMap, HashMap};
 use unwedge_hw::intel::{FieldValue, Instruction, Value};
@@ -237,7 +237,7 @@ impl<'m> State<'m> {
     }
 
     /// As the commands of a walk in front of a place leave it.
-    pub fn before(walk: impl Iterator<Item = Event<'m>>, place: Place) -> State<'m> {
+    pub fn before(walk: impl Iterator<Item = Event<'m>>, place: CommandPos) -> State<'m> {
         let mut state = State::new();
         let mut commands = 0;
         for event in walk {

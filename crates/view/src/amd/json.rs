@@ -1,10 +1,10 @@
 //! `decode --json` of what AMD GPUs leave: one object per entry.
 
 use super::Content;
-use super::code::{Code, Words};
+use super::code::WaveCode;
 use super::lines::{
-    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveCode, WaveField,
-    WaveLine, WaveLocation, WaveRegister, WaveShader, WaveVgpr,
+    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
+    WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
 };
 use super::packets::{self, Reader};
 use super::text::{stream_engine, umr_engine};
@@ -14,14 +14,14 @@ use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::Contents;
-use unwedge_capture::amdgpu::devcore::{Bank, Devcoredump, Place, Power, VramState};
-use unwedge_capture::amdgpu::radv::{
+use unwedge_capture::amd::Contents;
+use unwedge_capture::amdgpu::{Bank, Devcoredump, Place, Power, VramState};
+use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace,
 };
-use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave, WavePlace};
+use unwedge_capture::umr::{ShownRegister, UmrText, Wave, WavePlace};
 use unwedge_hw::Db;
-use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
+use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
 use unwedge_stream::amd::Engine;
 
 /// The first line.
@@ -69,14 +69,13 @@ pub(super) fn decode(
         process: process.map(|process| &*process.name),
         pid: process.and_then(|process| process.pid),
     });
-    let code = Code::of(content);
     match content {
         Content::Dump(dump) => devcoredump(dump, db, &mut lines),
         Content::Report(report) => {
-            radv(report, Words { gfx: gfx_of_radv(report, db), facts: db, code: &code }, &mut lines);
+            radv(report, WaveCode::of_radv(report, db), &mut lines);
         }
         Content::Umr(umr) => {
-            umr_text(umr, Words { gfx: gfx_of_umr(umr), facts: db, code: &code }, &mut lines);
+            umr_text(umr, WaveCode::of_umr(umr, db), &mut lines);
         }
     }
     if lines.too_long() {
@@ -245,7 +244,7 @@ fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn radv(report: &RadvReport<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
+fn radv(report: &RadvReport<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
     for member in &report.members {
         lines.push(&Line::File { name: &member.name, size: member.size, known: member.kind.is_some() });
     }
@@ -267,14 +266,14 @@ fn radv(report: &RadvReport<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
     }
     report.kernel.iter().for_each(|event| lines.push(&kernel_event(event)));
     if let Some(found) = &report.trace {
-        trace(found, words, lines);
+        trace(found, code, lines);
     }
     report.registers.iter().for_each(|shown| shown_register("registers", shown, lines));
     if let Some(state) = &report.pipeline {
         pipeline(state, lines);
     }
     for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
-        umr_text(umr, words, lines);
+        umr_text(umr, code, lines);
     }
     if let Some(trap) = &report.trap {
         lines.push(&Line::Trap {
@@ -291,7 +290,7 @@ fn radv(report: &RadvReport<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
     buffers(report, lines);
 }
 
-fn trace(trace: &Trace<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
+fn trace(trace: &Trace<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
     lines.push(&Line::Trace { last_trace_point: trace.id });
     for (number, stream) in (0u64..).zip(&trace.streams) {
         lines.push(&Line::Stream {
@@ -302,7 +301,7 @@ fn trace(trace: &Trace<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
             cut: stream.cut,
             contents: data(&stream.contents),
         });
-        let reader = Reader::new(words.gfx, stream_engine(stream), words.facts);
+        let reader = Reader::new(code.gfx, stream_engine(stream), code.facts);
         let of = PacketBuffer { stream: Some(number), ..PacketBuffer::default() };
         packets::json(&stream.contents, reader, of, lines);
         for packet in &stream.packets {
@@ -458,14 +457,14 @@ fn wave_location(place: &WavePlace) -> WaveLocation {
     }
 }
 
-fn umr_text(umr: &UmrText<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
+fn umr_text(umr: &UmrText<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
     for complaint in &umr.complaints {
         lines.push(&Line::UmrComplaint { message: complaint });
     }
     if umr.no_waves {
         lines.push(&Line::NoWaves);
     }
-    umr.waves.iter().for_each(|found| lines.push(&wave(found, words)));
+    umr.waves.iter().for_each(|found| lines.push(&wave(found, code)));
     for ring in &umr.rings {
         lines.push(&Line::Ring {
             name: ring.name.as_deref(),
@@ -476,7 +475,7 @@ fn umr_text(umr: &UmrText<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
             dwords: None,
             contents: data(&ring.contents),
         });
-        let reader = Reader::new(words.gfx, umr_engine(ring), words.facts);
+        let reader = Reader::new(code.gfx, umr_engine(ring), code.facts);
         let of = PacketBuffer { ring: ring.name.as_deref(), ..PacketBuffer::default() };
         packets::json(&ring.contents, reader, of, lines);
         for ib in &ring.ibs {
@@ -494,11 +493,11 @@ fn umr_text(umr: &UmrText<'_>, words: Words<'_>, lines: &mut Lines<'_>) {
     umr.registers.iter().for_each(|shown| shown_register("umr", shown, lines));
 }
 
-fn wave<'a>(wave: &'a Wave<'_>, words: Words<'_>) -> Line<'a> {
+fn wave<'a>(wave: &'a Wave<'_>, code: WaveCode<'_>) -> Line<'a> {
     let registers = wave.registers.iter();
     let fields = wave.fields.iter();
     let vgprs = wave.vgprs.iter();
-    let code = wave.code.iter().zip(words.texts(wave));
+    let code = wave.code.iter().zip(code.texts(wave));
     Line::Wave(Box::new(WaveLine {
         place: wave_location(&wave.place),
         pc: wave.pc().map(Hex::wide),
@@ -517,7 +516,7 @@ fn wave<'a>(wave: &'a Wave<'_>, words: Words<'_>) -> Line<'a> {
             bytes: shader.size,
         }),
         code: code
-            .map(|(word, text)| WaveCode {
+            .map(|(word, text)| WaveWord {
                 iova: Hex::wide(word.address()),
                 word: Hex::dword(word.word),
                 text,

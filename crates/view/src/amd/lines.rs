@@ -323,7 +323,7 @@ pub struct WaveShader {
 
 /// A word of code around a wave's PC.
 #[derive(Serialize)]
-pub struct WaveCode<'a> {
+pub struct WaveWord<'a> {
     pub iova: Hex,
     pub word: Hex,
     pub text: Cow<'a, str>,
@@ -432,7 +432,7 @@ pub struct WaveLine<'a> {
     pub vgprs: Vec<WaveVgpr<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shader: Option<WaveShader>,
-    pub code: Vec<WaveCode<'a>>,
+    pub code: Vec<WaveWord<'a>>,
 }
 
 /// The buffer that a packet is in.

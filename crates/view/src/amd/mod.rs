@@ -14,12 +14,10 @@ pub use info::info;
 
 use crate::Style;
 use crate::info::FileInfo;
-use code::Code;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::{Devcoredump, RadvReport, UmrText};
+use unwedge_capture::{amdgpu::Devcoredump, radv::RadvReport, umr::UmrText};
 use unwedge_hw::Db;
-use unwedge_postmortem::amd::Options;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
 
 /// A dump, a report or a text.
@@ -61,12 +59,10 @@ impl Content<'_> {
 /// What hung, where and why.
 pub fn explain(content: &Content<'_>) -> Report {
     let facts = Db::amd();
-    let code = Code::of(content);
-    let options = Options { disassembler: Some(&code), checker: Some(&code) };
     match content {
-        Content::Dump(dump) => explain_amdgpu(dump, &facts, options),
-        Content::Report(radv) => explain_radv(radv, &facts, options),
-        Content::Umr(umr) => explain_umr(umr, &facts, options),
+        Content::Dump(dump) => explain_amdgpu(dump, &facts),
+        Content::Report(radv) => explain_radv(radv, &facts),
+        Content::Umr(umr) => explain_umr(umr, &facts),
     }
 }
 

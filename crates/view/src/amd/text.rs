@@ -1,22 +1,22 @@
 //! `decode` of what AMD GPUs leave, as text.
 
 use super::Content;
-use super::code::{Code, Words};
+use super::code::WaveCode;
 use super::info::fault_line;
 use super::packets::{self, Reader};
 use crate::Style;
 use std::fmt::Display;
 use std::io::{self, Write};
-use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, Power, VramState};
-use unwedge_capture::amdgpu::radv::{
+use unwedge_capture::amdgpu::{Devcoredump, Place, Power, VramState};
+use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace, TraceStream,
     TrapReport,
 };
-use unwedge_capture::amdgpu::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, WavePlace};
-use unwedge_capture::amdgpu::{Contents, Register};
+use unwedge_capture::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, WavePlace};
+use unwedge_capture::{amd::Contents, amd::Register};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
-use unwedge_postmortem::amd::{engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
+use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
 use unwedge_stream::amd::Engine;
 
 /// Dwords to a line.
@@ -27,13 +27,10 @@ pub(super) type Out<'o> = &'o mut dyn Write;
 /// Everything of a content.
 pub(super) fn decode(content: &Content<'_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
     writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
-    let code = Code::of(content);
     match content {
         Content::Dump(dump) => devcoredump(dump, facts, style, out),
-        Content::Report(report) => {
-            radv(report, Words { gfx: gfx_of_radv(report, facts), facts, code: &code }, style, out)
-        }
-        Content::Umr(umr) => umr_text(umr, Words { gfx: gfx_of_umr(umr), facts, code: &code }, style, out),
+        Content::Report(report) => radv(report, WaveCode::of_radv(report, facts), style, out),
+        Content::Umr(umr) => umr_text(umr, WaveCode::of_umr(umr, facts), style, out),
     }
 }
 
@@ -213,7 +210,7 @@ fn place(place: &Place<'_>) -> Option<String> {
     })
 }
 
-fn radv(report: &RadvReport<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn radv(report: &RadvReport<'_>, code: WaveCode<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     for (title, entries) in [("application", &report.app), ("device", &report.gpu)] {
         if !entries.is_empty() {
             heading(style, title, out)?;
@@ -244,14 +241,14 @@ fn radv(report: &RadvReport<'_>, words: Words<'_>, style: Style, out: Out<'_>) -
         kernel_event(event, out)?;
     }
     if let Some(trace) = &report.trace {
-        streams(trace, words.gfx, words.facts, style, out)?;
+        streams(trace, code.gfx, code.facts, style, out)?;
     }
     shown_registers("registers", &report.registers, style, out)?;
     if let Some(state) = &report.pipeline {
         pipeline(state, style, out)?;
     }
     for umr in [&report.umr_waves, &report.umr_ring].into_iter().flatten() {
-        umr_text(umr, words, style, out)?;
+        umr_text(umr, code, style, out)?;
     }
     if let Some(trap) = &report.trap {
         trap_handler(trap, style, out)?;
@@ -418,7 +415,7 @@ pub(super) fn umr_engine(ring: &UmrRing<'_>) -> Option<Engine> {
     ring.name.as_deref().map_or(Some(Engine::Gfx), engine_of)
 }
 
-fn umr_text(umr: &UmrText<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn umr_text(umr: &UmrText<'_>, code: WaveCode<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     for complaint in &umr.complaints {
         writeln!(out, "umr: {complaint}")?;
     }
@@ -426,7 +423,7 @@ fn umr_text(umr: &UmrText<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> 
         writeln!(out, "umr found no waves")?;
     }
     for wave in &umr.waves {
-        wave_block(wave, words, style, out)?;
+        wave_block(wave, code, style, out)?;
     }
     for ring in &umr.rings {
         heading(style, format!("ring {}", ring.name.as_deref().unwrap_or("without a name")), out)?;
@@ -435,7 +432,7 @@ fn umr_text(umr: &UmrText<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> 
         row("driver's wptr", ring.driver_wptr, out)?;
         let marks = [(ring.rptr, "rptr"), (ring.wptr, "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        let reader = Reader::new(words.gfx, umr_engine(ring), words.facts);
+        let reader = Reader::new(code.gfx, umr_engine(ring), code.facts);
         packets::text(&ring.contents, reader, &marks, out)?;
         for ib in &ring.ibs {
             writeln!(out, "  packets at {}@{:#x}", ib.vmid, ib.iova)?;
@@ -445,7 +442,7 @@ fn umr_text(umr: &UmrText<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> 
     shown_registers("registers", &umr.registers, style, out)
 }
 
-fn wave_block(wave: &Wave<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn wave_block(wave: &Wave<'_>, code: WaveCode<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     heading(style, wave_place(&wave.place), out)?;
     if wave.tainted {
         writeln!(out, "  umr: the values may be of several moments")?;
@@ -460,7 +457,7 @@ fn wave_block(wave: &Wave<'_>, words: Words<'_>, style: Style, out: Out<'_>) -> 
     if let Some(shader) = wave.shader {
         writeln!(out, "  shader at {}@{:#x}, {} bytes", shader.vmid, shader.address, shader.size)?;
     }
-    for (word, text) in wave.code.iter().zip(words.texts(wave)) {
+    for (word, text) in wave.code.iter().zip(code.texts(wave)) {
         let marker = if word.at_pc { '>' } else { ' ' };
         let line = format!("  {marker} {:#x}: {:08x}  {text}", word.address(), word.word);
         writeln!(out, "{}", line.trim_end())?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_check::amdgcn::{Finding, Level, Report};
 use unwedge_isa::amdgcn::model::Gen;
-use unwedge_isa::amdgcn::{Gpu, Reg, codec, text};
+use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -77,16 +77,6 @@ fn level(level: Level) -> &'static str {
     }
 }
 
-/// Registers as they are written.
-pub fn registers((reg, count): (Reg, u16)) -> String {
-    let file = if reg.is_vgpr() { "v" } else { "s" };
-    match (reg.special_name(), reg.index(), count) {
-        (Some(name), ..) if !reg.is_vgpr() => name.to_owned(),
-        (_, first, 1) => format!("{file}{first}"),
-        (_, first, count) => format!("{file}[{first}:{}]", first + count - 1),
-    }
-}
-
 /// What is missing, in words.
 fn missing(f: &Finding) -> Option<String> {
     match (f.need, f.missing) {
@@ -110,7 +100,7 @@ fn write_finding(code: &CheckedCode<'_>, f: &Finding, context: usize, out: &mut 
         writeln!(out, "  open: {}: {}", open.info().name, open.info().then)?;
     }
     if let Some(regs) = f.regs {
-        writeln!(out, "  registers: {}", registers(regs))?;
+        writeln!(out, "  registers: {}", regs.0.run_name(regs.1))?;
     }
     if let Some(missing) = missing(f) {
         writeln!(out, "  missing: {missing}")?;
@@ -218,7 +208,7 @@ pub fn json(codes: &[CheckedCode<'_>], gpu: &Gpu, all: bool, out: &mut dyn Write
                 counter: f.need.map(|need| need.counter),
                 wait: f.need.map(|need| need.value),
                 missing: (f.missing > 0).then_some(f.missing),
-                registers: f.regs.map(registers),
+                registers: f.regs.map(|(reg, count)| reg.run_name(count)),
                 then: f.rule.info().then,
                 since: info.first,
                 cure: info.cure,

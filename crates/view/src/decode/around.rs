@@ -14,7 +14,7 @@ use unwedge_postmortem::adreno::hang::Stop;
 use unwedge_postmortem::{HangPoint, LevelPosition};
 use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{
-    Event, Exec, Flow, Options, Packet, Place, Sink, State, Trouble, TroubleKind, Walker,
+    Event, Exec, Flow, Options, Packet, Sink, State, StreamPos, Trouble, TroubleKind, Walker,
 };
 
 /// Packets shown before the range.
@@ -96,7 +96,7 @@ impl Target {
         Some(Target { first, last })
     }
 
-    fn hits(self, place: Place, dwords: usize) -> bool {
+    fn hits(self, place: StreamPos, dwords: usize) -> bool {
         place.iova.is_some_and(|start| {
             let bytes = (dwords.max(1) as u64).saturating_mul(4);
             start <= self.last && self.first < start.saturating_add(bytes)
@@ -105,7 +105,7 @@ impl Target {
 }
 
 /// What counts as one packet: a packet, or dwords that are none. Where it stands, and its size in dwords.
-fn unit(event: &Event<'_>) -> Option<(Place, usize)> {
+fn unit(event: &Event<'_>) -> Option<(StreamPos, usize)> {
     match event {
         Event::Packet(p) => Some((p.place, p.dwords.len())),
         Event::Trouble(Trouble { place, kind: TroubleKind::BadHeader { skipped, .. } }) => {
@@ -204,7 +204,7 @@ struct TextSink<'s> {
 
 impl TextSink<'_> {
     /// `> 0x0000000100000028  IB1+0x0028  `: the offset is in bytes from the start of the buffer, as `explain` has it.
-    fn start(&mut self, (place, dwords): (Place, usize)) {
+    fn start(&mut self, (place, dwords): (StreamPos, usize)) {
         let here = self.place.is_some_and(|t| t.hits(place, dwords));
         let level = if place.level == 0 { "ring".to_owned() } else { format!("IB{}", place.level) };
         let iova = place.iova.map(|i| format!("{i:#018x}")).unwrap_or_default();

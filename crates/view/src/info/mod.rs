@@ -1,5 +1,13 @@
 //! What is in a file, and what is not, as `unwedge info` shows it.
 
+mod summary;
+
+pub use summary::{json, text};
+
+use crate::intel::Dump;
+use crate::rd::info::Capture;
+use unwedge_capture::msm::Devcore;
+
 /// What is known of a file or folder whatever it holds.
 #[derive(Clone, Copy, Debug)]
 pub struct FileInfo<'a> {
@@ -15,4 +23,17 @@ pub struct FileInfo<'a> {
     pub bytes: u64,
     /// Names of the compressions that were undone, the outermost first.
     pub compression: &'a [&'static str],
+}
+
+/// What a file holds.
+#[derive(Clone, Copy)]
+pub enum FileContents<'a> {
+    /// A devcoredump of msm.
+    Msm(&'a Devcore<'a>),
+    /// A dump of i915 or xe.
+    Intel(&'a Dump<'a>),
+    /// A capture.
+    Capture(&'a Capture),
+    /// Something that is not decoded.
+    Other,
 }

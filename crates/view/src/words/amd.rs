@@ -1,1 +1,639 @@
 //! The words of rules over dumps of amdgpu, reports of RADV and text of umr.
+
+use super::{Words, because};
+use unwedge_check::amdgcn::Rule as Check;
+use unwedge_postmortem::{AdviceId, Arg, Args, Finding, HangPoint, Report, Subject};
+
+/// What is in a list, by name.
+fn names(list: &[Arg]) -> impl Iterator<Item = &str> {
+    list.iter().filter_map(|arg| match arg {
+        Arg::Name(name) => Some(&**name),
+        Arg::Text(text) => Some(&**text),
+        _ => None,
+    })
+}
+
+fn records(list: &[Arg]) -> impl Iterator<Item = &Args> {
+    list.iter().filter_map(|arg| match arg {
+        Arg::Record(record) => Some(record),
+        _ => None,
+    })
+}
+
+/// `1 wave is`, `3 waves are`
+fn waves_are(count: u64) -> String {
+    if count == 1 { "1 wave is".to_owned() } else { format!("{count} waves are") }
+}
+
+// ---- Where it hung ----
+
+pub(super) fn job_timed_out(report: &Report, f: &Finding) -> Words {
+    let place = report.hang.as_ref().map(HangPoint::place).unwrap_or_default();
+    let packet = f.args.text("packet").map(str::to_owned);
+    let packet = packet.or_else(|| Some(format!("unknown packet {:#010x}", f.args.number("header")?)));
+    let packet = packet.map(|name| match (f.args.text("work"), f.args.number("called")) {
+        (Some(work), _) => format!("{name} ({work} {})", f.args.number("number").unwrap_or(0)),
+        (None, Some(called)) => {
+            format!("{name} of {} dwords at {called:#x}", f.args.number("called_dwords").unwrap_or(0))
+        }
+        (None, None) => name,
+    });
+    let after = trace_point(&f.args).map(|point| format!(" after {point}")).unwrap_or_default();
+    let packet = match packet {
+        Some(packet) => format!(": {packet}"),
+        None if f.args.flag("ring_alone") => String::new(),
+        None => ": the packet there is not known".to_owned(),
+    };
+    let mut why = because(report);
+    if f.args.flag("drained") && !f.args.flag("ring_alone") {
+        let fetched = "all of the ring was fetched, or the pointers are from after the reset";
+        why = if why.is_empty() { fetched.to_owned() } else { format!("{why}; {fetched}") };
+    }
+    Words::new(format!("{place} timed out{after}{packet}"), why)
+}
+
+pub(super) fn queue_hung_after_trace_point(report: &Report, f: &Finding) -> Words {
+    let point = trace_point(&f.args).unwrap_or_default();
+    let packet = f.args.text("packet").map(|packet| format!(": {packet}")).unwrap_or_default();
+    Words::new(format!("a queue of the process hung after {point}{packet}"), because(report))
+}
+
+/// `trace point 2 (Main IB, dwords 0x4 to 0x10)`
+fn trace_point(args: &Args) -> Option<String> {
+    let (number, place) = (args.number("trace_point")?, args.record("trace_place")?);
+    let stream = place.text("stream").unwrap_or_default();
+    let dwords = match (place.number("first"), place.number("last")) {
+        (Some(first), Some(last)) => format!(", dwords {first:#x} to {last:#x}"),
+        _ => String::new(),
+    };
+    Some(format!("trace point {number} ({stream}{dwords})"))
+}
+
+pub(super) fn dwords_not_packets(f: &Finding) -> Words {
+    let dwords = f.args.number("dwords").unwrap_or(0);
+    let at = match f.args.number("address") {
+        Some(address) => format!("at {address:#x}"),
+        None => format!("{:#x} dwords after the oldest of the ring", f.args.number("first").unwrap_or(0)),
+    };
+    let title = match dwords {
+        1 => format!("1 dword {at} is not a valid packet"),
+        n => format!("{n} dwords {at} are not valid packets"),
+    };
+    Words::new(title, "a command processor that reads them stops, or does something else")
+}
+
+// ---- Page faults ----
+
+/// What accesses by a client are.
+fn client(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "TCP" => "a shader's access to memory or an image",
+        "SQC (inst)" => "the fetch of a shader's instructions",
+        "SQC (data)" => "a shader's scalar load: a descriptor or a constant",
+        "CB" => "a colour attachment",
+        "DB" => "a depth or stencil attachment",
+        "CB/DB" => "a colour, depth or stencil attachment",
+        "GE1" | "GE2" | "IA" | "WD" => "indices or parameters of a draw",
+        "CPF" => "the fetch of packets",
+        "CPG" => "the graphics command processor's own access",
+        "CPC" => "a compute command processor's own access",
+        "RLC" => "the run list controller",
+        name if name.starts_with("SDMA") => "a DMA engine",
+        _ => return None,
+    })
+}
+
+/// A fault; `memory` says what was there.
+pub(super) fn gpuvm_fault(f: &Finding, memory: &str) -> Words {
+    let args = &f.args;
+    let hub = args.text("hub").unwrap_or("GPU");
+    let at = args.number("address").map_or("an unknown page".to_owned(), |a| format!("{a:#x}"));
+    let access = match args.get("write") {
+        Some(Arg::Flag(true)) => "a write",
+        Some(Arg::Flag(false)) => "a read",
+        _ => "an access",
+    };
+    let by = match (args.text("client"), args.number("client_number")) {
+        (Some(name), _) => format!(" by {name}"),
+        (None, Some(number)) => format!(" by client {number:#x}"),
+        (None, None) => String::new(),
+    };
+    let vmid = args.number("vmid").map(|vmid| format!(" (VMID {vmid})")).unwrap_or_default();
+    let mut why = Vec::new();
+    why.extend(args.text("client").and_then(client).map(|words| format!("that is {words}")));
+    why.extend(args.number("walker_error").map(|error| format!("the page table walk failed ({error})")));
+    why.extend(
+        args.number("permission_faults")
+            .map(|faults| format!("the page does not allow it (permission faults {faults:#x})")),
+    );
+    if args.flag("mapping_error") {
+        why.push("the page's mapping is invalid".to_owned());
+    }
+    if args.flag("more_faults") {
+        why.push("more faults followed".to_owned());
+    }
+    if let Some((start, end)) = args.record("buffer").and_then(range) {
+        why.push(format!("the page is in a buffer that exists, {start:#x} to {end:#x}"));
+    }
+    if !memory.is_empty() {
+        why.push(memory.to_owned());
+    }
+    if let (Some((start, end)), Some(address)) =
+        (args.record("nearest_buffer").and_then(range), args.number("address"))
+    {
+        let distance = address.saturating_sub(end);
+        why.push(format!("{distance:#x} bytes past the end of the buffer at {start:#x}"));
+    }
+    if let Some(binding) = args.record("binding") {
+        let state = if binding.flag("bound") { "bound there" } else { "bound there, and unbound since" };
+        let object = binding.number("object").unwrap_or(0);
+        why.push(format!("{} {object:#x} was {state}", binding.text("type").unwrap_or_default()));
+    }
+    why.extend(args.text("process").map(|process| format!("the kernel names {process}")));
+    Words::new(format!("{hub} page fault: {access}{by} at {at}{vmid}"), why.join("; "))
+}
+
+fn range(args: &Args) -> Option<(u64, u64)> {
+    Some((args.number("start")?, args.number("end")?))
+}
+
+// ---- Waits ----
+
+/// `memory 0x1000 == 0x7`
+fn condition(args: &Args) -> String {
+    let (memory, number) = (args.number("memory"), args.number("register_offset").unwrap_or(0));
+    if args.flag("semaphore") {
+        return match memory {
+            Some(memory) => format!("a semaphore at {memory:#x}"),
+            None => "a semaphore".to_owned(),
+        };
+    }
+    let operand = match (memory, args.text("register")) {
+        (Some(memory), _) => format!("memory {memory:#x}"),
+        (None, Some(register)) => format!("register {register}"),
+        (None, None) => format!("register {number:#x}"),
+    };
+    let mask = args.number("mask").map(|mask| format!(" & {mask:#x}")).unwrap_or_default();
+    let reference = args.number("reference").unwrap_or(0);
+    match (args.text("comparison"), args.number("comparison_number")) {
+        (Some(symbol), _) => format!("{operand}{mask} {symbol} {reference:#x}"),
+        (None, number) => {
+            format!("{operand}{mask}, comparison {} with {reference:#x}", number.unwrap_or(0))
+        }
+    }
+}
+
+fn waits(f: &Finding, mut why: Vec<String>) -> Words {
+    let packet = match &f.subject {
+        Subject::Packet { name: Some(name), .. } => name,
+        _ => "a packet",
+    };
+    let condition = f.args.record("condition").map(condition).unwrap_or_default();
+    why.retain(|part| !part.is_empty());
+    Words::new(format!("{packet} waits until {condition}"), why.join("; "))
+}
+
+/// `RELEASE_MEM at 0x800100100000+0x8`
+fn writer(f: &Finding) -> String {
+    let Some(args) = f.args.record("writer") else { return String::new() };
+    let (name, dword) = (args.text("packet").unwrap_or_default(), args.number("dword").unwrap_or(0));
+    match args.number("buffer") {
+        Some(buffer) => format!("{name} at {buffer:#x}+{:#x}", dword.saturating_mul(4)),
+        None => format!("{name} at dword {dword:#x} of the ring"),
+    }
+}
+
+fn value(f: &Finding) -> String {
+    match (f.args.number("value"), f.args.get("holds")) {
+        (Some(value), Some(Arg::Flag(true))) => {
+            format!("the dump has {value:#x} there, which it waits for: it may have gone on")
+        }
+        (Some(value), Some(_)) => format!("the dump has {value:#x} there"),
+        _ => "the value there is not in the dump".to_owned(),
+    }
+}
+
+pub(super) fn packet_waits_for_other_queue(f: &Finding) -> Words {
+    let writer = "no packet in the dump writes it: another queue or the CPU has to";
+    waits(f, vec![value(f), writer.to_owned()])
+}
+
+pub(super) fn packet_waits_for_later_write(f: &Finding) -> Words {
+    let writer = format!("of this stream, only {} writes it, after the wait: that cannot end it", writer(f));
+    waits(f, vec![value(f), writer])
+}
+
+pub(super) fn packet_waits_for_earlier_write(f: &Finding) -> Words {
+    waits(f, vec![value(f), format!("it is written by {}, before the wait", writer(f))])
+}
+
+pub(super) fn packet_waits_for_register(f: &Finding) -> Words {
+    let value = f.args.number("value").map(|value| match f.args.flag("holds") {
+        true => format!("the dump has {value:#x} there, which it waits for"),
+        false => format!("the dump has {value:#x} there"),
+    });
+    waits(f, value.into_iter().collect())
+}
+
+/// What stalls the command processor; the title is all.
+pub(super) fn stall(title: &'static str) -> Words {
+    Words::new(title, "")
+}
+
+// ---- Blocks ----
+
+/// Blocks that are busy, and what that means.
+pub(super) fn busy_blocks(f: &Finding, why: &'static str) -> Words {
+    let blocks: Vec<&str> = names(f.args.list("blocks")).collect();
+    Words::new(format!("busy: {}", blocks.join(", ")), why)
+}
+
+pub(super) fn grbm_idle() -> Words {
+    Words::new(
+        "no block is busy",
+        "the job ended late, its interrupt was lost, or these registers are from after the reset",
+    )
+}
+
+pub(super) fn grbm_cp_alone() -> Words {
+    Words::new(
+        "busy: the command processor alone",
+        "no draw is open: it waits for something that is not the GPU's own work, or fetches what is not there",
+    )
+}
+
+pub(super) fn sdma_busy(f: &Finding) -> Words {
+    let engine = match &f.subject {
+        Subject::Engine(name) => name,
+        _ => "a DMA engine",
+    };
+    let why = names(f.args.list("stalls")).filter_map(|field| {
+        Some(match field {
+            "SEM_REQ_STALL" => "it waits for a semaphore",
+            "MC_RD_RET_STALL" => "it waits for memory it reads",
+            "INT_REQ_STALL" => "its interrupt is not taken",
+            "DELTA_RPTR_FULL" => "its read pointer cannot be written back",
+            "INSIDE_IB" => "it reads an indirect buffer",
+            _ => return None,
+        })
+    });
+    Words::new(format!("{engine} is not idle"), why.collect::<Vec<_>>().join("; "))
+}
+
+// ---- Code ----
+
+/// A place in code: `Pixel Shader+0x8`, `the PS at 0x800120000000+0x8`.
+pub(super) fn code_place(place: &Args) -> String {
+    let base = match (place.text("shader"), place.number("start")) {
+        (Some(""), _) => "the shader".to_owned(),
+        (Some(name), _) => name.to_owned(),
+        (None, Some(start)) if place.flag("part") => format!("{start:#x}"),
+        (None, Some(start)) => format!("the {} at {start:#x}", place.text("stage").unwrap_or("shader")),
+        (None, None) => match place.number("pc") {
+            Some(pc) => format!("{pc:#x}, in no shader that the report has"),
+            None => "an unknown place".to_owned(),
+        },
+    };
+    match place.number("offset") {
+        Some(offset) => format!("{base}+{offset:#x}"),
+        None => base,
+    }
+}
+
+/// What is wrong at an instruction, and which made it so.
+fn code(f: &Finding, wrong: &str) -> Words {
+    let args = &f.args;
+    let place = |name| args.record(name).map(code_place).unwrap_or_default();
+    let text = |name| args.text(name).unwrap_or("a dword");
+    let mut why = Vec::new();
+    if args.record("first").is_some() {
+        why.push(format!("{} at {} made it so", text("first_instruction"), place("first")));
+    }
+    why.push(match (args.flag("near"), args.number("waves").unwrap_or(0)) {
+        (true, 1) => "a wave is near".to_owned(),
+        (true, n) => format!("{n} waves are in this code, and one of them is near"),
+        (false, 0) => "whether a wave was there is not known".to_owned(),
+        (false, _) => "no wave is near".to_owned(),
+    });
+    let check = args.text("check").unwrap_or_default();
+    let cure = Check::named(check).map_or("", |rule| rule.info().cure);
+    if !cure.is_empty() {
+        why.push(format!("cure: {cure}"));
+    }
+    if let Some(more) = args.number("more") {
+        why.push(format!("{more} more like it in this code: unwedge amd check shows all"));
+    }
+    let title = format!("{} at {} {wrong} (rule {check})", text("instruction"), place("place"));
+    Words::new(title, why.join("; "))
+}
+
+pub(super) fn code_misses_wait(f: &Finding) -> Words {
+    let wait =
+        format!("{}({})", f.args.text("counter").unwrap_or_default(), f.args.number("until").unwrap_or(0));
+    let wrong = match f.args.text("registers") {
+        Some(registers) => format!("uses {registers} without {wait}"),
+        None => format!("goes on without {wait}"),
+    };
+    code(f, &wrong)
+}
+
+pub(super) fn code_breaks_rule(f: &Finding) -> Words {
+    let rule = f.args.text("check").and_then(Check::named);
+    code(f, &format!("is wrong: {}", rule.map_or("", |rule| rule.info().then)))
+}
+
+// ---- Waves ----
+
+/// What an instruction that a wave is at means.
+fn meaning(mnemonic: &str) -> Option<&'static str> {
+    Some(match mnemonic {
+        "s_waitcnt_depctr" => "it waits for instructions before it",
+        "s_barrier" | "s_barrier_wait" => "it waits at a barrier for other waves of its group",
+        "s_sleep" | "s_sleep_var" => "it sleeps, as loops that poll do",
+        "s_trap" => "it traps",
+        "s_endpgm" => "it is at its end",
+        "s_sethalt" => "it halts itself",
+        word if word.starts_with("s_waitcnt") || word.starts_with("s_wait_") => {
+            "it waits for memory, exports or messages"
+        }
+        _ => return None,
+    })
+}
+
+/// What a counter counts.
+fn counted(counter: &str) -> &'static str {
+    match counter {
+        "vmcnt" => "vector memory",
+        "lgkmcnt" => "LDS, scalar memory or messages",
+        "expcnt" => "exports",
+        "vscnt" | "storecnt" => "stores to vector memory",
+        "loadcnt" => "loads from vector memory",
+        "samplecnt" => "samples of images",
+        "bvhcnt" => "ray tracing",
+        "dscnt" => "LDS",
+        "kmcnt" => "scalar memory or messages",
+        _ => "a counter",
+    }
+}
+
+/// What waves wait for, by their counters.
+fn counters(waits: &[Arg], waves: u64) -> Option<String> {
+    if waits.is_empty() {
+        return None;
+    }
+    let unknown = records(waits).any(|wait| wait.number("lowest").is_none());
+    let open = records(waits).filter_map(|wait| {
+        let counter = wait.text("counter")?;
+        let (low, high) = (wait.number("lowest")?, wait.number("highest")?);
+        let held = wait.number("waves").filter(|held| *held > 0)?;
+        let shown = if low == high { low.to_string() } else { format!("{low}…{high}") };
+        let until = wait.number("until")?;
+        let of = if held < waves { format!(" in {held} of them") } else { String::new() };
+        Some(format!("{} ({counter} is {shown}, to be {until}{of})", counted(counter)))
+    });
+    let open: Vec<String> = open.collect();
+    Some(match (open.is_empty(), unknown) {
+        (false, _) => format!("it waits for {}", open.join(" and ")),
+        (true, false) => "what it waits for has arrived: it is about to go on".to_owned(),
+        (true, true) => {
+            let names: Vec<&str> =
+                records(waits).filter_map(|wait| wait.text("counter")).map(counted).collect();
+            format!("it waits for {}", names.join(" and "))
+        }
+    })
+}
+
+/// What a bit of a wave's state says is wrong.
+fn error(register: &str, field: &str) -> &'static str {
+    match (register, field) {
+        (_, "EXCP_MEM_VIOL" | "MEM_VIOL") => "an access to memory failed",
+        (_, "ILLEGAL_INST") => "the instruction does not exist",
+        (_, "FATAL_HALT") => "an error halted it",
+        (_, "ECC_ERR") => "a memory error was detected",
+        ("STATUS", "TRAP") => "it is about to trap",
+        (_, "UTC_ERROR") => "an address could not be translated",
+        _ => "an error is set",
+    }
+}
+
+pub(super) fn waves(f: &Finding) -> Words {
+    let args = &f.args;
+    let count = args.number("waves").unwrap_or(0);
+    let place = args.record("place").map(code_place).unwrap_or_default();
+    let text = args.text("instruction").map(|text| format!(": {text}")).unwrap_or_default();
+    let mut why = Vec::new();
+    let mnemonic = || args.text("mnemonic").and_then(meaning).map(str::to_owned);
+    why.extend(counters(args.list("waits"), count).or_else(mnemonic));
+    if let (Some(start), Some(end)) = (args.number("loop_start"), args.number("loop_end")) {
+        why.push(format!("the loop from +{start:#x} to +{end:#x} is around it: it may not end"));
+    }
+    match args.number("no_lanes") {
+        None => {}
+        Some(n) if n == count => why.push("no lane is on".to_owned()),
+        Some(n) => why.push(format!("{n} of them with no lane on")),
+    }
+    for set in records(args.list("errors")) {
+        let (register, field) =
+            (set.text("register").unwrap_or_default(), set.text("field").unwrap_or_default());
+        let words = error(register, field);
+        why.push(match set.number("waves").unwrap_or(0) {
+            n if n == count => format!("{words} ({register}.{field})"),
+            1 => format!("{words} ({register}.{field} of 1 wave)"),
+            n => format!("{words} ({register}.{field} of {n} waves)"),
+        });
+    }
+    if args.flag("tainted") {
+        why.push("umr warns that waves ran while it read them".to_owned());
+    }
+    match args.number("other_places") {
+        None => {}
+        Some(1) => why.push("waves are at 1 other instruction, too".to_owned()),
+        Some(n) => why.push(format!("waves are at {n} other instructions, too")),
+    }
+    Words::new(format!("{} at {place}{text}", waves_are(count)), why.join("; "))
+}
+
+pub(super) fn no_waves() -> Words {
+    Words::new("no wave was running", "no shader is what the command processor waits for")
+}
+
+pub(super) fn shader_exception(f: &Finding) -> Words {
+    let place = f.args.record("place").map(code_place).unwrap_or_default();
+    let text = f.args.text("instruction").map(|text| format!(": {text}")).unwrap_or_default();
+    Words::new(format!("a shader raised an exception at {place}{text}"), "RADV's trap handler caught it")
+}
+
+pub(super) fn address_without_buffer(f: &Finding) -> Words {
+    let packet = match &f.subject {
+        Subject::Packet { name: Some(name), .. } => name,
+        _ => "a packet",
+    };
+    let text = |name| f.args.text(name).unwrap_or_default();
+    let address = f.args.number("address").unwrap_or(0);
+    Words::new(
+        format!("{} in {packet} is {}: {address:#x}", text("field"), text("problem")),
+        "Mesa looked the address up in its list of buffers",
+    )
+}
+
+pub(super) fn work_runs_shaders(f: &Finding) -> Words {
+    let shaders = records(f.args.list("shaders")).map(|shader| {
+        let stage = shader.text("stage").unwrap_or_default();
+        match (shader.number("start"), shader.number("start_low")) {
+            (Some(start), _) => format!("{stage} at {start:#x}"),
+            (None, low) => format!("{stage} at 0x??{:010x}", low.unwrap_or(0)),
+        }
+    });
+    let shaders: Vec<String> = shaders.collect();
+    let work = match &f.subject {
+        Subject::Work { kind, number } => format!("{kind} {number}"),
+        _ => "the work".to_owned(),
+    };
+    let why = "registers that the stream sets before it point to them";
+    Words::new(format!("{work} runs {}", shaders.join(", ")), why)
+}
+
+// ---- Progress ----
+
+pub(super) fn stopped_between_trace_points(f: &Finding) -> Words {
+    let commands: Vec<&str> = names(f.args.list("commands")).collect();
+    let commands = if commands.is_empty() { String::new() } else { format!(": {}", commands.join(", ")) };
+    let number = |name| f.args.number(name).unwrap_or(0);
+    Words::new(
+        format!(
+            "the command processor passed trace point {} and not {}{commands}",
+            number("trace_point"),
+            number("next_trace_point")
+        ),
+        "the commands before the point that was passed have been read, but may not have ended",
+    )
+}
+
+pub(super) fn passed_every_trace_point(f: &Finding) -> Words {
+    let point = f.args.number("trace_point").unwrap_or(0);
+    Words::new(
+        format!("the command processor passed every trace point, the last one being {point}"),
+        "all commands were read: one of them does not end, or what follows them waits",
+    )
+}
+
+/// What an engine remembers: names of packets, or the headers of those that have none.
+fn remembered(f: &Finding) -> (String, Vec<String>) {
+    let engine = match &f.subject {
+        Subject::Block(name) if name.starts_with("MEC") => name.to_string(),
+        Subject::Block(name) => format!("the {name}"),
+        _ => "an engine".to_owned(),
+    };
+    let packets = f.args.list("packets").iter().map(|packet| match packet {
+        Arg::Value(header) => format!("{header:#010x}"),
+        other => super::value(other),
+    });
+    (engine, packets.collect())
+}
+
+pub(super) fn engine_last_read(f: &Finding) -> Words {
+    let (engine, packets) = remembered(f);
+    let why = match f.args.flag("in_dump") {
+        true => "which of those in the dump is not recorded",
+        false => "its parameters are not in the dump",
+    };
+    Words::new(format!("{engine} last read {}", packets.join(", ")), why)
+}
+
+pub(super) fn engine_remembers(f: &Finding) -> Words {
+    let (engine, packets) = remembered(f);
+    let why = "the newest is at one end of the list, but which end is not recorded";
+    Words::new(format!("{engine} remembers {}", packets.join(", ")), why)
+}
+
+pub(super) fn jobs(f: &Finding) -> Words {
+    let ring = f.args.text("ring").unwrap_or_default();
+    let title = match f.args.number("open").unwrap_or(0) {
+        0 => format!("{ring}: every job has ended"),
+        1 => format!("{ring}: 1 job is open"),
+        n => format!("{ring}: {n} jobs are open; the oldest of them hangs, or waits"),
+    };
+    Words::new(title, "")
+}
+
+pub(super) fn vram_lost() -> Words {
+    Words::new(
+        "the contents of VRAM were lost in the reset",
+        "every process that used the GPU lost its buffers, not only this one",
+    )
+}
+
+// ---- Evidence ----
+
+/// `SE0 SA1 WGP2 SIMD0 wave 3: PC 0x800120000008, EXEC 0xffffffff, HALT, vmcnt 3`
+pub(super) fn wave(args: &Args) -> String {
+    let parts =
+        [("SE", "se"), ("SA", "sa"), ("WGP", "wgp"), ("CU", "cu"), ("SIMD", "simd"), ("wave ", "wave")];
+    let unit = |(shown, name): (&str, &str)| Some(format!("{shown}{}", args.number(name)?));
+    let units: Vec<String> = parts.into_iter().filter_map(unit).collect();
+    let units = if units.is_empty() { String::new() } else { format!("{}: ", units.join(" ")) };
+    let value = |name| args.number(name).map_or("?".to_owned(), |value| format!("{value:#x}"));
+    let bits = names(args.list("bits")).map(|bit| format!(", {bit}"));
+    let counters = records(args.list("counters"))
+        .filter_map(|counter| Some(format!(", {} {}", counter.text("counter")?, counter.number("value")?)));
+    let state: String = bits.chain(counters).collect();
+    format!("{units}PC {}, EXEC {}{state}", value("pc"), value("exec"))
+}
+
+/// `Pixel Shader+0x8: bf8cc07f  s_waitcnt lgkmcnt(0)`
+pub(super) fn instruction(place: &Args, words: &[u32], text: Option<&str>) -> String {
+    let words: String = words.iter().map(|word| format!("{word:08x} ")).collect();
+    format!("{}: {words} {}", code_place(place), text.unwrap_or("not an instruction"))
+}
+
+// ---- Advice ----
+
+/// What to do and what it will tell; `None` for advice of other drivers.
+pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, &'static str)> {
+    let ring = args.text("ring").unwrap_or_default();
+    let plain = |action: &str, reason| (action.to_owned(), reason);
+    Some(match id {
+        AdviceId::DecodeStreams => {
+            plain("unwedge decode FILE", "shows every packet of the ring and of the buffers in the dump")
+        }
+        AdviceId::VulkanValidation => plain(
+            "VK_LOADER_LAYERS_ENABLE='*validation*'",
+            "tells which object was destroyed while the GPU still used it",
+        ),
+        AdviceId::RadvNoCompression => plain(
+            "RADV_DEBUG=nodcc,nohiz,nofmask",
+            "does it fault without compressed attachments? excludes their metadata",
+        ),
+        AdviceId::RadvHangReport => plain(
+            "RADV_DEBUG=hang,syncshaders",
+            "a Vulkan process leaves a report in ~/radv_dumps_*: command buffers, shaders, waves, freed buffers",
+        ),
+        AdviceId::AmdgpuNoRecovery => plain(
+            "amdgpu.gpu_recovery=0",
+            "on the kernel's command line: the GPU stays as it hung, for umr to read",
+        ),
+        AdviceId::UmrWaves => (
+            format!("umr -O halt_waves,bits -wa {ring}"),
+            "while it hangs: which instruction each shader is at",
+        ),
+        AdviceId::UmrRing => {
+            (format!("umr -RS {ring}"), "while it hangs: the ring and every buffer that it calls")
+        }
+        AdviceId::AcoNoOptimizations => plain(
+            "ACO_DEBUG=noopt,nosched",
+            "does it hang without optimizations? tells the compiler and the shader apart",
+        ),
+        AdviceId::RadvSyncShaders => plain(
+            "RADV_DEBUG=hang,syncshaders",
+            "one command at a time: trace points then tell the very draw",
+        ),
+        AdviceId::UmrSetuid => {
+            plain("sudo chmod u+s $(which umr)", "lets RADV ask umr for the waves the next time it hangs")
+        }
+        AdviceId::RadvNoAsyncCompute => plain(
+            "RADV_DEBUG=noasynccompute",
+            "is it a wait between queues? a single queue cannot wait for another",
+        ),
+        _ => return None,
+    })
+}

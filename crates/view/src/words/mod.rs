@@ -7,7 +7,7 @@ mod adreno;
 mod amd;
 mod intel;
 
-use unwedge_postmortem::{Advice, Evidence, Fact, Finding, Report, Rule};
+use unwedge_postmortem::{Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, Report, Rule};
 
 /// The words of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,34 +24,160 @@ impl Words {
     }
 }
 
-/// The words of a finding.
-pub fn finding(f: &Finding) -> Words {
+/// The words of a finding of a report.
+pub fn finding(report: &Report, f: &Finding) -> Words {
     let Some(rule) = f.rule else { return Words::new(&*f.title, &*f.why) };
     match rule {
         // Adreno.
         Rule::UnknownGpu => adreno::unknown_gpu(),
         // AMD.
-        // Intel.
+        Rule::JobTimedOut => amd::job_timed_out(report, f),
+        Rule::QueueHungAfterTracePoint => amd::queue_hung_after_trace_point(report, f),
+        Rule::DwordsNotPackets => amd::dwords_not_packets(f),
+        Rule::GpuvmFault => amd::gpuvm_fault(f, ""),
+        Rule::GpuvmUseAfterFree => {
+            amd::gpuvm_fault(f, "the page is in a buffer that was destroyed: use after free")
+        }
+        Rule::GpuvmUnmappedRange => amd::gpuvm_fault(f, "the page is in a sparse range that was unmapped"),
+        Rule::GpuvmNoBuffer => amd::gpuvm_fault(f, "no buffer was ever there"),
+        Rule::PacketWaitsForOtherQueue => amd::packet_waits_for_other_queue(f),
+        Rule::PacketWaitsForLaterWrite => amd::packet_waits_for_later_write(f),
+        Rule::PacketWaitsForEarlierWrite => amd::packet_waits_for_earlier_write(f),
+        Rule::PacketWaitsForRegister => amd::packet_waits_for_register(f),
+        Rule::MeWaitsForShaders => amd::stall("the ME waits for shaders to end"),
+        Rule::FenceWaitsForPipeline => amd::stall("a fence waits for the pipeline to drain"),
+        Rule::MeWaitsForComputeShaders => amd::stall("the ME waits for compute shaders to end"),
+        Rule::MeWaitsForPixelShaders => amd::stall("the ME waits for pixel shaders to end"),
+        Rule::CacheFlushWaitsForDraws => amd::stall("a cache flush waits for draws to end"),
+        Rule::CacheFlushWaitsForCaches => amd::stall("a cache flush waits for caches to be clean"),
+        Rule::RegisterContextsInUse => {
+            amd::stall("all register contexts are in use by draws that have not ended")
+        }
+        Rule::MeWaitsForMemoryRead => amd::stall("the ME waits for memory it reads"),
+        Rule::MeWaitsForRegisterRead => amd::stall("the ME waits for a register it reads"),
+        Rule::MeWaitsForMemoryWrite => amd::stall("the ME waits for a write to arrive in memory"),
+        Rule::RegisterViolation => amd::stall("a packet touched a register it must not"),
+        Rule::MeWaitsForConstantEngine => amd::stall("the ME waits for the constant engine"),
+        Rule::ConstantEngineWaitsForMe => amd::stall("the constant engine waits for the ME"),
+        Rule::AddressTranslationOpen => amd::stall("an address translation is open"),
+        Rule::CpPolls => amd::stall("the command processor polls until a condition holds"),
+        Rule::CodeMissesWait => amd::code_misses_wait(f),
+        Rule::CodeBreaksRule => amd::code_breaks_rule(f),
+        Rule::WavesWithErrors | Rule::WavesInLoop | Rule::WavesInUnlistedCode | Rule::WavesAtInstruction => {
+            amd::waves(f)
+        }
+        Rule::ShaderException => amd::shader_exception(f),
+        Rule::AddressWithoutBuffer => amd::address_without_buffer(f),
+        Rule::GrbmWorkDoesNotEnd => {
+            amd::busy_blocks(f, "draws or dispatches do not end: the command processor waits for them")
+        }
+        Rule::GrbmWorkWhilePolling => amd::busy_blocks(f, "work is open while the command processor polls"),
+        Rule::GrbmWorkOpen => amd::busy_blocks(f, "draws or dispatches are open"),
+        Rule::GrbmCpAlone => amd::grbm_cp_alone(),
+        Rule::GrbmIdle => amd::grbm_idle(),
+        Rule::SdmaBusy => amd::sdma_busy(f),
+        Rule::NoWaves => amd::no_waves(),
+        Rule::WorkRunsShaders => amd::work_runs_shaders(f),
+        Rule::StoppedBetweenTracePoints => amd::stopped_between_trace_points(f),
+        Rule::PassedEveryTracePoint => amd::passed_every_trace_point(f),
+        Rule::EngineLastRead => amd::engine_last_read(f),
+        Rule::EngineRemembers => amd::engine_remembers(f),
+        Rule::JobsOpen | Rule::JobsEnded => amd::jobs(f),
+        Rule::VramLost => amd::vram_lost(),
+        Rule::AmdGenerationUnknown => Words::new(
+            "the GPU's generation",
+            "Registers and packets differ by generation; none can be named without it.",
+        ),
+        Rule::RingNotNamed => Words::new(
+            "the ring that timed out",
+            "Something other than a job made the kernel reset the GPU, or the name is lost.",
+        ),
+        Rule::RingContentsMissing => Words::new("the ring's contents", "Its packets are unknown."),
+        Rule::VideoRingPackets => Words::new(
+            "the packets of this ring",
+            "They are for a video engine, whose packets this tool does not know.",
+        ),
+        Rule::CalledBuffersMissing => {
+            Words::new("the buffers that the ring calls", "The kernel dumps them from Linux 6.19 on.")
+        }
+        Rule::NoFaultRecorded => Words::new("a page fault: the status register is 0, none was recorded", ""),
+        Rule::FaultsNotReported => Words::new("page faults: none is reported", ""),
+        Rule::GpuRegistersMissing => Words::new("registers", "Which blocks are busy is not known."),
+        Rule::WavesMissing => {
+            Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
+        } // Intel.
     }
 }
 
 /// Why it hung, in the titles of the strongest causes: for the reason of the hang point.
 pub fn because(report: &Report) -> String {
     let causes = report.causes.iter().filter_map(|&i| report.findings.get(i));
-    causes.take(2).map(|f| finding(f).title).collect::<Vec<_>>().join("; ")
+    causes.take(2).map(|f| finding(report, f).title).collect::<Vec<_>>().join("; ")
+}
+
+/// Where code is: `Pixel Shader+0x8`, `the PS at 0x800120000000+0x8`.
+pub fn code_place(place: &Args) -> String {
+    amd::code_place(place)
 }
 
 /// What a piece of evidence says, in a few words: `CP_IB1_REM_SIZE = 0x5`.
 pub fn evidence(e: &Evidence) -> String {
     match &e.fact {
+        Fact::Register { name, value, fields } if fields.is_empty() => format!("{name} = {value:#x}"),
+        Fact::Register { name, fields, .. } => {
+            format!("{name} = {}", fields.iter().map(field).collect::<Vec<_>>().join(" | "))
+        }
+        Fact::Dwords { first, count, packet, .. } => match (packet, first) {
+            (Some(packet), Some(first)) => format!("{packet} at dword {first:#x}"),
+            (Some(packet), None) => packet.clone(),
+            (None, Some(first)) => format!("{count} dwords at dword {first:#x}"),
+            (None, None) => format!("{count} dwords"),
+        },
+        Fact::Field { name, value: arg } => format!("{name}: {}", value(arg)),
+        Fact::Record(args) | Fact::Work(args) => record(args),
+        Fact::Buffer { size, name: Some(name) } => format!("{name}, {size:#x} bytes"),
+        Fact::Buffer { size, name: None } => format!("{size:#x} bytes"),
+        Fact::Code { place, words, text } => amd::instruction(place, words, text.as_deref()),
+        Fact::Wave(args) => amd::wave(args),
+        Fact::Line(line) => line.clone(),
+        Fact::Absent { name, reason: Some(reason) } => format!("no {name}: {reason}"),
+        Fact::Absent { name, reason: None } => format!("no {name}"),
         Fact::Prose(what) => what.clone(),
         _ => String::new(),
     }
 }
 
+/// A field of a register: its name where it is a bit, else with its value.
+fn field(f: &FieldFact) -> String {
+    match (&f.meaning, f.value) {
+        (Some(meaning), _) => format!("{}({meaning})", f.name),
+        (None, 1) => f.name.to_string(),
+        (None, value) => format!("{}({value:#x})", f.name),
+    }
+}
+
+/// Named values: `rptr 0x2, wptr 0x6`.
+fn record(args: &Args) -> String {
+    args.iter().map(|(name, arg)| format!("{name} {}", value(arg))).collect::<Vec<_>>().join(", ")
+}
+
+/// A value by itself.
+fn value(arg: &Arg) -> String {
+    match arg {
+        Arg::Name(name) => name.to_string(),
+        Arg::Text(text) => text.clone(),
+        Arg::Number(n) => n.to_string(),
+        Arg::Value(n) | Arg::Address(n) => format!("{n:#x}"),
+        Arg::Flag(flag) => flag.to_string(),
+        Arg::List(list) => list.iter().map(value).collect::<Vec<_>>().join(" "),
+        Arg::Record(args) => record(args),
+    }
+}
+
 /// What to do, ready to paste. `file` is what commands call the dump; without it they say FILE.
 pub fn action(advice: &Advice, file: Option<&str>) -> String {
-    let action = advice.action.clone();
+    let by_rule = advice.id.and_then(|id| amd::advice(id, &advice.args));
+    let action = by_rule.map_or_else(|| advice.action.clone(), |(action, _)| action);
     match (file, action.split_once(" FILE")) {
         (Some(file), Some((before, after))) => format!("{before} {}{after}", quoted(file)),
         _ => action,
@@ -70,7 +196,8 @@ fn quoted(file: &str) -> String {
 
 /// What it will tell.
 pub fn reason(advice: &Advice) -> String {
-    advice.reason.clone()
+    let by_rule = advice.id.and_then(|id| amd::advice(id, &advice.args));
+    by_rule.map_or_else(|| advice.reason.clone(), |(_, reason)| reason.to_owned())
 }
 
 #[cfg(test)]

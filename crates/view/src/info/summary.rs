@@ -1,0 +1,250 @@
+//! The summary of a dump or capture: its sections, and what the missing ones mean.
+
+use super::{FileContents, FileInfo};
+use crate::json::{Heading, Hex, Origin};
+use crate::rd::info::Capture;
+use crate::{Style, device, intel};
+use serde::Serialize;
+use std::io::{self, Write};
+use unwedge_base::{Diagnostic, Generation, Severity};
+use unwedge_capture::msm::Devcore;
+use unwedge_capture::msm::lines::Section;
+use unwedge_hw::Db;
+
+/// Version of the schema of the JSON object.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    #[serde(flatten)]
+    heading: Heading<'a>,
+    #[serde(skip)]
+    name: &'a str,
+    #[serde(skip)]
+    database_line: String,
+    kind: &'static str,
+    #[serde(skip)]
+    described: &'static str,
+    stored_bytes: u64,
+    bytes: u64,
+    compression: &'a [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dump: Option<DumpSummary<'a>>,
+    /// A file has one of the two.
+    #[serde(rename = "dump", skip_serializing_if = "Option::is_none")]
+    intel: Option<intel::info::Summary<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<&'a Capture>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+struct DumpSummary<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<&'static str>,
+    #[serde(flatten)]
+    origin: Origin<'a>,
+    sections: Vec<SectionSummary<'a>>,
+    absent: Vec<Absent>,
+}
+
+#[derive(Serialize)]
+struct SectionSummary<'a> {
+    name: &'a str,
+    known: bool,
+    entries: usize,
+    offset: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    contents: String,
+}
+
+#[derive(Serialize)]
+struct Absent {
+    name: &'static str,
+    meaning: &'static str,
+}
+
+#[derive(Serialize)]
+struct Problem {
+    severity: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Hex>,
+}
+
+impl From<&Diagnostic> for Problem {
+    fn from(d: &Diagnostic) -> Problem {
+        Problem {
+            severity: if d.severity == Severity::Loss { "loss" } else { "note" },
+            message: d.message.clone(),
+            at: d.span.map(|s| Hex::short(s.start)),
+        }
+    }
+}
+
+impl<'a> Summary<'a> {
+    fn of(
+        file: &FileInfo<'a>,
+        contents: FileContents<'a>,
+        diagnostics: &[Diagnostic],
+        db: &'a Db,
+    ) -> Summary<'a> {
+        let mut summary = Summary {
+            heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
+            name: file.name,
+            database_line: device::database_line(db.identity()),
+            kind: file.kind,
+            described: file.described,
+            stored_bytes: file.stored,
+            bytes: file.bytes,
+            compression: file.compression,
+            dump: None,
+            intel: None,
+            capture: None,
+            problems: diagnostics.iter().map(Problem::from).collect(),
+        };
+        match contents {
+            FileContents::Msm(dump) => summary.dump = Some(DumpSummary::of(dump)),
+            FileContents::Intel(dump) => summary.intel = Some(intel::info::Summary::of(dump)),
+            FileContents::Capture(capture) => summary.capture = Some(capture),
+            FileContents::Other => {}
+        }
+        summary
+    }
+}
+
+impl<'a> DumpSummary<'a> {
+    fn of(dump: &'a Devcore<'a>) -> DumpSummary<'a> {
+        let generation = device::generation(dump);
+        DumpSummary {
+            gpu: device::line(dump),
+            generation: generation.map(Generation::name),
+            origin: Origin::of(dump),
+            sections: dump
+                .sections()
+                .iter()
+                .map(|s| SectionSummary {
+                    name: &s.name,
+                    known: s.section.is_some(),
+                    entries: s.entries,
+                    offset: s.span.start,
+                    bytes: s.span.end.saturating_sub(s.span.start),
+                    contents: s.section.map(|s| contents(dump, s)).unwrap_or_default(),
+                })
+                .collect(),
+            absent: dump
+                .absent(generation)
+                .map(|s| Absent { name: s.name(), meaning: s.absence() })
+                .collect(),
+        }
+    }
+}
+
+/// What a section holds, in a few words.
+fn contents(dump: &Devcore<'_>, section: Section) -> String {
+    match section {
+        Section::Ringbuffer => {
+            let stuck = dump.rings.iter().filter(|r| r.last_fence != r.retired_fence).count();
+            format!("{stuck} with unfinished work")
+        }
+        Section::Bos => {
+            let size = dump.bos.iter().fold(0u64, |sum, b| sum.saturating_add(b.size));
+            let held = dump.bos.iter().filter(|b| b.data.is_some()).count();
+            format!("{held} with contents, {size} bytes allocated")
+        }
+        Section::IndexedRegisters => {
+            dump.indexed.iter().map(|i| i.canonical_name()).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What is in a file, as JSON.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn json(
+    file: &FileInfo<'_>,
+    contents: FileContents<'_>,
+    diagnostics: &[Diagnostic],
+    db: &Db,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Summary::of(file, contents, diagnostics, db))?;
+    out.write_all(b"\n")
+}
+
+/// What is in a file, for people.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn text(
+    file: &FileInfo<'_>,
+    contents: FileContents<'_>,
+    diagnostics: &[Diagnostic],
+    db: &Db,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write_text(&Summary::of(file, contents, diagnostics, db), style, out)
+}
+
+fn write_text(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}: {}", style.bold(s.name), s.described)?;
+    let size = if s.compression.is_empty() {
+        format!("{} bytes", s.bytes)
+    } else {
+        format!("{} bytes ({}: {} stored)", s.bytes, s.compression.join(" of "), s.stored_bytes)
+    };
+    let mut row = |key: &str, value: Option<&str>| match value {
+        Some(value) => writeln!(out, "  {key:9} {value}"),
+        None => Ok(()),
+    };
+    row("size", Some(&size))?;
+    if let Some(capture) = &s.capture {
+        capture.text(style, out)?;
+        problems(s, style, out)?;
+        return writeln!(out, "\n{}", s.database_line);
+    }
+    if let Some(dump) = &s.intel {
+        dump.text(style, out)?;
+        problems(s, style, out)?;
+        return writeln!(out, "\n{}", s.database_line);
+    }
+    let Some(dump) = &s.dump else {
+        return writeln!(out, "  unwedge does not decode this kind of file yet\n{}", s.database_line);
+    };
+    row("gpu", Some(dump.gpu.as_deref().unwrap_or("not said")))?;
+    row("kernel", dump.origin.kernel)?;
+    row("time", dump.origin.time)?;
+    row("comm", dump.origin.comm)?;
+    row("cmdline", dump.origin.cmdline)?;
+    writeln!(out, "\n  {}", style.bold("section              entries     bytes"))?;
+    for section in &dump.sections {
+        let note = if section.known { section.contents.as_str() } else { "not known to unwedge" };
+        let line = format!("{:20} {:>7} {:>9}  {note}", section.name, section.entries, section.bytes);
+        writeln!(out, "  {}", line.trim_end())?;
+    }
+    if !dump.absent.is_empty() {
+        writeln!(out, "\n  {}", style.bold("not captured"))?;
+        for absent in &dump.absent {
+            writeln!(out, "  {:20} {}", absent.name, absent.meaning)?;
+        }
+    }
+    problems(s, style, out)?;
+    writeln!(out, "\n{}", s.database_line)
+}
+
+fn problems(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    if s.problems.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n  {}", style.bold("problems"))?;
+    for p in &s.problems {
+        writeln!(out, "  {}: {}", p.severity, p.message)?;
+    }
+    Ok(())
+}

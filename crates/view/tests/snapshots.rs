@@ -1,0 +1,139 @@
+//! Reports as text, compared with files that one switch writes anew: `UNWEDGE_BLESS=1 cargo test -p unwedge-view`.
+//!
+//! The dumps are made here, by the test kit.
+
+use std::path::Path;
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::umr::UmrText;
+use unwedge_hw::Db;
+use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
+use unwedge_testkit::amdgpu::{
+    AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, waves_text,
+};
+use unwedge_view::Style;
+
+/// Compares text with the snapshot of this name, or writes it if the switch is on.
+fn check(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"));
+    if std::env::var_os("UNWEDGE_BLESS").is_some() {
+        std::fs::write(&path, text).expect("the snapshot is written");
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        text == expected,
+        "{name} is not as its snapshot: UNWEDGE_BLESS=1 accepts it\n--- expected\n{expected}\n--- found\n{text}"
+    );
+}
+
+fn check_report(name: &str, report: &Report) {
+    let mut out = Vec::new();
+    unwedge_view::report::text(report, None, Style { colour: false }, &mut out).expect("memory takes it");
+    check(name, &String::from_utf8(out).expect("text"));
+}
+
+const IB: u64 = 0x8001_0010_0000;
+const SEMAPHORE: u64 = 0x8001_2000_0000;
+
+/// A type 3 packet of AMD.
+fn packet(opcode: u32, payload: &[u32]) -> Vec<u32> {
+    let mut out = vec![3 << 30 | (payload.len() as u32 - 1) << 16 | opcode << 8];
+    out.extend(payload);
+    out
+}
+
+fn draw() -> Vec<u32> {
+    packet(0x2d, &[3, 2])
+}
+
+fn wait() -> Vec<u32> {
+    packet(0x3c, &[0x13, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, u32::MAX, 4])
+}
+
+/// A graphics ring that calls an IB in which the ME is at the packet with this header.
+fn stuck(ib: &[u32], header: u32) -> AmdgpuBuilder {
+    let call = packet(0x3f, &[IB as u32, (IB >> 32) as u32, ib.len() as u32]);
+    let ring = [packet(0x10, &[0, 0]), call].concat();
+    let rptr = ring.len() as u64;
+    let mut builder = AmdgpuBuilder::new(Gfx::V10)
+        .era(Era::V6_19)
+        .process("vkcube", 4711)
+        .timeout("gfx_0.0.0")
+        .fault("gfxhub", 0, 0)
+        .register("GRBM_STATUS", 0xa000_0000)
+        .register("CP_IB1_BASE_LO", IB as u32)
+        .register("CP_IB1_BASE_HI", (IB >> 32) as u32)
+        .register("CP_IB1_BUFSZ", ib.len() as u32)
+        .ring("gfx_0.0.0", rptr, rptr + 2, &[ring, vec![NOP; 4]].concat())
+        .ib(IB, ib);
+    for _ in 0..8 {
+        builder = builder.register("CP_ME_HEADER_DUMP", header);
+    }
+    builder
+}
+
+fn check_dump(name: &str, builder: &AmdgpuBuilder) {
+    let text = builder.text();
+    check_report(name, &explain_amdgpu(&Devcoredump::read(&text).expect("a dump"), &Db::amd()));
+}
+
+fn check_radv(name: &str, builder: &RadvBuilder) {
+    let files = builder.members();
+    let members: Vec<Member<'_>> =
+        files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
+    check_report(name, &explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd()));
+}
+
+#[test]
+fn amdgpu_waits() {
+    let release = packet(0x49, &[0x14, 1 << 29, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 7, 0, 0]);
+    check_dump("amdgpu-wait-for-other-queue", &stuck(&[draw(), wait(), draw()].concat(), wait()[0]));
+    check_dump("amdgpu-wait-written-after", &stuck(&[wait(), release.clone()].concat(), wait()[0]));
+    check_dump("amdgpu-wait-written-before", &stuck(&[release, wait()].concat(), wait()[0]));
+    let poll = [8 | 3 << 28 | 1 << 31, SEMAPHORE as u32, (SEMAPHORE >> 32) as u32, 1, u32::MAX, 0x0fff_000a];
+    let ring = [&poll[..], &[0; 10]].concat();
+    let builder = AmdgpuBuilder::new(Gfx::V10).timeout("sdma0").ring("sdma0", 6, 8, &ring);
+    check_dump("amdgpu-sdma-poll", &builder.fault("mmhub0", 0, 0));
+}
+
+#[test]
+fn amdgpu_faults_and_broken_streams() {
+    let status = 0x0030_0000 | 1 << 18 | 8 << 9 | 0x30;
+    let builder = stuck(&[draw(), draw()].concat(), draw()[0]);
+    check_dump("amdgpu-page-fault", &builder.clone().fault("gfxhub", 0x8001_3000_0000, status));
+    check_dump("amdgpu-stalls", &builder.register("CP_STALLED_STAT3", u32::MAX));
+    check_dump("amdgpu-garbage", &stuck(&[draw(), vec![0x5234_5678; 5], draw()].concat(), draw()[0]));
+    check_dump("amdgpu-nothing", &AmdgpuBuilder::new(Gfx::V8).era(Era::V5_19).timeout("gfx"));
+    check_dump("amdgpu-complete", &AmdgpuBuilder::complete(Gfx::V11));
+}
+
+#[test]
+fn radv_reports() {
+    let shader = ShaderSpec::waiting("Pixel Shader", SEMAPHORE);
+    let builder = RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", 100, 102);
+    let waves = builder.clone().shader(shader.clone()).waves(&WaveSpec::some(Gfx::V10));
+    check_radv("radv-waves-in-loop", &waves);
+    let mut broken = shader.clone();
+    broken.code = [
+        (vec![0xf400_0100, 0xfa00_0000], "s_load_dword s4, s[0:1], null"),
+        (vec![0x8005_0404], "s_add_u32 s5, s4, s4"),
+        (vec![0xbf81_0000], "s_endpgm"),
+    ]
+    .map(|(words, text)| (words, text.to_owned()))
+    .to_vec();
+    check_radv("radv-missing-wait", &builder.clone().shader(broken));
+    check_radv("radv-exception", &builder.clone().shader(shader.clone()).trap(&shader, 8));
+    let freed = builder.clone().buffer(1000, 0x8001_0000_0000, 0x10000, Some(2000));
+    check_radv("radv-use-after-free", &freed.fault(0x8001_0000_1000, 0x0080_0831));
+    let stream = [draw(), packet(0x10, &[0xcafe_0001]), draw(), packet(0x10, &[0xcafe_0002])].concat();
+    check_radv("radv-trace-points", &RadvBuilder::new(Gfx::V10).trace(1, &[("Main IB", &stream)]));
+    check_radv("radv-complete", &RadvBuilder::complete(Gfx::V12));
+}
+
+#[test]
+fn waves_of_umr() {
+    let text = waves_text(Gfx::V11, &WaveSpec::some(Gfx::V11), WaveForm::ALL[0]);
+    let report = explain_umr(&UmrText::read(text.as_bytes()).expect("text of umr"), &Db::amd());
+    check_report("umr-waves", &report);
+}
