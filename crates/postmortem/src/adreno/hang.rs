@@ -133,7 +133,7 @@ pub fn locate(case: &Case<'_>) -> Option<Stop> {
 fn hung_ring(case: &Case<'_>) -> Option<usize> {
     let rings = &case.dump.rings;
     let base = case.regs.address("CP_RB_BASE");
-    let pending = |r: &unwedge_capture::devcore::Ring<'_>| {
+    let pending = |r: &unwedge_capture::msm::Ring<'_>| {
         r.last_fence.zip(r.retired_fence).is_some_and(|(last, retired)| last != retired)
     };
     rings

@@ -14,7 +14,7 @@ use super::evidence::evidence;
 use super::stream::{Called, Walked};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
-use unwedge_capture::amdgpu::devcore::Place;
+use unwedge_capture::amdgpu::Place;
 use unwedge_stream::amd::{Engine, reduce};
 
 /// Where it stopped.

@@ -1,8 +1,8 @@
 //! Texts of the instruction words that umr read around waves, where umr itself has none.
 
 use std::borrow::Cow;
-use unwedge_capture::amdgpu::RadvReport;
-use unwedge_capture::amdgpu::umr::{UmrText, Wave};
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::umr::{UmrText, Wave};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::Gpu;

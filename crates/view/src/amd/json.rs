@@ -14,12 +14,12 @@ use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::Contents;
-use unwedge_capture::amdgpu::devcore::{Bank, Devcoredump, Place, Power, VramState};
-use unwedge_capture::amdgpu::radv::{
+use unwedge_capture::amd::Contents;
+use unwedge_capture::amdgpu::{Bank, Devcoredump, Place, Power, VramState};
+use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace,
 };
-use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave, WavePlace};
+use unwedge_capture::umr::{ShownRegister, UmrText, Wave, WavePlace};
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
 use unwedge_stream::amd::Engine;

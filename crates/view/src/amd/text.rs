@@ -7,13 +7,13 @@ use super::packets::{self, Reader};
 use crate::Style;
 use std::fmt::Display;
 use std::io::{self, Write};
-use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, Power, VramState};
-use unwedge_capture::amdgpu::radv::{
+use unwedge_capture::amd::{Contents, Register};
+use unwedge_capture::amdgpu::{Devcoredump, Place, Power, VramState};
+use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace, TraceStream,
     TrapReport,
 };
-use unwedge_capture::amdgpu::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, WavePlace};
-use unwedge_capture::amdgpu::{Contents, Register};
+use unwedge_capture::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, WavePlace};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
