@@ -6,9 +6,8 @@ mod data;
 use data::{Counts, assemble, gpu, packed, shown};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use unwedge_check::amdgcn::facts::COUNTERS;
 use unwedge_check::amdgcn::{Finding, Options, Report, Rule, check};
-use unwedge_isa::amdgcn::{Gen, Gpu, codec};
+use unwedge_isa::amdgcn::{Gen, Gpu, codec, waits as table};
 
 /// Blocks with their lines of code; `None`: something in them is no instruction.
 type Blocks = Vec<Vec<String>>;
@@ -89,12 +88,11 @@ fn said(line: &str, gpu: &Gpu) -> Option<[u32; 8]> {
     let (code, _) = assemble(&[line.to_owned()], gpu).ok()?;
     let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
     let decoded = codec::decode(&words, gpu)?;
-    let name = decoded.inst.row().name;
     let mut said = [u32::MAX; 8];
-    for c in COUNTERS.iter().filter(|c| c.instruction == name && c.gens >> gpu.generation() as u16 & 1 != 0) {
-        let value = c.bits.iter().enumerate().fold(0, |v, (to, from)| v | (words[0] >> from & 1) << to);
-        if value < (1 << c.bits.len()) - 1 {
-            said[usize::from(c.slot)] = value;
+    for wait in table::fields(decoded.inst.opcode(), gpu.generation()) {
+        let value = wait.field.get(words[0] as u16);
+        if value < wait.field.most() {
+            said[wait.counter as usize] = value.into();
         }
     }
     Some(said)

@@ -45,7 +45,8 @@ fn taken_out() {
         let whole = report(&binary.words, &binary);
         let spare: Vec<u32> =
             whole.findings.iter().filter(|f| f.level == Level::Speed).map(|f| f.at).collect();
-        for (name, at) in protections(&binary.words, &binary.gpu) {
+        for (opcode, at) in protections(&binary.words, &binary.gpu) {
+            let name = opcode.name();
             let generation = binary.gpu.generation();
             if name == "s_nop" && is_padding(&binary.words, &binary.gpu, at) {
                 counts.add(format!("{name} {generation:?}: before a loop that is aligned"));
@@ -85,8 +86,9 @@ fn weakened() {
     let (mut needed, mut there, mut examples) = (0, 0, 0);
     for mut binary in binaries() {
         let whole = report(&binary.words, &binary);
-        for (name, at) in protections(&binary.words, &binary.gpu) {
-            for weaker in weaker(&binary.words, &binary.gpu, name, at) {
+        for (opcode, at) in protections(&binary.words, &binary.gpu) {
+            let name = opcode.name();
+            for weaker in weaker(&binary.words, &binary.gpu, opcode, at) {
                 let place = 4 * at as u32;
                 let generation = binary.gpu.generation();
                 let mut add = |how: &str| counts.add(format!("{name} {} {generation:?}: {how}", weaker.what));

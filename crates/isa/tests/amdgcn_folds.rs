@@ -4,14 +4,11 @@
 //! in the same way with another seed is taken instead.
 
 use std::collections::BTreeMap;
-use unwedge_isa::amdgcn::Gen;
-use unwedge_isa::amdgcn::model::{Format, Type};
-use unwedge_isa::amdgcn::semantics::{Mode, Op, ScalarIn, of_name};
+use unwedge_isa::amdgcn::model::Type;
+use unwedge_isa::amdgcn::semantics::{Mode, Op, ScalarIn, of_opcode};
+use unwedge_isa::amdgcn::{Gen, tables};
 
 const VECTORS: &str = include_str!("amdgcn_folds/vectors.txt");
-const FORMATS: [Format; 6] =
-    [Format::Vop3, Format::Vopc, Format::Vop3p, Format::Sop2, Format::Sopc, Format::Vop1];
-
 /// An operation in a mode, and which part of what it gives is compared.
 struct Block<'a> {
     name: &'a str,
@@ -40,8 +37,13 @@ fn block(line: &str) -> Block<'_> {
     block
 }
 
+/// The operation of a row, or of what has the name in some generation.
 fn op(name: &str) -> Option<Op> {
-    FORMATS.iter().find_map(|format| of_name(*format, name))
+    let row = tables::rows().iter().find(|row| row.name == name).or_else(|| {
+        let (variant, _) = tables::name(name.as_bytes())?.variants.first()?;
+        Some(&tables::rows()[usize::from(tables::variants()[usize::from(*variant)].row)])
+    });
+    of_opcode(row?.opcode)
 }
 
 /// The result of a block's operation, without its modifiers.

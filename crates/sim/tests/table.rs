@@ -52,7 +52,7 @@ fn sample(inst: &Inst, gpu: &Gpu) -> Option<Vec<u32>> {
     let layout = tables::layout(inst.variant().encoding, gpu)?;
     let generation = gpu.generation() as usize;
     let opcode = *inst.variant().opcodes.get(generation)?;
-    if opcode == unwedge_isa::amdgcn::model::Variant::NO_OPCODE {
+    if opcode == unwedge_isa::amdgcn::model::NO_OPCODE {
         return None;
     }
     use unwedge_isa::amdgcn::model::Field;

@@ -90,13 +90,14 @@ type Edit = (String, usize, bool, Vec<u32>);
 
 fn edits_of(shader: &Shader) -> Vec<Edit> {
     let mut all = Vec::new();
-    for (name, at) in protections(&shader.words, &shader.gpu) {
+    for (opcode, at) in protections(&shader.words, &shader.gpu) {
+        let name = opcode.name();
         if name == "s_nop" && is_padding(&shader.words, &shader.gpu, at) {
             continue;
         }
         let counts = name != "s_nop" && !name.contains("depctr");
         all.push((format!("{name} left out"), at, counts, without(&shader.words, &shader.gpu, at)));
-        for weaker in weaker(&shader.words, &shader.gpu, name, at) {
+        for weaker in weaker(&shader.words, &shader.gpu, opcode, at) {
             let mut words = shader.words.clone();
             words[at] = weaker.word;
             all.push((format!("{name} {}", weaker.what), at, counts, words));

@@ -4,8 +4,9 @@
 //! branch is taken too, `S` is 0, and no lane has been enabled by it since it was saved. With no lane enabled vector registers are neither
 //! read nor written, so that nothing need be waited for.
 
-use super::op::{ExecOp, Op, Regs, What, flag};
+use super::op::{ExecOp, Op, Regs, flag};
 use super::program::covers;
+use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::Reg;
 
 /// What is known. States of one place are kept apart by it.
@@ -59,9 +60,9 @@ impl Exec {
             Exec::Zero(_) => Some(self),
         };
         let lanes = if matches!(self, Exec::Zero(_)) { None } else { Some(Exec::Any) };
-        match (last.what, last.name()) {
-            (What::CBranch, "s_cbranch_execz") => [lanes, zero],
-            (What::CBranch, "s_cbranch_execnz") => [zero, lanes],
+        match last.opcode {
+            Opcode::s_cbranch_execz => [lanes, zero],
+            Opcode::s_cbranch_execnz => [zero, lanes],
             _ => match self {
                 Exec::Zero(_) => [Some(self); 2],
                 _ => [Some(Exec::Any); 2],

@@ -1,6 +1,6 @@
-//! The tables: rules, counters, what counts in them. Compiled from `data/amd/check` by the build script.
+//! The table of rules. Compiled from `data/amd/check/rules.txt` by the build script.
 
-use unwedge_isa::amdgcn::Gen;
+use unwedge_isa::amdgcn::{Gen, model};
 
 /// How sure a finding is, and what it is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,50 +66,11 @@ impl Rule {
     }
 }
 
-/// How many counters there are at most on one GPU.
-pub const SLOTS: usize = 7;
-
-/// Where a wait says how far it waits for a counter.
-#[derive(Debug, Clone, Copy)]
-pub struct Counter {
-    /// Generations, a bit each.
-    pub gens: u16,
-    /// The counter's name there.
-    pub name: &'static str,
-    /// Which it is of [`SLOTS`].
-    pub slot: u8,
-    /// The row of the instruction table.
-    pub instruction: &'static str,
-    /// Bits of the immediate, lowest first.
-    pub bits: &'static [u8],
-}
-
-/// That an event counts.
-#[derive(Debug, Clone, Copy)]
-pub struct Counts {
-    /// Generations, a bit each.
-    pub gens: u16,
-    /// What.
-    pub event: Event,
-    /// The counter.
-    pub slot: u8,
-    /// Events of the same end in the order they began; 0: in any.
-    pub order: u8,
-}
-
-/// A field of `s_waitcnt_depctr`.
-#[derive(Debug, Clone, Copy)]
-pub struct Depctr {
-    /// Generations, a bit each.
-    pub gens: u16,
-    /// Its bits.
-    pub mask: u16,
-}
-
-impl Depctr {
-    /// Whether an immediate waits for it to be 0.
-    pub fn waited(self, immediate: u16, generation: Gen) -> bool {
-        self.gens >> generation as u16 & 1 != 0 && immediate & self.mask == 0
+/// The bits of generations; the build fails if there is no such one.
+const fn generations(text: &str) -> u16 {
+    match model::generations(text) {
+        Some(set) => set,
+        None => panic!("a rule of unknown generations"),
     }
 }
 

@@ -1,18 +1,20 @@
 //! The fixed point: what is pending at the start of each block, and what that breaks.
 
 use super::exec::Exec;
-use super::facts::{COUNTS, Rule, SLOTS, VA_VDST};
+use super::facts::Rule;
 use super::finding::{Finding, Need};
 use super::hazards::{Hazards, Kind};
-use super::op::{Class, Op, Regs, What, flag};
+use super::op::{Class, Op, Regs, flag};
 use super::partial;
 use super::program::{Block, Program};
 use super::state::{EMPTY, List, Pending, Set, both, first_of, unite};
-use super::waits::{HALF, NO, SMEM_STORE, Said, Waits, add_regs};
+use super::waits::{HALF, NO, SLOTS, SMEM_STORE, WaitValues, Waits, add_regs};
 use super::{Entry, Options, Preset};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::{Field, Role};
+use unwedge_isa::amdgcn::waits::{COUNTED, Counter, VA_VDST};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
 /// Times a block is looked at before its state is condensed each time, and at all.
@@ -100,7 +102,7 @@ struct Flow<'a> {
     hazards: Hazards,
     partial: bool,
     /// Waits that are taken to stand before operations.
-    cures: BTreeMap<u32, Said>,
+    cures: BTreeMap<u32, WaitValues>,
 }
 
 /// Times a program is followed again, until each wait that is told missing is missing with the others in place.
@@ -140,8 +142,8 @@ pub(super) fn follow(
 
 impl Flow<'_> {
     /// The waits that findings ask for, by operation.
-    fn needed(&self, findings: &[Finding]) -> BTreeMap<u32, Said> {
-        let mut all: BTreeMap<u32, Said> = BTreeMap::new();
+    fn needed(&self, findings: &[Finding]) -> BTreeMap<u32, WaitValues> {
+        let mut all: BTreeMap<u32, WaitValues> = BTreeMap::new();
         for f in findings {
             let op = self.program.ops.binary_search_by_key(&(f.at / 4), |op| op.at);
             let (Some(need), Ok(op)) = (f.need, op) else { continue };
@@ -261,21 +263,21 @@ impl Flow<'_> {
             let number = (block.first + at) as u32;
             let regs = self.program.regs(op);
             let said = self.waits.said(op);
-            if op.what == What::Nop {
+            if op.role == Role::Nop {
                 // Before a message it has a meaning of its own.
                 let next = self.program.ops.get(number as usize + 1);
                 let needed = state.hazards.all.iter().any(Hazards::counts_states)
-                    || next.is_some_and(|next| next.what == What::SendMsg)
+                    || next.is_some_and(|next| next.role == Role::Message)
                     || self.options.exports;
                 if !needed && state.foreign & HAZARDS == 0 {
                     findings.push(self.finding(Rule::SpareNop, op.at, None, 0));
                 }
             }
-            let mut spare = op.what == What::Depctr
+            let mut spare = op.role == Role::Depctr
                 && state.foreign & HAZARDS == 0
                 && !(self.partial && VA_VDST.waited(op.imm as u16, self.gpu.generation()));
             if let Some(said) = &said {
-                spare = op.what == What::Wait && self.is_spare(said, state);
+                spare = op.role == Role::Wait && self.is_spare(said, state);
                 self.waits.wait(&mut state.waits, said);
                 let ended = said.iter().enumerate().filter(|(_, value)| **value == 0);
                 state.foreign &= !ended.fold(0, |ended, (slot, _)| ended | 1 << slot);
@@ -284,7 +286,7 @@ impl Flow<'_> {
             let open = if spare { state.hazards.weight() } else { 0 };
             let no_lane = matches!(state.exec, Exec::Zero(Some(_))) && op.is_masked();
             if let Some(p) = self.stored_there(op, regs, state) {
-                let need = Some(Need { counter: self.waits.name(2), value: 0 });
+                let need = Some(Need { counter: self.waits.name(Counter::Local as usize), value: 0 });
                 findings.push(Finding { need, ..self.finding(Rule::SmemStoreLoad, op.at, Some(&p), 0) });
                 state.waits.forget(|p| p.extra & SMEM_STORE != 0);
             }
@@ -320,7 +322,7 @@ impl Flow<'_> {
             for r in regs.iter().filter(|r| self.preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
             }
-            if op.what == What::Fork {
+            if op.role == Role::Fork {
                 // What runs before it goes on here may write anything.
                 state.written = ALL;
             }
@@ -367,7 +369,7 @@ impl Flow<'_> {
             let lanes = op.is_vector()
                 && !matches!(op.class, Class::Exp | Class::LdsDir)
                 && !op.has(flag::READLANE | flag::READFIRST | flag::WRITELANE)
-                && op.what != What::VNop;
+                && op.opcode != Opcode::v_nop;
             if lanes {
                 let first = self.program.ops.get(first as usize).map(|first| first.at * 4);
                 findings.push(Finding { first, ..self.finding(Rule::NoLane, op.at, None, 0) });
@@ -379,7 +381,7 @@ impl Flow<'_> {
             let first = self.program.ops.get(first).map(|first| first.at * 4);
             findings.push(Finding { first, ..self.finding(Rule::ValuPartialForwarding, op.at, None, 0) });
         }
-        let dealloc = op.what == What::SendMsg && op.imm & 15 == 3 && self.gpu.generation() >= Gen::Gfx11;
+        let dealloc = op.role == Role::Message && op.imm & 15 == 3 && self.gpu.generation() >= Gen::Gfx11;
         if dealloc {
             let scratch = state.waits.all.iter().find(|p| {
                 let store = self.program.ops.get(p.op as usize);
@@ -392,8 +394,8 @@ impl Flow<'_> {
     }
 
     /// Whether a wait says something, and nothing of it is pending.
-    fn is_spare(&self, said: &Said, state: &State) -> bool {
-        let slot = |p: &Pending| usize::from(COUNTS[usize::from(p.kind)].slot);
+    fn is_spare(&self, said: &WaitValues, state: &State) -> bool {
+        let slot = |p: &Pending| COUNTED[usize::from(p.kind)].counter as usize;
         let ended = state.waits.all.iter().any(|p| said[slot(p)] != NO && p.age >= said[slot(p)]);
         let asks = |slot: usize| said[slot] != NO && self.waits.asks(slot, said[slot]);
         let foreign = (0..SLOTS).any(|slot| asks(slot) && state.foreign >> slot & 1 != 0);
@@ -403,7 +405,7 @@ impl Flow<'_> {
     /// What is pending where the code goes on elsewhere.
     fn open_end(&self, block: &Block, state: &State, findings: &mut Vec<Finding>) {
         let Some(last) = self.program.block_ops(block).last() else { return };
-        let behind = if last.what == What::SetPc { last.at } else { last.at + u32::from(last.dwords) };
+        let behind = if last.role == Role::SetPc { last.at } else { last.at + u32::from(last.dwords) };
         for p in &state.hazards.all {
             let rule = Kind::rule(p);
             if Kind::stays_open(p) && rule.info().holds(self.gpu.generation()) {

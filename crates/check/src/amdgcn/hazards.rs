@@ -11,10 +11,13 @@ mod gfx11;
 mod gfx6;
 
 use super::facts::Rule;
-use super::op::{Class, Op, Regs, What, flag};
+use super::op::{Class, Op, Regs, flag};
 use super::program::Program;
 use super::state::{EMPTY, List, Pending, Set};
-use super::waits::{NO, Said, add_regs};
+use super::waits::{WaitValues, add_regs};
+use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::Counter;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
 /// What is pending.
@@ -204,8 +207,8 @@ impl Hazards {
             has.has_permlane |= op.has(flag::PERMLANE);
             has.has_wmma |= op.has(flag::WMMA);
             has.has_nsa |= op.has(flag::NSA);
-            has.has_denorm |= op.what == What::DenormMode;
-            has.has_vccz |= op.what == What::CBranchVccz;
+            has.has_denorm |= op.opcode == Opcode::s_denorm_mode;
+            has.has_vccz |= op.role == Role::CBranchVcc;
             has.has_exec_writes |= op.has(flag::WRITES_EXEC) && op.is_salu();
         }
         has
@@ -218,7 +221,7 @@ impl Hazards {
         number: u32,
         op: &Op,
         regs: &[Regs],
-        said: Option<&Said>,
+        said: Option<&WaitValues>,
         broken: Broken<'_>,
     ) {
         match self.generation {
@@ -250,9 +253,9 @@ impl Hazards {
     fn stored(&self, list: &mut List, number: u32, op: &Op, broken: Broken<'_>) {
         if op.class == Class::Smem && op.has(flag::STORE | flag::ATOMIC) {
             list.push(pending(Kind::SmemStored, number));
-        } else if op.what == What::DcacheWb {
+        } else if op.opcode == Opcode::s_dcache_wb {
             list.forget(|p| p.kind == Kind::SmemStored as u8);
-        } else if op.what == What::End {
+        } else if op.role == Role::End {
             for p in list.all.iter().filter(|p| p.kind == Kind::SmemStored as u8) {
                 broken(Rule::DcacheWb, p, 0);
             }
@@ -285,7 +288,7 @@ fn set_of(regs: &[Regs], vector: bool, of: impl Fn(&Regs) -> bool) -> Set {
     pending_of(Kind::ValuSgpr, 0, vector, regs, of).map_or(EMPTY, |p| p.regs)
 }
 
-/// Whether a wait says 0 for a counter.
-fn drained(said: Option<&Said>, slot: usize) -> bool {
-    said.is_some_and(|said| said[slot] == 0 && said[slot] != NO)
+/// Whether a wait waits for all of a counter.
+fn drained(said: Option<&WaitValues>, counter: Counter) -> bool {
+    said.is_some_and(|said| said[counter as usize] == 0)
 }

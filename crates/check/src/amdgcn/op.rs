@@ -2,10 +2,10 @@
 //!
 //! Never: encodings; `isa` decodes and says which registers an instruction touches.
 
-use super::facts::COUNTERS;
 use std::sync::OnceLock;
-use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Row, Trait, Variant};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg, tables};
+use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
+use unwedge_isa::amdgcn::tables::{Row, Variant};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg, tables};
 
 /// The part of the GPU that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,43 +24,6 @@ pub(super) enum Class {
     Flat,
     Global,
     Scratch,
-}
-
-/// What it is, where rules name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
-    Other,
-    Nop,
-    Wait,
-    Depctr,
-    WaitIdle,
-    End,
-    Branch,
-    CBranch,
-    CBranchVccz,
-    Fork,
-    SetPc,
-    SwapPc,
-    GetPc,
-    Call,
-    Rfe,
-    Subvector,
-    SetReg,
-    GetReg,
-    SendMsg,
-    SendMsgRtn,
-    TTraceData,
-    Movrel,
-    SetVskip,
-    Version,
-    VNop,
-    Delay,
-    Clause,
-    Prefetch,
-    CodeEnd,
-    DenormMode,
-    SetPrio,
-    DcacheWb,
 }
 
 /// Flags of [`Op::flags`].
@@ -145,7 +108,8 @@ pub(super) struct Op {
     pub at: u32,
     pub dwords: u8,
     pub class: Class,
-    pub what: What,
+    pub opcode: Opcode,
+    pub role: Role,
     /// `wait_exp`, `wait_vdst`; of an export its target.
     pub wait: u8,
     /// `wait_vsrc`.
@@ -155,8 +119,6 @@ pub(super) struct Op {
     pub flags: u32,
     /// The immediate of scalar instructions, the offset of memory instructions.
     pub imm: i32,
-    /// Row of the instruction table.
-    pub row: u16,
     pub exec: ExecOp,
 }
 
@@ -194,45 +156,27 @@ impl Op {
             && !self.has(flag::READLANE | flag::READFIRST | flag::WRITELANE | flag::PERMLANE | flag::WMMA)
     }
 
-    /// Whether control goes on somewhere else than behind it, or may.
+    /// Whether control goes on somewhere else than after it, or may.
     pub fn ends_block(&self) -> bool {
-        matches!(
-            self.what,
-            What::End
-                | What::Branch
-                | What::CBranch
-                | What::CBranchVccz
-                | What::Fork
-                | What::SetPc
-                | What::SwapPc
-                | What::Call
-                | What::Rfe
-                | What::Subvector
-        )
+        self.role.ends_block()
     }
 
-    /// Whether it calls: what is behind runs once what is called has come back.
+    /// Whether it calls: what follows runs once what is called has come back.
     pub fn calls(&self) -> bool {
-        matches!(self.what, What::SwapPc | What::Call)
+        self.role.calls()
     }
 
     /// The wait states it takes.
     pub fn states(&self) -> u8 {
-        if self.what == What::Nop { (self.imm & 15) as u8 + 1 } else { 1 }
-    }
-
-    pub fn name(&self) -> &'static str {
-        tables::rows().get(usize::from(self.row)).map_or("", |row| row.name)
+        if self.role == Role::Nop { (self.imm & 15) as u8 + 1 } else { 1 }
     }
 }
 
-/// What name and table say of one way to write an instruction.
+/// What the table says of one way to write an instruction.
 #[derive(Clone, Copy)]
-struct Known {
-    what: What,
+struct VariantFacts {
     class: Class,
     flags: u32,
-    made: Made,
 }
 
 /// What a scalar instruction makes of its sources, if it writes `exec`.
@@ -244,38 +188,71 @@ enum Made {
     OrXor,
 }
 
+impl Made {
+    fn by(opcode: Opcode) -> Made {
+        match opcode {
+            Opcode::s_mov_b32 | Opcode::s_mov_b64 => Made::Move,
+            Opcode::s_andn2_b32 | Opcode::s_andn2_b64 => Made::AndNot,
+            Opcode::s_or_b32 | Opcode::s_or_b64 | Opcode::s_xor_b32 | Opcode::s_xor_b64 => Made::OrXor,
+            _ => Made::Other,
+        }
+    }
+}
+
 /// By variant.
-fn known() -> &'static [Known] {
-    static KNOWN: OnceLock<Vec<Known>> = OnceLock::new();
-    KNOWN.get_or_init(|| {
-        let rows: Vec<Known> = tables::rows().iter().map(of_row).collect();
+fn facts() -> &'static [VariantFacts] {
+    static FACTS: OnceLock<Vec<VariantFacts>> = OnceLock::new();
+    FACTS.get_or_init(|| {
+        let rows: Vec<VariantFacts> = tables::rows().iter().map(of_row).collect();
         tables::variants().iter().map(|variant| of_variant(variant, &rows)).collect()
     })
 }
 
-fn of_variant(variant: &Variant, rows: &[Known]) -> Known {
-    const NONE: Known = Known { what: What::Other, class: Class::Valu, flags: 0, made: Made::Other };
+fn of_variant(variant: &Variant, rows: &[VariantFacts]) -> VariantFacts {
+    const NONE: VariantFacts = VariantFacts { class: Class::Valu, flags: 0 };
     let row = |number: u16| rows.get(usize::from(number)).copied().unwrap_or(NONE);
-    let mut known = row(variant.row);
+    let mut facts = row(variant.row);
     if let Some((second, ..)) = variant.second {
-        known.flags |= row(second).flags;
+        facts.flags |= row(second).flags;
     }
     if matches!(variant.form, Form::Dpp | Form::Dpp8 | Form::E64Dpp | Form::E64Dpp8) {
-        known.flags |= flag::DPP;
+        facts.flags |= flag::DPP;
     }
     if variant.slots.iter().any(|slot| slot.field == Field::Ssamp) {
-        known.flags |= flag::SAMPLE;
+        facts.flags |= flag::SAMPLE;
     }
-    known
+    facts
 }
 
-fn of_row(row: &Row) -> Known {
-    let name = row.name;
+/// Traits of the table, with the flag each is here.
+const TRAITS: [(Trait, u32); 19] = [
+    (Trait::Cancels, flag::CANCELS),
+    (Trait::Cmpx, flag::CMPX),
+    (Trait::Permlane, flag::PERMLANE),
+    (Trait::Readlane, flag::READLANE),
+    (Trait::Readfirstlane, flag::READFIRST),
+    (Trait::Writelane, flag::WRITELANE),
+    (Trait::DivFmas, flag::DIV_FMAS),
+    (Trait::ReadsMask, flag::MASK_READ),
+    (Trait::Sparse, flag::SWMMAC),
+    (Trait::Store, flag::STORE),
+    (Trait::Atomic, flag::ATOMIC),
+    (Trait::Addtid, flag::ADDTID),
+    (Trait::ToLds, flag::LDS),
+    (Trait::LdsAlways, flag::LDS),
+    (Trait::GdsAlways, flag::GDS),
+    (Trait::Bvh, flag::BVH),
+    (Trait::Bvh64, flag::BVH),
+    (Trait::Msaa, flag::MSAA),
+    (Trait::Buffer, flag::BUFFER),
+];
+
+fn of_row(row: &Row) -> VariantFacts {
     let class = match row.format {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Class::Salu,
         Format::Sopp => Class::Sopp,
         Format::Vintrp => Class::Vintrp,
-        Format::Vop3 if row.unit == "interp" => Class::Vintrp,
+        Format::Vop3 if row.role == Role::Interp => Class::Vintrp,
         Format::Ldsdir => Class::LdsDir,
         Format::Exp => Class::Exp,
         Format::Smem => Class::Smem,
@@ -285,83 +262,29 @@ fn of_row(row: &Row) -> Known {
         Format::Flat => Class::Flat,
         Format::Global => Class::Global,
         Format::Scratch => Class::Scratch,
-        _ => Class::Valu,
+        Format::Vop1
+        | Format::Vop2
+        | Format::Vopc
+        | Format::Vop3
+        | Format::Vop3p
+        | Format::Vopd
+        | Format::Vinterp => Class::Valu,
     };
-    let what = match name {
-        "s_nop" => What::Nop,
-        "s_waitcnt_depctr" => What::Depctr,
-        "s_wait_idle" => What::WaitIdle,
-        "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done" => What::End,
-        "s_branch" => What::Branch,
-        "s_cbranch_vccz" | "s_cbranch_vccnz" => What::CBranchVccz,
-        "s_cbranch_g_fork" | "s_cbranch_join" => What::Fork,
-        "s_setpc_b64" => What::SetPc,
-        "s_swappc_b64" => What::SwapPc,
-        "s_getpc_b64" => What::GetPc,
-        "s_call_b64" => What::Call,
-        "s_rfe_b64" | "s_rfe_restore_b64" => What::Rfe,
-        "s_subvector_loop_begin" | "s_subvector_loop_end" => What::Subvector,
-        "s_setreg_b32" | "s_setreg_imm32_b32" => What::SetReg,
-        "s_getreg_b32" => What::GetReg,
-        "s_sendmsg" | "s_sendmsghalt" => What::SendMsg,
-        "s_sendmsg_rtn_b32" | "s_sendmsg_rtn_b64" => What::SendMsgRtn,
-        "s_ttracedata" => What::TTraceData,
-        "s_setvskip" => What::SetVskip,
-        "s_version" => What::Version,
-        "v_nop" => What::VNop,
-        "s_delay_alu" => What::Delay,
-        "s_clause" => What::Clause,
-        "s_inst_prefetch" => What::Prefetch,
-        "s_code_end" => What::CodeEnd,
-        "s_denorm_mode" => What::DenormMode,
-        "s_setprio" => What::SetPrio,
-        "s_dcache_wb" => What::DcacheWb,
-        _ if name.starts_with("s_movrel") => What::Movrel,
-        _ if name.starts_with("s_cbranch_") => What::CBranch,
-        _ if COUNTERS.iter().any(|c| c.instruction == name) => What::Wait,
-        _ => What::Other,
-    };
-    let traits = row.traits;
     let set = |condition: bool, flag: u32| if condition { flag } else { 0 };
-    let masks = ["v_cndmask", "v_addc_", "v_subb_", "v_subbrev_", "v_div_fmas", "v_dual_cndmask"];
-    let bitwise = ["s_xor_b", "s_xnor_b", "v_xor_b", "v_xnor_b"];
-    let integer = ["u16", "i16", "u32", "i32", "u64"];
-    let subtracts =
-        (name.starts_with("v_sub") || name.starts_with("s_sub")) && integer.iter().any(|t| name.ends_with(t));
-    let flags = set(row.unit.contains("trans"), flag::TRANS)
-        | set(subtracts || bitwise.iter().any(|b| name.starts_with(b)), flag::CANCELS)
+    let traits = TRAITS.iter().filter(|(id, _)| row.traits.has(*id)).fold(0, |all, (_, flag)| all | flag);
+    let flags = traits
+        | set(row.unit.is_transcendental(), flag::TRANS)
         | set(row.format == Format::Vopc, flag::VOPC)
-        | set(name.starts_with("v_cmpx"), flag::CMPX)
-        | set(name.starts_with("v_permlane"), flag::PERMLANE)
-        | set(name == "v_readlane_b32", flag::READLANE)
-        | set(name == "v_readfirstlane_b32", flag::READFIRST)
-        | set(name == "v_writelane_b32", flag::WRITELANE)
-        | set(name.starts_with("v_div_fmas"), flag::DIV_FMAS)
-        | set(masks.iter().any(|m| name.starts_with(m)), flag::MASK_READ)
-        | set(row.unit == "wmma", flag::WMMA)
-        | set(name.starts_with("v_swmmac"), flag::SWMMAC)
-        | set(traits.has(Trait::Store), flag::STORE)
-        | set(traits.has(Trait::Atomic), flag::ATOMIC)
-        | set(name.contains("addtid"), flag::ADDTID)
-        | set(traits.has(Trait::ToLds) || traits.has(Trait::LdsAlways), flag::LDS)
-        | set(traits.has(Trait::GdsAlways), flag::GDS)
-        | set(traits.has(Trait::Bvh) || traits.has(Trait::Bvh64), flag::BVH)
-        | set(traits.has(Trait::Msaa), flag::MSAA)
-        | set(row.format == Format::Vinterp, flag::VINTERP)
-        | set(name.starts_with("s_buffer_"), flag::BUFFER);
-    let made = match name {
-        "s_mov_b32" | "s_mov_b64" => Made::Move,
-        "s_andn2_b32" | "s_andn2_b64" => Made::AndNot,
-        "s_or_b32" | "s_or_b64" | "s_xor_b32" | "s_xor_b64" => Made::OrXor,
-        _ => Made::Other,
-    };
-    Known { what, class, flags, made }
+        | set(row.role == Role::Matrix, flag::WMMA)
+        | set(row.format == Format::Vinterp, flag::VINTERP);
+    VariantFacts { class, flags }
 }
 
 /// An instruction at a dword; its registers are appended to `touches`.
 pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<Regs>) -> Op {
-    let variant = inst.variant();
-    let Known { what, class, mut flags, made } = known()[usize::from(inst.number())];
+    let VariantFacts { class, mut flags } = facts()[usize::from(inst.number())];
+    let (opcode, role) = (inst.opcode(), inst.row().role);
+    let made = Made::by(opcode);
     let first = touches.len();
     let (mut late, mut data) = (false, 0);
     inst.touches(gpu, &mut |t| {
@@ -429,14 +352,14 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         at,
         dwords,
         class,
-        what,
+        opcode,
+        role,
         wait,
         wait_vsrc: mods.get(Mod::WaitVmVsrc) as u8,
         touch_count: (touches.len() - first).min(255) as u8,
         touch_first: first as u32,
         flags,
         imm,
-        row: variant.row,
         exec: if flags & flag::WRITES_EXEC != 0 { exec_op(inst, made) } else { ExecOp::Other },
     }
 }

@@ -4,12 +4,13 @@
 //! Found backwards from the reader, as it takes three instructions of one path. Distances are told by the rule: at most 4 vector
 //! instructions between second write and read, at most 2 between the writes.
 
-use super::facts::VA_VDST;
-use super::op::{Class, Op, What, flag};
+use super::op::{Class, Op, flag};
 use super::program::Program;
 use super::state::{EMPTY, Set};
 use super::waits::{add_regs, touches};
 use unwedge_isa::amdgcn::Gen;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::VA_VDST;
 
 const TO_READ: u8 = 4;
 const TO_WRITE: u8 = 2;
@@ -145,6 +146,6 @@ fn waits(op: &Op, generation: Gen) -> bool {
         | Class::Ds
         | Class::Exp => true,
         Class::LdsDir => op.wait == 0,
-        _ => op.what == What::Depctr && VA_VDST.waited(op.imm as u16, generation),
+        _ => op.role == Role::Depctr && VA_VDST.waited(op.imm as u16, generation),
     }
 }

@@ -4,11 +4,13 @@
 //! followed where they are proven: `s_getpc_b64` and constants added to it. Never: says what is wrong with registers.
 
 use super::facts::Rule;
-use super::op::{self, Op, Regs, What};
+use super::op::{self, Op, Regs};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::codec;
 use unwedge_isa::amdgcn::model::Class as SlotClass;
+use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg, listing};
 
 /// Instructions that follow each other.
@@ -203,23 +205,23 @@ impl Walk<'_> {
             }
             target
         };
-        match op.what {
-            What::End => Exits::default(),
-            What::Branch => {
+        match op.role {
+            Role::End => Exits::default(),
+            Role::Branch => {
                 let target = label();
                 Exits { target, leaves: target.is_none(), falls: false }
             }
-            What::CBranch | What::CBranchVccz | What::Subvector | What::Call => {
+            Role::CBranch | Role::CBranchVcc | Role::Subvector | Role::Call => {
                 Exits { target: label(), falls: true, leaves: relocated }
             }
-            What::Fork => Exits { falls: true, leaves: true, target: None },
-            What::Rfe => Exits { leaves: true, ..Exits::default() },
-            What::SetPc | What::SwapPc => {
+            Role::Fork => Exits { falls: true, leaves: true, target: None },
+            Role::Return => Exits { leaves: true, ..Exits::default() },
+            Role::SetPc | Role::SwapPc => {
                 let target = known
                     .filter(|bytes| bytes % 4 == 0)
                     .and_then(|bytes| u32::try_from(bytes / 4).ok())
                     .filter(|t| (*t as usize) < self.words.len());
-                Exits { falls: op.what == What::SwapPc, leaves: target.is_none(), target }
+                Exits { falls: op.role == Role::SwapPc, leaves: target.is_none(), target }
             }
             _ => Exits { falls: true, ..Exits::default() },
         }
@@ -227,7 +229,7 @@ impl Walk<'_> {
 
     /// Follows an address made of the program counter; gives the one that is jumped to.
     fn follow_address(&mut self, op: &Op) -> Option<i64> {
-        if op.what == What::GetPc {
+        if op.role == Role::GetPc {
             if let Operand::Reg { reg, .. } = self.inst.operands[0] {
                 self.address =
                     Some(Address { reg: reg.0, bytes: 4 * i64::from(op.at + u32::from(op.dwords)) });
@@ -235,7 +237,7 @@ impl Walk<'_> {
             return None;
         }
         let address = self.address?;
-        if matches!(op.what, What::SetPc | What::SwapPc) {
+        if matches!(op.role, Role::SetPc | Role::SwapPc) {
             let jumps = self.inst.written().any(|(slot, operand)| {
                 slot.access.reads() && matches!(operand, Operand::Reg { reg, .. } if reg.0 == address.reg)
             });
@@ -246,19 +248,20 @@ impl Walk<'_> {
             .iter()
             .find(|r| r.writes && r.reg < address.reg + 2 && r.reg + u16::from(r.dwords) > address.reg)?;
         let constant = constant(&self.inst).filter(|_| !self.is_relocated(op));
-        let name = op.name();
         let low = touched.reg == address.reg && touched.dwords == 1;
-        self.address = match (name, constant) {
-            ("s_add_u32" | "s_addc_u32" | "s_add_i32", Some(value)) if low => {
+        self.address = match (op.opcode, constant) {
+            (Opcode::s_add_u32 | Opcode::s_addc_u32 | Opcode::s_add_i32, Some(value)) if low => {
                 Some(Address { bytes: address.bytes + i64::from(value as i32), ..address })
             }
-            ("s_sub_u32" | "s_sub_i32", Some(value)) if low => {
+            (Opcode::s_sub_u32 | Opcode::s_sub_i32, Some(value)) if low => {
                 Some(Address { bytes: address.bytes - i64::from(value as i32), ..address })
             }
             // Of gfx12, where the program counter has 48 bits.
-            ("s_sext_i32_i16", _) if touched.reg == address.reg + 1 => Some(address),
-            ("s_bitset0_b32", Some(0)) if low => Some(Address { bytes: address.bytes & !3, ..address }),
-            ("s_addc_u32" | "s_subb_u32", Some(0 | u32::MAX)) if touched.reg == address.reg + 1 => {
+            (Opcode::s_sext_i32_i16, _) if touched.reg == address.reg + 1 => Some(address),
+            (Opcode::s_bitset0_b32, Some(0)) if low => Some(Address { bytes: address.bytes & !3, ..address }),
+            (Opcode::s_addc_u32 | Opcode::s_subb_u32, Some(0 | u32::MAX))
+                if touched.reg == address.reg + 1 =>
+            {
                 Some(address)
             }
             _ => None,

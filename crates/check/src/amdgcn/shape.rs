@@ -3,9 +3,11 @@
 use super::Options;
 use super::facts::Rule;
 use super::finding::Finding;
-use super::op::{Class, Op, What, flag};
+use super::op::{Class, Op, flag};
 use super::program::Program;
+use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::codec::NOP;
+use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
 /// The most instructions `s_clause` may name.
@@ -62,7 +64,7 @@ fn endless(program: &Program, tell: Tell<'_>) {
     let mut todo: Vec<usize> = Vec::new();
     for (number, block) in program.blocks.iter().enumerate() {
         let last = program.block_ops(block).last();
-        if block.leaves || block.next == [None; 2] || last.is_some_and(|op| op.what == What::End) {
+        if block.leaves || block.next == [None; 2] || last.is_some_and(|op| op.role == Role::End) {
             ends[number] = true;
             todo.push(number);
         }
@@ -104,20 +106,23 @@ fn unreached(program: &Program, words: &[u32], tell: Tell<'_>) {
 /// Instructions that are wrong by themselves, or behind the one before.
 fn alone(op: &Op, program: &Program, number: usize, generation: Gen, tell: Tell<'_>) {
     let regs = program.regs(op);
-    match op.what {
-        What::Branch | What::CBranch | What::CBranchVccz | What::Call | What::Subvector
+    match op.role {
+        Role::Branch | Role::CBranch | Role::CBranchVcc | Role::Call | Role::Subvector
             if op.imm as u16 == 0x3f =>
         {
             tell(Rule::Offset3f, op.at, None);
         }
-        What::Prefetch => tell(Rule::InstPrefetch, op.at, None),
-        What::Clause if (op.imm & 63) + 1 > CLAUSE => tell(Rule::LongClause, op.at, None),
-        What::SendMsg if op.imm & 15 == 3 && generation >= Gen::Gfx11 => {
+        Role::Message if op.imm & 15 == 3 && generation >= Gen::Gfx11 => {
             let before = number.checked_sub(1).and_then(|n| program.ops.get(n));
-            if before.is_none_or(|before| before.what != What::Nop) {
+            if before.is_none_or(|before| before.role != Role::Nop) {
                 tell(Rule::DeallocVgprsNop, op.at, None);
             }
         }
+        _ => {}
+    }
+    match op.opcode {
+        Opcode::s_inst_prefetch => tell(Rule::InstPrefetch, op.at, None),
+        Opcode::s_clause if (op.imm & 63) + 1 > CLAUSE => tell(Rule::LongClause, op.at, None),
         _ => {}
     }
     let saddr = || {
@@ -137,7 +142,7 @@ fn alone(op: &Op, program: &Program, number: usize, generation: Gen, tell: Tell<
 
 /// Image instructions in clauses.
 fn clauses(program: &Program, tell: Tell<'_>) {
-    for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.what == What::Clause) {
+    for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.opcode == Opcode::s_clause) {
         let count = (op.imm & 63) as usize + 1;
         for inside in program.ops.iter().skip(number + 1).take(count) {
             if inside.has(flag::NSA) && inside.class == Class::Image {
@@ -154,7 +159,7 @@ fn priorities(program: &Program, tell: Tell<'_>) {
     if !exports {
         return;
     }
-    if let Some(first) = program.ops.first().filter(|op| !(op.what == What::SetPrio && op.imm == 2)) {
+    if let Some(first) = program.ops.first().filter(|op| !(op.opcode == Opcode::s_setprio && op.imm == 2)) {
         tell(Rule::ExportPriority, first.at, None);
     }
     for (number, op) in program.ops.iter().enumerate().filter(|(_, op)| op.class == Class::Exp) {
@@ -171,17 +176,17 @@ fn priorities(program: &Program, tell: Tell<'_>) {
 
 /// The first instruction behind exports that is not as priorities ask for; `None`: all is.
 fn lowered(behind: &[Op]) -> Option<&Op> {
-    let waits = |op: &Op| op.what == What::Wait && matches!(op.name(), "s_waitcnt_expcnt" | "s_waitcnt");
+    let waits = |op: &Op| matches!(op.opcode, Opcode::s_waitcnt_expcnt | Opcode::s_waitcnt);
     let (low, rest) = behind.split_first()?;
-    if low.what != What::SetPrio || low.imm != 0 {
+    if low.opcode != Opcode::s_setprio || low.imm != 0 {
         return Some(low);
     }
     let waited = rest.first().is_some_and(|op| waits(op) && op.imm & 7 == 0);
     let rest = rest.get(usize::from(waited)..)?;
     let (first, rest) = rest.split_first()?;
     let (second, rest) = rest.split_first()?;
-    if let Some(other) = [first, second].into_iter().find(|op| op.what != What::Nop) {
+    if let Some(other) = [first, second].into_iter().find(|op| op.role != Role::Nop) {
         return Some(other);
     }
-    rest.first().filter(|next| !waited && next.what != What::End)
+    rest.first().filter(|next| !waited && next.role != Role::End)
 }

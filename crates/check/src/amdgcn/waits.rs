@@ -4,13 +4,13 @@
 //! enough if `n` is not above the age, because events of one order end one after the other: were the thing still pending, more than
 //! `n` would be. What ends in no order needs a wait for 0.
 //!
-//! Facts: `data/amd/check/waits.txt`.
+//! Facts: `data/amd/waits.txt`.
 
-use super::facts::{COUNTERS, COUNTS, Counter, Counts, Event, SLOTS};
-use super::op::{Class, Op, Regs, What, flag};
+use super::op::{Class, Op, Regs, flag};
 use super::program::covers;
 use super::state::{EMPTY, List, Pending, Set, add, meet};
-use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::model::{Field, Role};
+use unwedge_isa::amdgcn::waits::{COUNTED, Counted, Counter, Event, fields};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
 /// Bits of [`Pending::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory; it counts
@@ -24,8 +24,11 @@ pub(super) const HALF: u8 = 16;
 /// No wait.
 pub(super) const NO: u8 = u8::MAX;
 
-/// The numbers a wait says, by counter.
-pub(super) type Said = [u8; SLOTS];
+/// How many counters there are.
+pub(super) const SLOTS: usize = Counter::COUNT;
+
+/// The numbers a wait has, by counter.
+pub(super) type WaitValues = [u8; SLOTS];
 
 /// What an instruction must wait for: the number, and the pending thing that needs it.
 pub(super) type Needs = [Option<(u8, Pending)>; SLOTS];
@@ -33,9 +36,9 @@ pub(super) type Needs = [Option<(u8, Pending)>; SLOTS];
 /// The counters of one generation.
 pub(super) struct Waits {
     generation: Gen,
-    counters: Vec<&'static Counter>,
-    /// By event: up to two of [`COUNTS`].
-    counts: Vec<(Event, u8)>,
+    names: [&'static str; SLOTS],
+    /// By event: up to two of [`COUNTED`].
+    counted: Vec<(Event, u8)>,
     /// The largest number of each counter.
     most: [u8; SLOTS],
 }
@@ -43,48 +46,36 @@ pub(super) struct Waits {
 impl Waits {
     pub fn new(gpu: &Gpu) -> Waits {
         let generation = gpu.generation();
-        let on = |gens: u16| gens >> generation as u16 & 1 != 0;
-        let counters: Vec<&Counter> = COUNTERS.iter().filter(|c| on(c.gens)).collect();
-        let mut most = [0; SLOTS];
-        for counter in &counters {
-            most[usize::from(counter.slot)] = (1u8 << counter.bits.len()) - 1;
+        let (mut names, mut most) = ([""; SLOTS], [0; SLOTS]);
+        for counter in Counter::of(generation) {
+            names[counter as usize] = counter.name_in(generation).unwrap_or_default();
+            most[counter as usize] = counter.most(generation) as u8;
         }
-        let counts =
-            COUNTS.iter().enumerate().filter(|(_, c)| on(c.gens)).map(|(n, c)| (c.event, n as u8)).collect();
-        Waits { generation, counters, counts, most }
+        let of = |counted: &(usize, &Counted)| counted.1.holds(generation);
+        let counted = COUNTED.iter().enumerate().filter(of).map(|(n, c)| (c.event, n as u8)).collect();
+        Waits { generation, names, counted, most }
     }
 
     /// The name of a counter.
     pub fn name(&self, slot: usize) -> &'static str {
-        self.counters.iter().find(|c| usize::from(c.slot) == slot).map_or("", |c| c.name)
+        self.names.get(slot).copied().unwrap_or_default()
     }
 
     /// What a wait says; `None`: it is none.
     #[inline]
-    pub fn said(&self, op: &Op) -> Option<Said> {
+    pub fn said(&self, op: &Op) -> Option<WaitValues> {
         let mut said = [NO; SLOTS];
-        match op.what {
-            What::Wait => {
-                let name = op.name();
-                for counter in self.counters.iter().filter(|c| c.instruction == name) {
-                    let immediate = op.imm as u16;
-                    // A field of the immediate that is not in its bits is all that is said.
-                    let value = match name {
-                        "s_waitcnt" | "s_wait_loadcnt_dscnt" | "s_wait_storecnt_dscnt" => counter
-                            .bits
-                            .iter()
-                            .enumerate()
-                            .fold(0, |value, (to, from)| value | (immediate >> from & 1) << to),
-                        _ => immediate,
-                    };
-                    said[usize::from(counter.slot)] = value.min(255) as u8;
+        match op.role {
+            Role::Wait => {
+                for wait in fields(op.opcode, self.generation) {
+                    said[wait.counter as usize] = wait.field.get(op.imm as u16).min(255) as u8;
                 }
                 // The SOPK forms add a scalar register, which is null in what is understood.
                 Some(said)
             }
-            What::WaitIdle => Some([0; SLOTS]),
+            Role::WaitIdle => Some([0; SLOTS]),
             _ if op.has(flag::VINTERP) => {
-                said[1] = if op.wait == 7 { NO } else { op.wait };
+                said[Counter::Exp as usize] = if op.wait == 7 { NO } else { op.wait };
                 Some(said)
             }
             _ => None,
@@ -97,13 +88,13 @@ impl Waits {
     }
 
     /// A wait is over.
-    pub fn wait(&self, list: &mut List, said: &Said) {
+    pub fn wait(&self, list: &mut List, said: &WaitValues) {
         let over = |p: &Pending| {
-            let slot = COUNTS[usize::from(p.kind)].slot;
-            let value = said[usize::from(slot)];
+            let slot = COUNTED[usize::from(p.kind)].counter as usize;
+            let value = said[slot];
             value != NO && (value <= p.age)
         };
-        let is_flat = |p: &Pending| COUNTS[usize::from(p.kind)].event == Event::FlatLoad;
+        let is_flat = |p: &Pending| COUNTED[usize::from(p.kind)].event == Event::FlatLoad;
         let half: Vec<u32> = list.all.iter().filter(|p| is_flat(p) && over(p)).map(|p| p.op).collect();
         list.forget(over);
         if !half.is_empty() {
@@ -128,7 +119,7 @@ impl Waits {
             if p.extra & (EXEC | M0) == 0 && !meet(&p.regs, &touched[usize::from(p.vector)]) {
                 continue;
             }
-            let counts = &COUNTS[usize::from(p.kind)];
+            let counts = &COUNTED[usize::from(p.kind)];
             let lock = p.extra & LOCK != 0;
             let writes_m0 = || regs.iter().any(|r| r.writes && covers(*r, Reg::M0));
             let uses = p.extra & EXEC != 0 && op.has(flag::WRITES_EXEC)
@@ -142,7 +133,7 @@ impl Waits {
                             && (lock || r.reads || !self.in_order(counts, op))
                     });
             if uses {
-                let need = &mut needs.get_or_insert_default()[usize::from(counts.slot)];
+                let need = &mut needs.get_or_insert_default()[counts.counter as usize];
                 // What is half waited for is of least weight.
                 let weight = |p: &Pending| (p.extra & HALF, p.age);
                 if need.is_none_or(|(_, other)| weight(p) < weight(&other)) {
@@ -155,7 +146,7 @@ impl Waits {
 
     /// Whether an instruction writes its registers behind what has begun before: only what is of the same kind does, though
     /// counters fall in one order.
-    fn in_order(&self, counts: &Counts, op: &Op) -> bool {
+    fn in_order(&self, counts: &Counted, op: &Op) -> bool {
         // Nothing says that loads of gfx12 write registers in order, nor lds_direct and its like.
         let relied = match counts.event {
             Event::Ldsdir => false,
@@ -167,18 +158,18 @@ impl Waits {
 
     /// What begins with an instruction.
     pub fn begin(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
-        let message = matches!(op.what, What::SendMsg | What::SendMsgRtn);
+        let message = matches!(op.role, Role::Message | Role::MessageRtn);
         if matches!(op.class, Class::Valu | Class::Salu | Class::Sopp | Class::Vintrp) && !message {
             return;
         }
         for (event, late) in self.events(op) {
-            for &(_, kind) in self.counts.iter().filter(|(e, _)| *e == event) {
-                let counts = &COUNTS[usize::from(kind)];
+            for &(_, kind) in self.counted.iter().filter(|(e, _)| *e == event) {
+                let counts = &COUNTED[usize::from(kind)];
                 if counts.order != 0 {
-                    let most = self.most[usize::from(counts.slot)];
+                    let most = self.most[counts.counter as usize];
                     for p in &mut list.all {
-                        let other = &COUNTS[usize::from(p.kind)];
-                        if (other.slot, other.order) == (counts.slot, counts.order) {
+                        let other = &COUNTED[usize::from(p.kind)];
+                        if (other.counter, other.order) == (counts.counter, counts.order) {
                             p.age = (p.age + 1).min(most);
                         }
                     }
@@ -238,9 +229,9 @@ impl Waits {
                 };
                 (Some(main), data)
             }
-            _ => match op.what {
-                What::SendMsg => (Some((Event::Message, Late::Nothing)), None),
-                What::SendMsgRtn => (Some((Event::Message, Late::Written)), None),
+            _ => match op.role {
+                Role::Message => (Some((Event::Message, Late::Nothing)), None),
+                Role::MessageRtn => (Some((Event::Message, Late::Written)), None),
                 _ => (None, None),
             },
         };

@@ -1,22 +1,18 @@
 //! What protects code, taken out of it or made weaker. Used by the emulator's tests, too.
 
-use unwedge_check::amdgcn::facts::{COUNTERS, Depctr, SA_SDST, VA_SDST, VA_SSRC, VA_VCC, VA_VDST, VM_VSRC};
 use unwedge_isa::amdgcn::codec::{self, Decoded};
-use unwedge_isa::amdgcn::{Gpu, listing};
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::{self, DepctrField, SA_SDST, VA_SDST, VA_SSRC, VA_VCC, VA_VDST, VM_VSRC};
+use unwedge_isa::amdgcn::{Gpu, Opcode, listing};
 
-/// What is taken out: its name, and the dword.
-pub fn protections(words: &[u32], gpu: &Gpu) -> Vec<(&'static str, usize)> {
+/// What is taken out, and its dword.
+pub fn protections(words: &[u32], gpu: &Gpu) -> Vec<(Opcode, usize)> {
     let (mut at, mut found) = (0, Vec::new());
     while at < words.len() {
         let Some(Decoded { inst, dwords }) = codec::decode(&words[at..], gpu) else { break };
-        let name = inst.row().name;
-        let depctr = name == "s_waitcnt_depctr";
-        if name == "s_nop"
-            || depctr
-            || name.starts_with("s_waitcnt")
-            || name.starts_with("s_wait_") && name.contains("cnt")
-        {
-            found.push((name, at));
+        let row = inst.row();
+        if matches!(row.role, Role::Nop | Role::Depctr | Role::Wait) {
+            found.push((row.opcode, at));
         }
         at += usize::from(dwords);
     }
@@ -65,41 +61,33 @@ pub struct Weaker {
 }
 
 /// Fields of `s_waitcnt_depctr`.
-const FIELDS: [(&str, Depctr); 6] = [
-    ("sa_sdst", SA_SDST),
-    ("va_vcc", VA_VCC),
-    ("vm_vsrc", VM_VSRC),
-    ("va_ssrc", VA_SSRC),
-    ("va_sdst", VA_SDST),
-    ("va_vdst", VA_VDST),
-];
+const FIELDS: [DepctrField; 6] = [SA_SDST, VA_VCC, VM_VSRC, VA_SSRC, VA_SDST, VA_VDST];
 
 /// One field of a protection at a time: it waits for one more to be left, or not at all; `s_nop` for one state less.
-pub fn weaker(words: &[u32], gpu: &Gpu, name: &str, at: usize) -> Vec<Weaker> {
-    let (word, on) = (words[at], |gens: u16| gens >> gpu.generation() as u16 & 1 != 0);
+pub fn weaker(words: &[u32], gpu: &Gpu, opcode: Opcode, at: usize) -> Vec<Weaker> {
+    let word = words[at];
+    let (high, immediate) = (word & 0xffff_0000, word as u16);
     let mut all = Vec::new();
-    if name == "s_nop" && word & 15 > 0 {
+    if opcode == Opcode::s_nop && word & 15 > 0 {
         all.push(Weaker { what: "one state less".to_owned(), counter: None, word: word - 1 });
     }
-    for c in COUNTERS.iter().filter(|c| c.instruction == name && on(c.gens)) {
-        let bits = || c.bits.iter().enumerate();
-        let most = (1 << c.bits.len()) - 1;
-        let value = bits().fold(0, |v, (to, from)| v | (word >> from & 1) << to);
+    for wait in waits::fields(opcode, gpu.generation()) {
+        let (field, name) = (wait.field, wait.field.name);
+        let (value, most) = (field.get(immediate), field.most());
         for (how, to) in [("one more", value + 1), ("not at all", most)] {
             if value < most && (how == "not at all" || to < most) {
-                let clear = bits().fold(word, |word, (_, from)| word & !(1 << from));
-                let word = bits().fold(clear, |word, (bit, from)| word | (to >> bit & 1) << from);
-                all.push(Weaker { what: format!("{} {how}", c.name), counter: Some(c.name), word });
+                let word = high | u32::from(immediate & !field.mask() | field.put(to));
+                all.push(Weaker { what: format!("{name} {how}"), counter: Some(name), word });
             }
         }
     }
-    for (field, depctr) in FIELDS {
-        let mask = u32::from(depctr.mask);
-        if name == "s_waitcnt_depctr" && on(depctr.gens) && word & mask == 0 {
-            let lowest = mask & mask.wrapping_neg();
-            all.push(Weaker { what: format!("{field} not at all"), counter: None, word: word | mask });
+    for depctr in FIELDS {
+        let (name, mask) = (depctr.field.name.trim_start_matches("depctr_"), depctr.field.mask());
+        if opcode == Opcode::s_waitcnt_depctr && depctr.waited(immediate, gpu.generation()) {
+            let (lowest, mask) = (u32::from(mask & mask.wrapping_neg()), u32::from(mask));
+            all.push(Weaker { what: format!("{name} not at all"), counter: None, word: word | mask });
             if lowest != mask {
-                all.push(Weaker { what: format!("{field} one more"), counter: None, word: word | lowest });
+                all.push(Weaker { what: format!("{name} one more"), counter: None, word: word | lowest });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Writes the tables as Rust source.
 
-use super::{Tables, forms, mem, read};
+use super::{Tables, forms, opcodes, read};
 use crate::amdgcn_facts::model::{
     COLUMNS, Class, ENCODINGS, GENS, Gen, Layout, LayoutIndex, ModSlot, Slot, name_hash,
 };
@@ -15,6 +15,9 @@ pub enum Error {
     /// Two rows would be two readings of the same bits.
     #[error("{0} and {1} have the same opcode in {2:?}")]
     Opcode(String, String, Gen),
+    /// What a row does cannot be emitted.
+    #[error("{0}: {1}")]
+    Row(String, String),
     #[error(transparent)]
     Write(#[from] std::fmt::Error),
 }
@@ -65,11 +68,14 @@ pub fn emit(tables: &Tables) -> Result<String, Error> {
     }
     writeln!(out, "pub(super) static VARIANTS: &[Variant] = &[\n{variants}];")?;
     writeln!(out, "pub(super) static ROWS: &[Row] = &[")?;
-    for row in &tables.rows {
-        let (name, format, unit, traits) = (&row.name, row.format, &row.unit, mem::traits(row));
+    for (row, opcode) in tables.rows.iter().zip(opcodes::opcodes(&tables.rows)) {
+        let (name, format, unit, role) = (&row.name, row.format, row.unit, row.role);
+        let (traits, operation) = (opcodes::traits(row), opcodes::operation(row, &opcode));
+        let operation = operation.map_err(|what| Error::Row(name.clone(), what))?;
         writeln!(
             out,
-            "Row {{ name: {name:?}, format: Format::{format:?}, unit: {unit:?}, traits: {traits:?} }},"
+            "Row {{ opcode: Opcode::{opcode}, name: {name:?}, format: Format::{format:?}, unit: Unit::{unit:?}, \
+             role: Role::{role:?}, operation: {operation}, traits: {traits:?} }},"
         )?;
     }
     writeln!(out, "];\npub(super) static LAYOUTS: &[Layout] = &[")?;

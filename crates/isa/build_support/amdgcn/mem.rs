@@ -4,17 +4,12 @@
 //! Facts: the syntax LLVM 19 accepts and prints, tried per generation.
 
 use super::forms::{Spec, slot, whole};
+use super::opcodes::traits;
 use super::read::{Cell, SourceRow};
 use crate::amdgcn_facts::model::{
     Access, Class, Encoding, Field, Form, Format, Gen, Mod, ModSlot, Slot, Trait, Traits, Type,
 };
 use crate::amdgcn_facts::regs::Reg;
-
-/// The traits of a row.
-pub fn traits(row: &SourceRow) -> Traits {
-    let traits = row.flags.iter().filter_map(|(flag, _)| Trait::from_name(flag));
-    Traits(traits.fold(0, |set, id| set | 1 << id as u8))
-}
 
 /// The one way to write a row of memory.
 pub fn spec(row: &SourceRow, cell: &Cell, generation: Gen) -> Spec {

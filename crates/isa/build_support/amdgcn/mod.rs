@@ -3,9 +3,11 @@
 mod emit;
 mod forms;
 mod mem;
+mod opcodes;
 mod read;
+mod waits;
 
-use crate::amdgcn_facts::model::{COLUMNS, Format, GENS, Layout, Variant};
+use crate::amdgcn_facts::model::{COLUMNS, Format, GENS, Layout, NO_OPCODE};
 use crate::amdgcn_facts::regs;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -38,18 +40,21 @@ struct Tables {
     names: BTreeMap<String, Vec<(usize, u16)>>,
 }
 
-/// Reads the folder and writes `amdgcn.rs` into `out`.
+/// Reads the folder and writes `amdgcn.rs`, `amdgcn_opcodes.rs` and `amdgcn_waits.rs` into `out`.
 pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut tables = Tables { order: vec![Vec::new(); GENS], ..Tables::default() };
     let mut files: Vec<_> = fs::read_dir(folder)?.map(|f| f.map(|f| f.path())).collect::<Result<_, _>>()?;
     files.retain(|path| path.extension().is_some_and(|e| e == "txt"));
     files.sort();
+    let mut waits = None;
     for path in files {
         println!("cargo::rerun-if-changed={}", path.display());
-        let shown = path.display();
+        let shown = path.display().to_string();
         let source = fs::read_to_string(&path).map_err(|e| format!("{shown}: {e}"))?;
-        if path.file_stem().is_some_and(|name| name == "encodings") {
+        if path.file_stem().is_some_and(|name| name == "waits") {
+            waits = Some((source, path));
+        } else if path.file_stem().is_some_and(|name| name == "encodings") {
             let layouts = read::encodings(&source).map_err(|e| format!("{shown}: {e}"))?;
             for (gens, layout) in layouts {
                 let at = tables.layouts.len();
@@ -72,7 +77,16 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
             tables.rows.extend(read::rows(&source, &register).map_err(|e| format!("{shown}: {e}"))?);
         }
     }
+    for row in &tables.rows {
+        opcodes::check(row)?;
+    }
     tables.expand()?;
+    let (source, path) = waits.ok_or("no waits.txt")?;
+    let waits = waits::compile(&source, &tables.rows, &opcodes::opcodes(&tables.rows));
+    fs::write(out.join("amdgcn_waits.rs"), waits.map_err(|e| format!("{}: {e}", path.display()))?)?;
+    let mut enums = String::new();
+    opcodes::enums(&mut enums, &tables.rows)?;
+    fs::write(out.join("amdgcn_opcodes.rs"), enums)?;
     fs::write(out.join("amdgcn.rs"), emit::emit(&tables)?)?;
     Ok(())
 }
@@ -169,11 +183,11 @@ impl Tables {
             draft.spec == spec
                 && draft.name == name
                 && draft.second == second
-                && [Variant::NO_OPCODE, opcode].contains(&draft.opcodes[generation])
+                && [NO_OPCODE, opcode].contains(&draft.opcodes[generation])
         });
         let at = same.map_or(self.drafts.len(), |at| at + first);
         if same.is_none() {
-            let opcodes = [Variant::NO_OPCODE; GENS];
+            let opcodes = [NO_OPCODE; GENS];
             self.drafts.push(Draft { row, name, spec, second, columns: 0, opcodes });
         }
         self.drafts[at].columns |= 1 << column;

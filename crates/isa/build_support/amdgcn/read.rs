@@ -1,7 +1,9 @@
 //! Reads `data/amd`: `encodings.txt` and the tables of instructions.
 
+use super::opcodes;
 use crate::amdgcn_facts::model::{
-    Bits, COLUMNS, Class, Columns, Encoding, FIELDS, Field, Format, GENS, Gen, Layout, Need, Type,
+    AtomicOp, Bits, COLUMNS, Class, Columns, Encoding, FIELDS, Field, Format, GENS, Gen, Layout, Need,
+    Relation, Role, Trait, Type, Unit, generations,
 };
 
 /// A source, one line of which is wrong.
@@ -40,7 +42,14 @@ pub struct Operand {
 pub struct SourceRow {
     pub name: String,
     pub format: Format,
-    pub unit: String,
+    pub unit: Unit,
+    pub role: Role,
+    /// Of the role `compare`.
+    pub relation: Option<Relation>,
+    /// Of the role `atomic`.
+    pub atomic: Option<AtomicOp>,
+    /// Those of the head. Flags say more.
+    pub traits: Vec<Trait>,
     pub operands: Vec<Operand>,
     /// With the generations in which they are set.
     pub flags: Vec<(String, Vec<Gen>)>,
@@ -63,7 +72,7 @@ impl SourceRow {
     }
 }
 
-fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     source
         .lines()
         .enumerate()
@@ -72,15 +81,9 @@ fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// `6`, `8-906`, `6-7,10-`.
-fn gens(text: &str) -> Option<Vec<Gen>> {
-    let mut out = Vec::new();
-    for part in text.split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let from = Gen::from_name(from)?;
-        let to = Gen::from_name(to)?;
-        out.extend(Gen::ALL.iter().filter(|g| (from..=to).contains(*g)));
-    }
-    Some(out)
+pub fn gens(text: &str) -> Option<Vec<Gen>> {
+    let set = generations(text)?;
+    Some(Gen::ALL.iter().copied().filter(|generation| set >> *generation as u8 & 1 != 0).collect())
 }
 
 /// The columns of generations, those of real true16 included.
@@ -226,7 +229,7 @@ fn cell(text: &str) -> Option<Cell> {
     Some(Cell { gens: gens(of)?, format, opcode: u16::from_str_radix(opcode, 16).ok()?, name, need })
 }
 
-/// Rows of one table. `register` tells the number of a register by its name.
+/// Rows of one table. `register` gives the number of a register by its name.
 pub fn rows(source: &str, register: &dyn Fn(&str) -> Option<u16>) -> Result<Vec<SourceRow>, Error> {
     let mut out: Vec<SourceRow> = Vec::new();
     for (line, text) in lines(source) {
@@ -241,7 +244,14 @@ pub fn rows(source: &str, register: &dyn Fn(&str) -> Option<u16>) -> Result<Vec<
         let mut columns = text.split('|');
         let mut next = |what: &str| columns.next().map(str::trim).ok_or_else(|| wrong(what));
         let head: Vec<&str> = next("a head")?.split_whitespace().collect();
-        let [name, format, unit] = head[..] else { return Err(wrong("NAME FORMAT UNIT")) };
+        let [name, format, unit, role, traits @ ..] = &head[..] else {
+            return Err(wrong("NAME FORMAT UNIT ROLE TRAITS"));
+        };
+        let (role, relation, atomic) = opcodes::role(role).ok_or_else(|| wrong(role))?;
+        let traits = traits
+            .iter()
+            .map(|word| Trait::from_name(word).ok_or_else(|| wrong(word)))
+            .collect::<Result<_, _>>()?;
         let operands = next("operands")?
             .split_whitespace()
             .map(|token| operand(token, register).ok_or_else(|| wrong(token)))
@@ -259,9 +269,13 @@ pub fn rows(source: &str, register: &dyn Fn(&str) -> Option<u16>) -> Result<Vec<
             .collect::<Result<_, _>>()?;
         let format = Format::from_name(format).ok_or_else(|| wrong(format))?;
         out.push(SourceRow {
-            name: name.to_owned(),
+            name: (*name).to_owned(),
             format,
-            unit: unit.to_owned(),
+            unit: Unit::from_name(unit).ok_or_else(|| wrong(unit))?,
+            role,
+            relation,
+            atomic,
+            traits,
             operands,
             flags,
             cells,

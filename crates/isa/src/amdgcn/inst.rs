@@ -1,9 +1,10 @@
 //! One instruction: which, with which operands and modifiers. Small, copied freely, nothing on the heap.
 
 use super::gpu::Gpu;
-use super::model::{Form, Mod, Row, Slot, Type, Variant};
+use super::model::{Form, Mod, Slot, Type};
+use super::opcode::Opcode;
 use super::regs::Reg;
-use super::tables;
+use super::tables::{self, Row, Variant};
 
 /// The most operands an instruction is written with: those of a dual one.
 pub const OPERANDS: usize = 8;
@@ -141,6 +142,12 @@ impl Inst {
     #[inline]
     pub fn row(&self) -> &'static Row {
         &tables::rows()[usize::from(self.variant().row)]
+    }
+
+    /// Its opcode: which row of the table it is of.
+    #[inline]
+    pub fn opcode(&self) -> Opcode {
+        self.row().opcode
     }
 
     /// Its form.

@@ -6,7 +6,7 @@
 
 use super::inst::{Inst, Mods, dwords};
 use super::model::{Class, Encoding, Field, Format, Gen, Mod, Slot, Trait, Type};
-use super::{Gpu, Reg};
+use super::{Gpu, Opcode, Reg};
 
 /// The most registers an image address has as a list.
 pub(super) const LIST: usize = 13;
@@ -113,7 +113,7 @@ pub(super) fn image_data(inst: &Inst, gpu: &Gpu) -> Option<u8> {
 pub(super) fn image_address_range(inst: &Inst) -> (u8, u8) {
     let traits = inst.row().traits;
     let sampled = inst.variant().slots.iter().any(|slot| slot.field == Field::Ssamp);
-    if !sampled || inst.row().name == "image_get_lod" {
+    if !sampled || inst.opcode() == Opcode::image_get_lod {
         return (1, 4);
     }
     let extra = extra(traits);

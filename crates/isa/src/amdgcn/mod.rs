@@ -15,14 +15,17 @@ mod inst;
 pub mod listing;
 mod mem;
 pub mod model;
+pub mod opcode;
 mod plain;
 pub mod regs;
 pub mod semantics;
 pub mod source;
 pub mod tables;
 pub mod text;
+pub mod waits;
 
 pub use gpu::{Gpu, GpuError};
 pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
 pub use model::Gen;
+pub use opcode::{Opcode, Operation};
 pub use regs::Reg;

@@ -60,6 +60,54 @@ pub const GENS: usize = Gen::ALL.len();
 /// The bits of a set of columns: bit `n` is generation `n`, and [`REAL_TRUE16`] moves a generation to its second column.
 pub type Columns = u16;
 
+/// The generations that a text names: `6`, `8-906`, `6-7,10-12`.
+pub const fn generations(text: &str) -> Option<Columns> {
+    let bytes = text.as_bytes();
+    let (mut set, mut from, mut at, mut begin) = (0, None, 0, 0);
+    while at <= bytes.len() {
+        let end = if at < bytes.len() { bytes[at] } else { b',' };
+        if end == b',' || end == b'-' {
+            let (_, rest) = bytes.split_at(begin);
+            let (name, _) = rest.split_at(at - begin);
+            let Some(generation) = generation(name) else { return None };
+            if end == b'-' {
+                from = Some(generation);
+            } else {
+                let first = match from {
+                    Some(first) => first,
+                    None => generation,
+                };
+                let mut number = first as u8;
+                while number <= generation as u8 {
+                    set |= 1 << number;
+                    number += 1;
+                }
+                from = None;
+            }
+            begin = at + 1;
+        }
+        at += 1;
+    }
+    Some(set)
+}
+
+/// The generation of a name.
+const fn generation(name: &[u8]) -> Option<Gen> {
+    let mut number = 0;
+    while number < GENS {
+        let own = Gen::ALL[number].name().as_bytes();
+        let mut at = 0;
+        while at < own.len() && at < name.len() && own[at] == name[at] {
+            at += 1;
+        }
+        if at == own.len() && at == name.len() {
+            return Some(Gen::ALL[number]);
+        }
+        number += 1;
+    }
+    None
+}
+
 /// From gfx11 on a generation has a second column, for the mode in which 16-bit operands name half registers.
 pub const REAL_TRUE16: usize = 3;
 
@@ -422,9 +470,243 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What instructions do, beyond their operands.
-    Trait {
+    /// The part of the GPU that executes a row, as its cost is counted.
+    Unit {
+        Salu = "salu",
+        /// Floating point of the scalar ALU.
+        Sfpu = "sfpu",
+        Branch = "branch", Barrier = "barrier", Waitcnt = "waitcnt", SendMsg = "sendmsg",
+        /// Vector ALU: values of 32 bits or less, and slower ones.
+        Valu32 = "valu32", Valu64 = "valu64", ValuQuarterRate32 = "valu_quarter_rate32", ValuFma = "valu_fma",
+        ValuDouble = "valu_double", ValuDoubleAdd = "valu_double_add", ValuDoubleConvert = "valu_double_convert",
+        ValuDoubleTranscendental = "valu_double_transcendental",
+        ValuTranscendental32 = "valu_transcendental32", ValuPseudoScalarTrans = "valu_pseudo_scalar_trans",
+        Wmma = "wmma",
+        Interp = "interp", Ldsdir = "ldsdir", Exp = "exp",
+        Smem = "smem", Lds = "lds", Vmem = "vmem",
+        Other = "other",
+    }
+}
 
+impl Unit {
+    /// Whether it is the part of the vector ALU for reciprocals, roots, exponentials and sines.
+    pub const fn is_transcendental(self) -> bool {
+        matches!(
+            self,
+            Unit::ValuTranscendental32 | Unit::ValuDoubleTranscendental | Unit::ValuPseudoScalarTrans
+        )
+    }
+}
+
+vocabulary! {
+    /// What a row is for. Every row has exactly one; what computes is grouped by the table of its semantics.
+    Role {
+        /// Integers of the scalar ALU.
+        Scalar = "scalar",
+        /// Floating point of the scalar ALU.
+        ScalarFloat = "scalar_float",
+        /// Integers of the vector ALU.
+        Integer = "integer",
+        /// Floating point of the vector ALU: sums, products, divisions.
+        Float = "float",
+        /// Minima, maxima and medians of floating point.
+        Minmax = "minmax",
+        /// Conversions and roundings of floating point.
+        Convert = "convert",
+        /// Reciprocals, roots, exponentials, logarithms, sines.
+        Transcendental = "transcendental",
+        /// Packed and mixed precision, dot products.
+        Packed = "packed",
+        /// `compare=RELATION`: writes a bit of a mask, or the condition code.
+        Compare = "compare",
+        /// Half of a dual instruction.
+        Dual = "dual",
+        /// Moves data between lanes, or between lanes and scalar registers.
+        Lanes = "lanes",
+        Matrix = "matrix",
+        /// Interpolates attributes.
+        Interp = "interp",
+        /// Loads parameters or other data from LDS into lanes.
+        Parameter = "parameter",
+        Export = "export",
+        /// Loads, stores, samples, asks a descriptor, or moves data through LDS.
+        Memory = "memory",
+        /// `atomic=OPERATION`: changes memory.
+        Atomic = "atomic",
+        /// Writes caches back or invalidates them.
+        Cache = "cache",
+        Prefetch = "prefetch",
+        /// Asks for a translation of an address.
+        Probe = "probe",
+        /// A direct branch that is always taken.
+        Branch = "branch",
+        /// A direct branch that is taken on a condition.
+        CBranch = "cbranch",
+        /// The same, and the condition is that of `vccz`.
+        CBranchVcc = "cbranch_vcc",
+        /// The two ways of a branch of gfx6 to gfx9, by a stack.
+        Fork = "fork",
+        SetPc = "set_pc", SwapPc = "swap_pc", GetPc = "get_pc",
+        /// A direct call.
+        Call = "call",
+        /// From a trap handler.
+        Return = "return",
+        /// The halves of a wave of 64 lanes one after the other.
+        Subvector = "subvector",
+        /// Ends the program.
+        End = "end",
+        Trap = "trap",
+        Barrier = "barrier",
+        Message = "message",
+        /// A message that is answered.
+        MessageRtn = "message_rtn",
+        /// Writes or reads a hardware register.
+        SetReg = "set_reg", GetReg = "get_reg",
+        /// Sets parts of the MODE register, or what indexes registers.
+        Mode = "mode",
+        /// Moves scalar registers whose numbers are relative to `m0`.
+        Movrel = "movrel",
+        /// Waits for counters; `waits.txt` says for which.
+        Wait = "wait",
+        /// Waits for everything.
+        WaitIdle = "wait_idle",
+        /// Waits for parts of the vector ALU and of memory instructions.
+        Depctr = "depctr",
+        /// Wait states.
+        Nop = "nop",
+        /// Neither computes, accesses nor steers anything: priorities, sleeps, clauses, performance counters.
+        Hint = "hint",
+        /// What it does is not documented, or is nothing.
+        Unknown = "unknown",
+    }
+}
+
+impl Role {
+    /// Whether control goes on elsewhere than after it, or may.
+    pub const fn ends_block(self) -> bool {
+        matches!(
+            self,
+            Role::Branch
+                | Role::CBranch
+                | Role::CBranchVcc
+                | Role::Fork
+                | Role::SetPc
+                | Role::SwapPc
+                | Role::Call
+                | Role::Return
+                | Role::Subvector
+                | Role::End
+        )
+    }
+
+    /// Whether it calls: what follows runs once what is called has come back.
+    pub const fn calls(self) -> bool {
+        matches!(self, Role::SwapPc | Role::Call)
+    }
+}
+
+vocabulary! {
+    /// What a comparison asks of its two sources.
+    Relation {
+        /// Never and always.
+        F = "f", Tru = "tru",
+        Lt = "lt", Eq = "eq", Le = "le", Gt = "gt", Ne = "ne", Ge = "ge",
+        /// Of floating point: not equal, both are numbers, one is none, and what is not so.
+        Lg = "lg", O = "o", U = "u",
+        Nge = "nge", Nlg = "nlg", Ngt = "ngt", Nle = "nle", Neq = "neq", Nlt = "nlt",
+        /// The first is of a class that the second has a bit for.
+        Class = "class",
+    }
+}
+
+vocabulary! {
+    /// What an atomic instruction does to memory.
+    AtomicOp {
+        Swap = "swap",
+        /// Swaps if memory is equal to another value, as an integer or as a float.
+        Cmpswap = "cmpswap", Fcmpswap = "fcmpswap",
+        Add = "add", Fadd = "fadd", Sub = "sub",
+        /// Subtracts, and stays at zero.
+        Csub = "csub",
+        /// Subtracts memory from the data.
+        Rsub = "rsub",
+        /// Subtracts if memory is not less.
+        CondSub = "cond_sub",
+        And = "and", Or = "or", Xor = "xor",
+        /// To zero past the data, and to the data past zero.
+        Inc = "inc", Dec = "dec",
+        /// Clears the data's bits and sets another value's.
+        Mskor = "mskor",
+        /// Subtracts if memory is not less, else adds another value.
+        Wrap = "wrap",
+        Fmin = "fmin", Fmax = "fmax", Smin = "smin", Smax = "smax", Umin = "umin", Umax = "umax",
+        /// Two halves each.
+        PkAddF16 = "pk_add_f16", PkAddBf16 = "pk_add_bf16",
+        /// Something of its own: counters, stacks, turns.
+        Other = "other",
+    }
+}
+
+vocabulary! {
+    /// A counter of what is under way. Counters of different generations that count the same are one.
+    Counter {
+        /// Vector memory: loads, and up to gfx9 stores.
+        Memory = "memory",
+        /// Exports, GDS, parameters in LDS; on gfx6 the data of stores.
+        Exp = "exp",
+        /// LDS, GDS and, before gfx12, scalar memory and messages.
+        Local = "local",
+        /// Stores of vector memory, from gfx10 on.
+        Store = "store",
+        /// gfx12: image instructions with a sampler.
+        Sample = "sample",
+        /// gfx12: rays.
+        Bvh = "bvh",
+        /// gfx12: scalar memory and messages.
+        Scalar = "scalar",
+    }
+}
+
+vocabulary! {
+    /// What ends later than its instruction, and is counted.
+    Event {
+        Smem = "smem", Message = "message", Lds = "lds", Gds = "gds",
+        /// Operands, `m0` and `exec` of GDS instructions are read.
+        GdsLock = "gds_lock",
+        Load = "load", Sample = "sample", Bvh = "bvh", Store = "store",
+        /// The data of a store is read.
+        StoreLock = "store_lock",
+        FlatLoad = "flat_load", FlatStore = "flat_store",
+        ExportPos = "export_pos", ExportPar = "export_par", ExportMrt = "export_mrt",
+        Ldsdir = "ldsdir",
+    }
+}
+
+vocabulary! {
+    /// What instructions do, beyond their operands and their role.
+    Trait {
+        /// Of two sources that are the same register its result depends on neither.
+        Cancels = "cancels",
+        /// Compares and writes `exec`.
+        Cmpx = "cmpx",
+        /// Reads a bit of a mask for each lane: a carry, a selection.
+        ReadsMask = "reads_mask",
+        DivFmas = "div_fmas",
+        /// Its first two sources are in the other order than their names say.
+        Reversed = "reversed",
+        Permlane = "permlane", Readlane = "readlane", Readfirstlane = "readfirstlane", Writelane = "writelane",
+        /// Names registers relative to `m0`, or makes others do so.
+        Relative = "relative",
+        /// On gfx9 a result of 16 bits makes the upper half of its register zero, which its successors keep.
+        ZeroesHigh = "zeroes_high",
+        /// A product of matrices of which one is sparse.
+        Sparse = "sparse",
+        /// Adds the number of the lane to the address.
+        Addtid = "addtid",
+        /// Scalar memory through a descriptor.
+        Buffer = "buffer",
+        /// An atomic of 64 bits.
+        X2 = "x2",
         Load = "load", Store = "store", Atomic = "atomic",
         /// Asks the descriptor, not memory.
         Query = "query",
@@ -533,55 +815,6 @@ pub struct ModSlot {
     pub mask: u32,
 }
 
-/// One row: an instruction of all generations.
-#[derive(Debug, Clone, Copy)]
-pub struct Row {
-    /// The name that stands for it in all generations; each generation may have another ([`Variant::name`]).
-    pub name: &'static str,
-    /// Its family.
-    pub format: Format,
-    /// The class its cost is told by.
-    pub unit: &'static str,
-    /// What it does beyond its operands.
-    pub traits: Traits,
-}
-
-/// One way to write and encode a row.
-#[derive(Debug, Clone, Copy)]
-pub struct Variant {
-    /// The row.
-    pub row: u16,
-    /// The way.
-    pub form: Form,
-    /// The layout of its bits.
-    pub encoding: Encoding,
-    /// What a GPU needs to have it.
-    pub need: Need,
-    /// Its name in these columns, without a suffix.
-    pub name: &'static str,
-    /// Of a dual instruction: row and name of the second half, and its first slot.
-    pub second: Option<(u16, &'static str, u8)>,
-    /// The columns it is in.
-    pub columns: Columns,
-    /// Operands: those written come first, in the order they are written.
-    pub slots: &'static [Slot],
-    /// How many of [`Variant::slots`] are written.
-    pub written: u8,
-    /// Modifiers.
-    pub mods: &'static [ModSlot],
-    /// Bit `n`: modifier number `n` is among them.
-    pub mod_set: u64,
-    /// Of an `e32` form: there is no `e64` form of the same in these columns.
-    pub only_short: bool,
-    /// Opcode per generation.
-    pub opcodes: [u16; GENS],
-}
-
-impl Variant {
-    /// Of [`Variant::opcodes`]: not there.
-    pub const NO_OPCODE: u16 = u16::MAX;
-}
-
 /// Where a field lies: lowest bit and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bits {
@@ -590,6 +823,9 @@ pub struct Bits {
     /// How many bits; 0: the encoding has no such field.
     pub width: u8,
 }
+
+/// In place of an opcode: the instruction is not in that generation.
+pub const NO_OPCODE: u16 = u16::MAX;
 
 /// The bits of one encoding in one or more generations.
 #[derive(Debug, Clone, Copy)]
@@ -613,15 +849,6 @@ pub const ENCODINGS: usize = Encoding::ALL.len();
 
 /// Index of a [`Layout`]; the greatest: none.
 pub type LayoutIndex = u8;
-
-/// A mnemonic and what it may mean.
-#[derive(Debug, Clone, Copy)]
-pub struct Name {
-    /// The mnemonic, without a suffix.
-    pub name: &'static str,
-    /// Variants in the order they are tried, with the columns in which they have this name.
-    pub variants: &'static [(u16, Columns)],
-}
 
 /// The hash names are found by.
 pub const fn name_hash(name: &[u8]) -> u32 {

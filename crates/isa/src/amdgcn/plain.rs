@@ -7,7 +7,8 @@
 
 use super::codec::source_of;
 use super::inst::{Half, Operand, dwords};
-use super::model::{Class, Encoding, Field, Form, Format, Gen, Layout, Mod, Slot, Type, Variant};
+use super::model::{Class, Encoding, Field, Form, Format, Gen, Layout, Mod, Role, Slot, Type};
+use super::tables::{Row, Variant};
 use super::text::{self, Line};
 use super::{Gpu, Reg, regs, tables};
 use std::sync::OnceLock;
@@ -247,7 +248,7 @@ impl Plan {
             || !gpu.meets(variant.need)
             || variant.second.is_some()
             || matches!(variant.encoding, Encoding::Exp | Encoding::Vop3Dpp | Encoding::Vop3Dpp8)
-            || row.format == Format::Sopk && row.name.starts_with("s_waitcnt_")
+            || row.format == Format::Sopk && row.role == Role::Wait
             // There the suffix depends on the operands, and some have no constants.
             || old && variant.form == Form::E64;
         if other {
@@ -488,7 +489,7 @@ impl Place {
 }
 
 /// How many scalar values the operands of an instruction may be for certain.
-fn scalars(variant: &Variant, row: &super::model::Row, gpu: &Gpu) -> u8 {
+fn scalars(variant: &Variant, row: &Row, gpu: &Gpu) -> u8 {
     let Some(limit) = text::scalar_limit(row, gpu) else { return u8::MAX };
     let own = variant.slots.iter().filter(|slot| {
         matches!(slot.class, Class::Fixed | Class::FixedOptional | Class::Implicit)

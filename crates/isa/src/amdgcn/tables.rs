@@ -1,13 +1,78 @@
 //! The compiled tables and how they are looked up.
 
 use super::gpu::Gpu;
-use super::model::{COLUMNS, Encoding, GENS, Layout, LayoutIndex, Name, Row, Variant, name_hash};
+use super::model::{
+    COLUMNS, Columns, Encoding, Form, Format, GENS, Layout, LayoutIndex, ModSlot, Need, Role, Slot, Traits,
+    Unit, name_hash,
+};
+use super::opcode::{Opcode, Operation};
 
 #[rustfmt::skip]
 #[allow(missing_docs, clippy::unreadable_literal, reason = "made by the build script")]
 mod compiled {
+    use super::{Name, Row, Variant};
     use crate::amdgcn::model::*;
+    use crate::amdgcn::opcode::*;
     include!(concat!(env!("OUT_DIR"), "/amdgcn.rs"));
+}
+
+/// One row: an instruction of all generations.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Which.
+    pub opcode: Opcode,
+    /// The name that stands for it in all generations; each generation may have another ([`Variant::name`]).
+    pub name: &'static str,
+    /// Its family.
+    pub format: Format,
+    /// What executes it.
+    pub unit: Unit,
+    /// What it is for.
+    pub role: Role,
+    /// What it does, with the opcode among its like.
+    pub operation: Operation,
+    /// What it does beyond its operands.
+    pub traits: Traits,
+}
+
+/// One way to write and encode a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Variant {
+    /// The row.
+    pub row: u16,
+    /// The way.
+    pub form: Form,
+    /// The layout of its bits.
+    pub encoding: Encoding,
+    /// What a GPU needs to have it.
+    pub need: Need,
+    /// Its name in these columns, without a suffix.
+    pub name: &'static str,
+    /// Of a dual instruction: row and name of the second half, and its first slot.
+    pub second: Option<(u16, &'static str, u8)>,
+    /// The columns it is in.
+    pub columns: Columns,
+    /// Operands: those written come first, in the order they are written.
+    pub slots: &'static [Slot],
+    /// How many of [`Variant::slots`] are written.
+    pub written: u8,
+    /// Modifiers.
+    pub mods: &'static [ModSlot],
+    /// Bit `n`: modifier number `n` is among them.
+    pub mod_set: u64,
+    /// Of an `e32` form: there is no `e64` form of the same in these columns.
+    pub only_short: bool,
+    /// Opcode per generation.
+    pub opcodes: [u16; GENS],
+}
+
+/// A mnemonic and what it may mean.
+#[derive(Debug, Clone, Copy)]
+pub struct Name {
+    /// The mnemonic, without a suffix.
+    pub name: &'static str,
+    /// Variants in the order they are tried, with the columns in which they have this name.
+    pub variants: &'static [(u16, Columns)],
 }
 
 /// Every row of the table.

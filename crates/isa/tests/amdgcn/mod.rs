@@ -4,7 +4,8 @@
 #![allow(dead_code, reason = "each test uses what it needs")]
 
 use unwedge_isa::amdgcn::codec::Decoded;
-use unwedge_isa::amdgcn::model::{Class, Field, Layout, Variant};
+use unwedge_isa::amdgcn::model::{Class, Field, Layout};
+use unwedge_isa::amdgcn::tables::Variant;
 use unwedge_isa::amdgcn::{Gpu, codec, tables, text};
 
 /// Numbers that are the same in every run.

@@ -151,7 +151,7 @@ impl Access {
             Some(shape) if shape.load => Action::Load,
             Some(_) => Action::Store,
             None => {
-                let (atomic, width) = atomic::find(name)?;
+                let (atomic, width) = atomic::of_row(inst.row())?;
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
                     inst.mods.get(Mod::Th) & 1 != 0
                 } else {

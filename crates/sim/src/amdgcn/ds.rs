@@ -113,7 +113,7 @@ impl Access {
             "bvh_stack_rtn_b32" => What::Stack,
             _ if let Some(sync) = Sync::of(rest) => What::Sync(sync),
             _ if rest.contains("_src2_") => {
-                let (atomic, width) = atomic::find(name)?;
+                let (atomic, width) = atomic::of_row(inst.row())?;
                 What::FromMemory { atomic, width }
             }
             _ if rest.starts_with("read") => {
@@ -140,8 +140,7 @@ impl Access {
                 What::Store { bytes, two, high: half == Some(true) }
             }
             _ => {
-                let (atomic, width) =
-                    atomic::find(&name.replace("wrxchg2st64", "wrxchg").replace("wrxchg2", "wrxchg"))?;
+                let (atomic, width) = atomic::of_row(inst.row())?;
                 let compares = ["cmpst", "mskor", "wrap"].iter().any(|word| rest.contains(word));
                 What::Atomic { atomic, width, returns: rest.contains("rtn"), compares, two }
             }

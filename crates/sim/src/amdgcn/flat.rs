@@ -62,7 +62,7 @@ impl Access {
             None => {
                 let (atomic, width) = match rest {
                     "atomic_ordered_add_b64" => (ordered_add as atomic::Atomic, atomic::Kind::B64),
-                    _ => atomic::find(row.name)?,
+                    _ => atomic::of_row(row)?,
                 };
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
                     inst.mods.get(Mod::Th) & 1 != 0

@@ -12,10 +12,11 @@ use super::operand::{Part, Source, source, splat};
 use super::program::Step;
 use super::vector::fetch;
 use super::wave::{Wave, bits};
-use unwedge_isa::amdgcn::model::{Class, Format, Mod, Type};
+use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
+use unwedge_isa::amdgcn::opcode::InterpOp;
 use unwedge_isa::amdgcn::semantics::interp::{self, Interp as Semantics};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Gen, Half, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Half, Inst, Operand, Operation, Reg};
 
 /// Dwords of an attribute of a primitive: three vertices of four channels.
 const PARAMETERS: u32 = 12;
@@ -55,13 +56,13 @@ pub(super) struct Interp {
 
 impl Interp {
     pub(super) fn new(inst: &Inst, generation: Gen) -> Option<Interp> {
-        let name = inst.row().name;
-        let what = match name {
-            "v_interp_mov_f32" => What::Move,
-            "lds_param_load" => What::Load,
-            "lds_direct_load" => What::Direct,
-            _ if inst.row().format == Format::Vinterp => What::Quad(interp::find(name)?),
-            _ => What::Attribute(interp::find(name)?, inst.mods.has(Mod::High)),
+        let Operation::Interp(op) = inst.row().operation else { return None };
+        let what = match op {
+            InterpOp::v_interp_mov_f32 => What::Move,
+            InterpOp::lds_param_load => What::Load,
+            InterpOp::lds_direct_load => What::Direct,
+            _ if inst.row().format == Format::Vinterp => What::Quad(interp::of(op)?),
+            _ => What::Attribute(interp::of(op)?, inst.mods.has(Mod::High)),
         };
         let mut made = Interp {
             what,
@@ -99,7 +100,7 @@ impl Interp {
         }
         let halves = matches!(what, What::Attribute(step, _) | What::Quad(step) if step.half_out());
         // The first GPUs with 16 bits zeroed the upper half.
-        let keeps = generation >= Gen::Gfx9 && !name.contains("_legacy");
+        let keeps = generation >= Gen::Gfx9 && !inst.row().traits.has(Trait::ZeroesHigh);
         made.high = (halves && keeps).then_some(high);
         Some(made)
     }

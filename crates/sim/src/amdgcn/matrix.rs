@@ -10,7 +10,7 @@ use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::matrix::{self, Layout, Number};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Operation, Reg};
 
 /// A matrix operation with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,8 @@ impl Block<'_> {
 
 impl Matrix {
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Matrix> {
-        let op = matrix::find(inst.row().name)?;
+        let Operation::Matrix(op) = inst.row().operation else { return None };
+        let op = matrix::of(op);
         let (generation, wave64, mods) = (gpu.generation(), gpu.wave64(), &inst.mods);
         let stored = if op.sparse { op.depth / 2 } else { op.depth };
         let vgpr = |operand: Operand| match operand {

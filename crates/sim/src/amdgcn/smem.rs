@@ -53,7 +53,7 @@ impl Access {
             _ if rest.starts_with("load_") => What::Load(apply::shape(rest)?),
             _ if rest.starts_with("store_") => What::Store(apply::shape(rest)?.dwords()),
             _ if rest.starts_with("atomic_") => {
-                let (atomic, width) = atomic::find(name)?;
+                let (atomic, width) = atomic::of_row(inst.row())?;
                 What::Atomic { atomic, width, compares: rest.contains("cmpswap") }
             }
             _ => return None,

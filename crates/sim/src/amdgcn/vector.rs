@@ -226,7 +226,7 @@ impl Vector {
                     dst.place = Place::Byte(byte);
                 }
             }
-            "v_fma_mixhi_f16" => {
+            "v_fma_mixhi_f16" | "v_mad_mixhi_f16" => {
                 if let Some(dst) = &mut self.dst {
                     dst.place = Place::Half(true, true);
                 }
@@ -239,10 +239,10 @@ impl Vector {
     pub(super) fn dual(inst: &Inst) -> Option<[Vector; 2]> {
         let (second, _, first_slot) = inst.variant().second?;
         let rows = unwedge_isa::amdgcn::tables::rows();
-        let names = [inst.row().name, rows.get(usize::from(second))?.name];
+        let opcodes = [inst.opcode(), rows.get(usize::from(second))?.opcode];
         let mut halves = Vec::with_capacity(2);
-        for (half, name) in names.into_iter().enumerate() {
-            let op = semantics::of_name(inst.row().format, name)?;
+        for (half, opcode) in opcodes.into_iter().enumerate() {
+            let op = semantics::of_opcode(opcode)?;
             let mut made = Vector::empty(op, inst);
             let (mut count, mut added) = (0, None);
             for (at, (slot, operand)) in inst.written().enumerate() {

@@ -1,10 +1,15 @@
 //! gfx10: what is read late, and instructions that must not meet. gfx10.3 has one of them.
 
 use super::{Broken, Hazards, Kind, drained, pending, pending_of};
-use crate::amdgcn::facts::{Rule, SA_SDST, VM_VSRC};
-use crate::amdgcn::op::{Class, Op, Regs, What, flag};
+use crate::amdgcn::facts::Rule;
+use crate::amdgcn::op::{Class, Op, Regs, flag};
 use crate::amdgcn::state::{List, Pending, add};
-use crate::amdgcn::waits::{Said, touches};
+use crate::amdgcn::waits::{WaitValues, touches};
+use unwedge_isa::amdgcn::Opcode;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::Counter;
+use unwedge_isa::amdgcn::waits::DepctrField;
+use unwedge_isa::amdgcn::waits::{SA_SDST, VM_VSRC};
 use unwedge_isa::amdgcn::{Gen, Reg};
 
 /// What memory instructions read late.
@@ -17,24 +22,27 @@ impl Hazards {
         number: u32,
         op: &Op,
         regs: &[Regs],
-        said: Option<&Said>,
+        said: Option<&WaitValues>,
         broken: Broken<'_>,
     ) {
         self.denormals(list, number, op, said, broken);
         if self.generation != Gen::Gfx10 {
             return;
         }
-        let depctr = |field: crate::amdgcn::facts::Depctr| {
-            op.what == What::Depctr && field.waited(op.imm as u16, self.generation)
-        };
+        let depctr =
+            |field: DepctrField| op.role == Role::Depctr && field.waited(op.imm as u16, self.generation);
         let gone =
             |list: &mut List, kinds: &[Kind]| list.forget(|p| kinds.iter().any(|k| *k as u8 == p.kind));
         // Scalar registers, exec and m0 that memory instructions read late.
         if op.is_valu() || depctr(VM_VSRC) {
             gone(list, &LATE_READS);
         }
-        for (slot, kind) in [(0, Kind::VmemReads), (2, Kind::DsReads), (3, Kind::StoreReads)] {
-            if drained(said, slot) {
+        for (counter, kind) in [
+            (Counter::Memory, Kind::VmemReads),
+            (Counter::Local, Kind::DsReads),
+            (Counter::Store, Kind::StoreReads),
+        ] {
+            if drained(said, counter) {
                 gone(list, &[kind]);
             }
         }
@@ -75,7 +83,7 @@ impl Hazards {
         number: u32,
         op: &Op,
         regs: &[Regs],
-        said: Option<&Said>,
+        said: Option<&WaitValues>,
         broken: Broken<'_>,
     ) {
         let is = |p: &Pending| p.kind == Kind::SmemReads as u8;
@@ -93,9 +101,9 @@ impl Hazards {
                 list.push(new);
             }
         } else {
-            let idle = matches!(op.what, What::SetVskip | What::Version | What::Wait);
+            let idle = op.role == Role::Wait || matches!(op.opcode, Opcode::s_setvskip | Opcode::s_version);
             let cures = op.class == Class::Salu && !idle && writes_something(op, regs);
-            if cures || drained(said, 2) {
+            if cures || drained(said, Counter::Local) {
                 list.forget(is);
             }
         }
@@ -116,7 +124,7 @@ impl Hazards {
                 broken(if cmpx { Rule::VcmpxPermlane10 } else { Rule::VopcPermlane }, p, 0);
             }
         }
-        if op.is_valu() && op.what != What::VNop {
+        if op.is_valu() && op.opcode != Opcode::v_nop {
             list.forget(|p| p.kind == Kind::Cmpx as u8 || p.kind == Kind::Vopc as u8);
         }
         if self.has_permlane && op.has(flag::VOPC) {
@@ -143,7 +151,7 @@ impl Hazards {
         }
     }
 
-    fn branches(&self, list: &mut List, number: u32, op: &Op, said: Option<&Said>, broken: Broken<'_>) {
+    fn branches(&self, list: &mut List, number: u32, op: &Op, said: Option<&WaitValues>, broken: Broken<'_>) {
         let vmem = op.is_vmem() || matches!(op.class, Class::Global | Class::Scratch);
         let (own, other_branch) = match op.class {
             Class::Ds => (Kind::Ds, Kind::VmemBranch),
@@ -156,9 +164,9 @@ impl Hazards {
             }
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
             list.push(pending(own, number));
-        } else if op.name() == "s_waitcnt_vscnt" && drained(said, 3) {
+        } else if op.opcode == Opcode::s_waitcnt_vscnt && drained(said, Counter::Store) {
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
-        } else if op.ends_block() && op.what != What::End || op.what == What::GetPc {
+        } else if op.ends_block() && op.role != Role::End || op.role == Role::GetPc {
             for (kind, behind) in [(Kind::Vmem, Kind::VmemBranch), (Kind::Ds, Kind::DsBranch)] {
                 if let Some(p) = list.all.iter().find(|p| p.kind == kind as u8).copied() {
                     list.forget(|p| p.kind == kind as u8);
@@ -189,13 +197,20 @@ impl Hazards {
         }
     }
 
-    fn denormals(&self, list: &mut List, number: u32, op: &Op, said: Option<&Said>, broken: Broken<'_>) {
+    fn denormals(
+        &self,
+        list: &mut List,
+        number: u32,
+        op: &Op,
+        said: Option<&WaitValues>,
+        broken: Broken<'_>,
+    ) {
         if !self.has_denorm {
             return;
         }
         let distance = Rule::FpAtomicDenorm.info().distance;
         let is = |p: &Pending| p.kind == Kind::FloatAtomic as u8;
-        if op.what == What::DenormMode
+        if op.opcode == Opcode::s_denorm_mode
             && let Some(p) = list.all.iter().find(|p| is(p))
         {
             broken(Rule::FpAtomicDenorm, p, distance - p.age);
@@ -213,5 +228,5 @@ impl Hazards {
 
 /// Whether a scalar instruction has a result: null counts, which is no register here.
 fn writes_something(op: &Op, regs: &[Regs]) -> bool {
-    regs.iter().any(|r| r.writes) || op.name().starts_with("s_mov_")
+    regs.iter().any(|r| r.writes) || matches!(op.opcode, Opcode::s_mov_b32 | Opcode::s_mov_b64)
 }

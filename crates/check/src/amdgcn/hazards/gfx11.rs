@@ -1,12 +1,15 @@
 //! gfx11 and gfx12: what the vector ALU has not finished, as `s_waitcnt_depctr` counts it.
 
 use super::{Broken, Hazards, Kind, drained, pending, pending_of, set_of};
-use crate::amdgcn::facts::{Rule, SA_SDST, VA_SDST, VA_VCC, VA_VDST, VM_VSRC};
-use crate::amdgcn::op::{Class, Op, Regs, What, flag};
+use crate::amdgcn::facts::Rule;
+use crate::amdgcn::op::{Class, Op, Regs, flag};
 use crate::amdgcn::program::covers;
 use crate::amdgcn::state::{EMPTY, List, Pending, Set, both, unite};
-use crate::amdgcn::waits::{Said, touches};
+use crate::amdgcn::waits::{WaitValues, touches};
 use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::DepctrField;
+use unwedge_isa::amdgcn::waits::{Counter, SA_SDST, VA_SDST, VA_VCC, VA_VDST, VM_VSRC};
 use unwedge_isa::amdgcn::{Gen, Reg};
 
 /// Vector instructions after which a transcendental result is there, and transcendental ones.
@@ -22,7 +25,7 @@ impl Hazards {
         number: u32,
         op: &Op,
         regs: &[Regs],
-        said: Option<&Said>,
+        said: Option<&WaitValues>,
         broken: Broken<'_>,
     ) {
         self.permlane(list, number, op, broken);
@@ -39,7 +42,7 @@ impl Hazards {
             | Class::Ds
             | Class::Exp => 0,
             Class::LdsDir => op.wait,
-            _ if op.what == What::Depctr => (op.imm as u16 >> VA_VDST.mask.trailing_zeros()) as u8 & 15,
+            _ if op.role == Role::Depctr => VA_VDST.field.get(op.imm as u16) as u8,
             _ => 15,
         };
         if self.has_ldsdir {
@@ -55,8 +58,8 @@ impl Hazards {
         }
     }
 
-    fn waited(&self, op: &Op, field: crate::amdgcn::facts::Depctr) -> bool {
-        op.what == What::Depctr && field.waited(op.imm as u16, self.generation)
+    fn waited(&self, op: &Op, field: DepctrField) -> bool {
+        op.role == Role::Depctr && field.waited(op.imm as u16, self.generation)
     }
 
     fn permlane(&self, list: &mut List, number: u32, op: &Op, broken: Broken<'_>) {
@@ -110,7 +113,7 @@ impl Hazards {
         number: u32,
         op: &Op,
         regs: &[Regs],
-        said: Option<&Said>,
+        said: Option<&WaitValues>,
         mut vdst: u8,
         broken: Broken<'_>,
     ) -> u8 {
@@ -125,16 +128,18 @@ impl Hazards {
         if op.is_valu() || op.class == Class::Exp || vsrc {
             list.forget(vmem);
         }
-        let slots = [
-            (0, Kind::LoadUsed),
-            (4, Kind::SampleUsed),
-            (5, Kind::BvhUsed),
-            (3, Kind::StoreUsed),
-            (2, Kind::DsUsed),
+        let counters = [
+            (Counter::Memory, Kind::LoadUsed),
+            (Counter::Sample, Kind::SampleUsed),
+            (Counter::Bvh, Kind::BvhUsed),
+            (Counter::Store, Kind::StoreUsed),
+            (Counter::Local, Kind::DsUsed),
         ];
-        for (slot, kind) in slots {
-            let slot = if self.generation < Gen::Gfx12 && matches!(slot, 4 | 5) { 0 } else { slot };
-            if drained(said, slot) {
+        for (counter, kind) in counters {
+            // Before gfx12 all loads count in one counter.
+            let own = self.generation >= Gen::Gfx12 || !matches!(counter, Counter::Sample | Counter::Bvh);
+            let counter = if own { counter } else { Counter::Memory };
+            if drained(said, counter) {
                 list.forget(|p| p.kind == kind as u8);
             }
         }

@@ -2,11 +2,14 @@
 
 use super::{Broken, Hazards, Kind, pending, pending_of, set_of};
 use crate::amdgcn::facts::{Level, Rule};
-use crate::amdgcn::op::{Class, Op, Regs, What, flag};
+use crate::amdgcn::op::{Class, Op, Regs, flag};
 use crate::amdgcn::program::covers;
 use crate::amdgcn::state::{EMPTY, List, Pending, meet};
-use crate::amdgcn::waits::{Said, touches};
+use crate::amdgcn::waits::{WaitValues, touches};
+use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::model::Role;
+use unwedge_isa::amdgcn::waits::Counter;
 use unwedge_isa::amdgcn::{Gen, Reg};
 
 /// Hardware registers of `s_setreg`: MODE, TRAPSTS.
@@ -24,7 +27,7 @@ impl Hazards {
         number: u32,
         op: &Op,
         regs: &[Regs],
-        said: Option<&Said>,
+        said: Option<&WaitValues>,
         broken: Broken<'_>,
     ) {
         // Nothing is pending but for what begins here.
@@ -119,10 +122,10 @@ impl Hazards {
         }
         if is(Kind::SetReg) {
             let same = hardware_register(op) == p.extra;
-            return match op.what {
-                What::GetReg if same => Some(Rule::SetregGetreg),
-                What::SetReg if same => Some(Rule::SetregSetreg),
-                What::GetReg | What::SetReg => Some(Rule::SetregOther),
+            return match op.role {
+                Role::GetReg if same => Some(Rule::SetregGetreg),
+                Role::SetReg if same => Some(Rule::SetregSetreg),
+                Role::GetReg | Role::SetReg => Some(Rule::SetregOther),
                 _ => None,
             };
         }
@@ -131,14 +134,14 @@ impl Hazards {
             return when(op.is_vector(), rule);
         }
         if is(Kind::TrapSts) {
-            return when(op.what == What::Rfe, Rule::RfeTrapsts);
+            return when(op.role == Role::Return, Rule::RfeTrapsts);
         }
         if is(Kind::SaluM0) {
             let gds = op.class == Class::Ds && op.has(flag::GDS);
-            if gds || matches!(op.what, What::SendMsg | What::TTraceData) {
+            if gds || (op.role == Role::Message || op.opcode == Opcode::s_ttracedata) {
                 return Some(Rule::M0GdsMsg);
             }
-            if op.what == What::Movrel {
+            if op.role == Role::Movrel {
                 return Some(Rule::M0Movrel);
             }
             return when(op.class == Class::Vintrp || op.has(flag::ADDTID | flag::LDS), Rule::M0Lds);
@@ -156,10 +159,10 @@ impl Hazards {
                 return Some(Rule::SmemClauseXnack);
             }
         }
-        when(is(Kind::StaleVccz) && op.what == What::CBranchVccz, Rule::VcczSmem)
+        when(is(Kind::StaleVccz) && op.role == Role::CBranchVcc, Rule::VcczSmem)
     }
 
-    fn vccz(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], said: Option<&Said>) {
+    fn vccz(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], said: Option<&WaitValues>) {
         if !self.has_vccz || self.generation > Gen::Gfx7 {
             return;
         }
@@ -167,7 +170,7 @@ impl Hazards {
         if op.class == Class::Smem {
             list.forget(|p| p.kind == Kind::StaleVccz as u8);
             list.push(Pending { age: 0, ..pending(Kind::StaleVccz, number) });
-        } else if super::drained(said, 2) {
+        } else if super::drained(said, Counter::Local) {
             list.all.iter_mut().filter(stale).for_each(|p| p.extra = 1);
         } else if regs.iter().any(|r| r.writes && covers(*r, Reg::VCC)) {
             list.forget(|p| p.kind == Kind::StaleVccz as u8 && p.extra == 1);
@@ -212,7 +215,7 @@ impl Hazards {
                 if regs.iter().any(|r| r.writes && covers(*r, Reg::M0)) {
                     push(Some(pending(Kind::SaluM0, number)));
                 }
-                if op.what == What::SetReg {
+                if op.role == Role::SetReg {
                     let id = hardware_register(op);
                     push(Some(Pending { extra: id, ..pending(Kind::SetReg, number) }));
                     let (low, size) = (op.imm >> 6 & 31, (op.imm >> 11 & 31) + 1);

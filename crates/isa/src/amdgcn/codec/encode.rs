@@ -2,7 +2,7 @@
 
 use super::{Words, mem};
 use crate::amdgcn::inst::{Half, Inst, Operand};
-use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, Slot, Variant};
+use crate::amdgcn::model::{Bits, Class, Encoding, Field, Layout, Mod, NO_OPCODE, Slot};
 use crate::amdgcn::{Gpu, Reg, regs, tables};
 
 /// Why an instruction has no words.
@@ -152,7 +152,7 @@ fn high(half: Half) -> u32 {
 pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<Words, EncodeError> {
     let variant = inst.variant();
     let opcode = variant.opcodes[gpu.generation() as usize];
-    if variant.columns & gpu.columns() == 0 || opcode == Variant::NO_OPCODE || !gpu.meets(variant.need) {
+    if variant.columns & gpu.columns() == 0 || opcode == NO_OPCODE || !gpu.meets(variant.need) {
         return Err(EncodeError::NotHere);
     }
     let layout = tables::layout(variant.encoding, gpu).ok_or(EncodeError::NotHere)?;

@@ -2,6 +2,7 @@
 
 use super::float::Width;
 use super::{Mode, Op};
+use crate::amdgcn::model::{Relation, Type};
 use std::cmp::Ordering;
 
 /// The ten classes of numbers that `class` instructions ask for.
@@ -49,14 +50,14 @@ fn order_f32(m: &Mode, a: u64, b: u64) -> Option<Ordering> {
 macro_rules! integers {
     ($relation:expr, $ty:ty) => {
         match $relation {
-            "f" => Op::Compare(|_, _, _| false),
-            "lt" => Op::Compare(|_, a, b| (a as $ty) < b as $ty),
-            "eq" => Op::Compare(|_, a, b| a as $ty == b as $ty),
-            "le" => Op::Compare(|_, a, b| a as $ty <= b as $ty),
-            "gt" => Op::Compare(|_, a, b| a as $ty > b as $ty),
-            "lg" | "ne" => Op::Compare(|_, a, b| a as $ty != b as $ty),
-            "ge" => Op::Compare(|_, a, b| a as $ty >= b as $ty),
-            "tru" => Op::Compare(|_, _, _| true),
+            Relation::F => Op::Compare(|_, _, _| false),
+            Relation::Lt => Op::Compare(|_, a, b| (a as $ty) < b as $ty),
+            Relation::Eq => Op::Compare(|_, a, b| a as $ty == b as $ty),
+            Relation::Le => Op::Compare(|_, a, b| a as $ty <= b as $ty),
+            Relation::Gt => Op::Compare(|_, a, b| a as $ty > b as $ty),
+            Relation::Lg | Relation::Ne => Op::Compare(|_, a, b| a as $ty != b as $ty),
+            Relation::Ge => Op::Compare(|_, a, b| a as $ty >= b as $ty),
+            Relation::Tru => Op::Compare(|_, _, _| true),
             _ => return None,
         }
     };
@@ -66,53 +67,47 @@ macro_rules! integers {
 macro_rules! floats {
     ($relation:expr, $order:expr) => {
         match $relation {
-            "f" => Op::Compare(|_, _, _| false),
-            "lt" => Op::Compare(|m, a, b| $order(m, a, b) == Some(Ordering::Less)),
-            "eq" => Op::Compare(|m, a, b| $order(m, a, b) == Some(Ordering::Equal)),
-            "le" => Op::Compare(|m, a, b| $order(m, a, b).is_some_and(Ordering::is_le)),
-            "gt" => Op::Compare(|m, a, b| $order(m, a, b) == Some(Ordering::Greater)),
-            "lg" => Op::Compare(|m, a, b| $order(m, a, b).is_some_and(Ordering::is_ne)),
-            "ge" => Op::Compare(|m, a, b| $order(m, a, b).is_some_and(Ordering::is_ge)),
-            "o" => Op::Compare(|m, a, b| $order(m, a, b).is_some()),
-            "u" => Op::Compare(|m, a, b| $order(m, a, b).is_none()),
-            "nge" => Op::Compare(|m, a, b| !$order(m, a, b).is_some_and(Ordering::is_ge)),
-            "nlg" => Op::Compare(|m, a, b| !$order(m, a, b).is_some_and(Ordering::is_ne)),
-            "ngt" => Op::Compare(|m, a, b| $order(m, a, b) != Some(Ordering::Greater)),
-            "nle" => Op::Compare(|m, a, b| !$order(m, a, b).is_some_and(Ordering::is_le)),
-            "neq" => Op::Compare(|m, a, b| $order(m, a, b) != Some(Ordering::Equal)),
-            "nlt" => Op::Compare(|m, a, b| $order(m, a, b) != Some(Ordering::Less)),
-            "tru" => Op::Compare(|_, _, _| true),
+            Relation::F => Op::Compare(|_, _, _| false),
+            Relation::Lt => Op::Compare(|m, a, b| $order(m, a, b) == Some(Ordering::Less)),
+            Relation::Eq => Op::Compare(|m, a, b| $order(m, a, b) == Some(Ordering::Equal)),
+            Relation::Le => Op::Compare(|m, a, b| $order(m, a, b).is_some_and(Ordering::is_le)),
+            Relation::Gt => Op::Compare(|m, a, b| $order(m, a, b) == Some(Ordering::Greater)),
+            Relation::Lg => Op::Compare(|m, a, b| $order(m, a, b).is_some_and(Ordering::is_ne)),
+            Relation::Ge => Op::Compare(|m, a, b| $order(m, a, b).is_some_and(Ordering::is_ge)),
+            Relation::O => Op::Compare(|m, a, b| $order(m, a, b).is_some()),
+            Relation::U => Op::Compare(|m, a, b| $order(m, a, b).is_none()),
+            Relation::Nge => Op::Compare(|m, a, b| !$order(m, a, b).is_some_and(Ordering::is_ge)),
+            Relation::Nlg => Op::Compare(|m, a, b| !$order(m, a, b).is_some_and(Ordering::is_ne)),
+            Relation::Ngt => Op::Compare(|m, a, b| $order(m, a, b) != Some(Ordering::Greater)),
+            Relation::Nle => Op::Compare(|m, a, b| !$order(m, a, b).is_some_and(Ordering::is_le)),
+            Relation::Neq => Op::Compare(|m, a, b| $order(m, a, b) != Some(Ordering::Equal)),
+            Relation::Nlt => Op::Compare(|m, a, b| $order(m, a, b) != Some(Ordering::Less)),
+            Relation::Tru => Op::Compare(|_, _, _| true),
             _ => return None,
         }
     };
 }
 
-/// The comparison of a relation and a type.
-fn relation(relation: &str, ty: &str) -> Option<Op> {
+/// The comparison of a relation and a type; `None`: the type has no such relation. Those of gfx6 that signal do so only to
+/// the trap handler.
+pub(super) fn of(relation: Relation, ty: Type) -> Option<Op> {
     Some(match ty {
-        "i16" => integers!(relation, i16),
-        "u16" => integers!(relation, u16),
-        "i32" => integers!(relation, i32),
-        "u32" => integers!(relation, u32),
-        "i64" => integers!(relation, i64),
-        "u64" => integers!(relation, u64),
-        "f16" if relation == "class" => Op::Compare(|_, a, b| is_class(&Width::F16, a & 0xffff, b as u32)),
-        "f32" if relation == "class" => Op::Compare(|_, a, b| is_class(&Width::F32, a, b as u32)),
-        "f64" if relation == "class" => Op::Compare(|_, a, b| is_class(&Width::F64, a, b as u32)),
-        "f16" => floats!(relation, |m, a, b| order(&Width::F16, m, a, b)),
-        "f32" => floats!(relation, order_f32),
-        "f64" => floats!(relation, |m, a, b| order(&Width::F64, m, a, b)),
+        Type::I16 => integers!(relation, i16),
+        Type::U16 => integers!(relation, u16),
+        Type::I32 => integers!(relation, i32),
+        Type::U32 => integers!(relation, u32),
+        Type::I64 => integers!(relation, i64),
+        Type::U64 => integers!(relation, u64),
+        Type::F16 if relation == Relation::Class => {
+            Op::Compare(|_, a, b| is_class(&Width::F16, a & 0xffff, b as u32))
+        }
+        Type::F32 if relation == Relation::Class => Op::Compare(|_, a, b| is_class(&Width::F32, a, b as u32)),
+        Type::F64 if relation == Relation::Class => Op::Compare(|_, a, b| is_class(&Width::F64, a, b as u32)),
+        Type::F16 => floats!(relation, |m, a, b| order(&Width::F16, m, a, b)),
+        Type::F32 => floats!(relation, order_f32),
+        Type::F64 => floats!(relation, |m, a, b| order(&Width::F64, m, a, b)),
         _ => return None,
     })
-}
-
-/// The comparison that a name says: `v_cmp_lt_f32`, `v_cmpsx_lt_f32`, `s_cmpk_lt_i32`. Those of gfx6 that signal do so only to
-/// the trap handler.
-pub(super) fn find(name: &str) -> Option<Op> {
-    let prefixes = ["v_cmpsx_", "v_cmpx_", "v_cmps_", "v_cmp_", "s_cmpk_", "s_cmp_"];
-    let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-    let (said, ty) = rest.split_once('_')?;
-    relation(said, ty)
 }
 
 #[cfg(test)]
@@ -120,8 +115,8 @@ mod tests {
     use super::*;
     use crate::amdgcn::model::Gen;
 
-    fn holds(name: &str, m: &Mode, a: u64, b: u64) -> bool {
-        let Some(Op::Compare(f)) = find(name) else { panic!("{name}") };
+    fn holds(relation: Relation, ty: Type, m: &Mode, a: u64, b: u64) -> bool {
+        let Some(Op::Compare(f)) = of(relation, ty) else { panic!("{relation:?} {ty:?}") };
         f(m, a, b)
     }
 
@@ -151,22 +146,22 @@ mod tests {
     fn unordered_numbers() {
         let m = Mode::graphics(Gen::Gfx10);
         let (one, nan) = (u64::from(1f32.to_bits()), 0x7fc0_0000);
-        for (name, holding) in [
-            ("lt", false),
-            ("lg", false),
-            ("o", false),
-            ("u", true),
-            ("nge", true),
-            ("nlg", true),
-            ("neq", true),
-            ("tru", true),
+        for (relation, holding) in [
+            (Relation::Lt, false),
+            (Relation::Lg, false),
+            (Relation::O, false),
+            (Relation::U, true),
+            (Relation::Nge, true),
+            (Relation::Nlg, true),
+            (Relation::Neq, true),
+            (Relation::Tru, true),
         ] {
-            assert_eq!(holds(&format!("v_cmp_{name}_f32"), &m, one, nan), holding, "{name}");
+            assert_eq!(holds(relation, Type::F32, &m, one, nan), holding, "{relation:?}");
         }
         // Denormals are equal to zero where they do not count.
-        assert!(holds("v_cmp_eq_f32", &m, 1, 0x8000_0000));
-        assert!(!holds("v_cmp_eq_f32", &Mode { denorm_in_32: true, ..m }, 1, 0x8000_0000));
-        assert!(holds("s_cmp_lt_i32", &m, 0xffff_ffff, 0));
-        assert!(holds("v_cmp_gt_f16", &m, 0x4000, 0x3c00));
+        assert!(holds(Relation::Eq, Type::F32, &m, 1, 0x8000_0000));
+        assert!(!holds(Relation::Eq, Type::F32, &Mode { denorm_in_32: true, ..m }, 1, 0x8000_0000));
+        assert!(holds(Relation::Lt, Type::I32, &m, 0xffff_ffff, 0));
+        assert!(holds(Relation::Gt, Type::F16, &m, 0x4000, 0x3c00));
     }
 }

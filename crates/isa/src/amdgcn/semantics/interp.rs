@@ -7,6 +7,7 @@ use super::Mode;
 use super::float::{Width, fma_f32, mad_f32};
 use super::soft::{self, Env, Round};
 use crate::amdgcn::model::Gen;
+use crate::amdgcn::opcode::InterpOp;
 
 /// A step of interpolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +24,23 @@ pub struct Interp {
     towards_zero: bool,
 }
 
-/// The step that a row computes.
-pub fn find(name: &str) -> Option<Interp> {
+/// The step that a row computes; `None`: it only moves parameters.
+pub fn of(op: InterpOp) -> Option<Interp> {
     let step = |parameter, half_in, half_out, towards_zero| {
         Some(Interp { parameter, half_in, first: parameter == 1, half_out, towards_zero })
     };
-    match name {
-        "v_interp_p1_f32" | "v_interp_p10_f32" => step(1, false, false, false),
-        "v_interp_p2_f32" => step(2, false, false, false),
-        "v_interp_p1ll_f16" | "v_interp_p1lv_f16" | "v_interp_p10_f16_f32" => step(1, true, false, false),
-        "v_interp_p2_f16" | "v_interp_p2_legacy_f16" | "v_interp_p2_f16_f32" => step(2, true, true, false),
-        "v_interp_p10_rtz_f16_f32" => step(1, true, false, true),
-        "v_interp_p2_rtz_f16_f32" => step(2, true, true, true),
-        _ => None,
+    match op {
+        InterpOp::v_interp_p1_f32 | InterpOp::v_interp_p10_f32 => step(1, false, false, false),
+        InterpOp::v_interp_p2_f32 | InterpOp::v_interp_p2_f32_vinterp => step(2, false, false, false),
+        InterpOp::v_interp_p1ll_f16 | InterpOp::v_interp_p1lv_f16 | InterpOp::v_interp_p10_f16_f32 => {
+            step(1, true, false, false)
+        }
+        InterpOp::v_interp_p2_f16 | InterpOp::v_interp_p2_legacy_f16 | InterpOp::v_interp_p2_f16_f32 => {
+            step(2, true, true, false)
+        }
+        InterpOp::v_interp_p10_rtz_f16_f32 => step(1, true, false, true),
+        InterpOp::v_interp_p2_rtz_f16_f32 => step(2, true, true, true),
+        InterpOp::v_interp_mov_f32 | InterpOp::lds_param_load | InterpOp::lds_direct_load => None,
     }
 }
 
@@ -82,16 +87,15 @@ mod tests {
     fn steps() {
         let mode = Mode::graphics(Gen::Gfx11);
         let f = f32::to_bits;
-        let compute =
-            |name: &str, a, b, c| find(name).unwrap_or_else(|| panic!("{name}")).compute(&mode, a, b, c);
-        assert_eq!(compute("v_interp_p10_f32", f(2.0), f(0.25), f(1.0)), f(1.5));
+        let compute = |op, a, b, c| of(op).unwrap_or_else(|| panic!("{op:?}")).compute(&mode, a, b, c);
+        assert_eq!(compute(InterpOp::v_interp_p10_f32, f(2.0), f(0.25), f(1.0)), f(1.5));
         // 2, 0.25 and 1 in halves.
-        assert_eq!(compute("v_interp_p10_f16_f32", 0x4000, f(0.25), 0x3c00), f(1.5));
-        assert_eq!(compute("v_interp_p2_f16_f32", 0x4000, f(0.25), f(1.0)), 0x3e00);
+        assert_eq!(compute(InterpOp::v_interp_p10_f16_f32, 0x4000, f(0.25), 0x3c00), f(1.5));
+        assert_eq!(compute(InterpOp::v_interp_p2_f16_f32, 0x4000, f(0.25), f(1.0)), 0x3e00);
         // A third: rounded up to the nearest, and down.
-        assert_eq!(compute("v_interp_p2_f16_f32", 0x3c00, f(2.0 / 3.0), 0), 0x3955);
-        assert_eq!(compute("v_interp_p2_f16_f32", 0x3c00, f(0.8), 0), 0x3a66);
-        assert_eq!(compute("v_interp_p2_f16_f32", 0x3c00, f(0.6), 0), 0x38cd);
-        assert_eq!(compute("v_interp_p2_rtz_f16_f32", 0x3c00, f(0.6), 0), 0x38cc);
+        assert_eq!(compute(InterpOp::v_interp_p2_f16_f32, 0x3c00, f(2.0 / 3.0), 0), 0x3955);
+        assert_eq!(compute(InterpOp::v_interp_p2_f16_f32, 0x3c00, f(0.8), 0), 0x3a66);
+        assert_eq!(compute(InterpOp::v_interp_p2_f16_f32, 0x3c00, f(0.6), 0), 0x38cd);
+        assert_eq!(compute(InterpOp::v_interp_p2_rtz_f16_f32, 0x3c00, f(0.6), 0), 0x38cc);
     }
 }

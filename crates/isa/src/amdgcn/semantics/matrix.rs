@@ -9,6 +9,7 @@
 
 use super::{Mode, float, fp8, soft};
 use crate::amdgcn::model::Gen;
+use crate::amdgcn::opcode::MatrixOp;
 
 /// What elements are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,30 +95,39 @@ pub struct Matrix {
 }
 
 /// The operation of a row.
-pub fn find(name: &str) -> Option<Matrix> {
-    let number = |word: &str| {
-        Some(match word {
-            "f16" => Number::F16,
-            "bf16" => Number::Bf16,
-            "fp8" => Number::Fp8,
-            "bf8" => Number::Bf8,
-            "iu8" => Number::Integer(8),
-            "iu4" => Number::Integer(4),
-            "f32" => Number::F32,
-            "i32" => Number::I32,
-            _ => return None,
-        })
-    };
-    let (sparse, rest) = match name.strip_prefix("v_wmma_") {
-        Some(rest) => (false, rest),
-        None => (true, name.strip_prefix("v_swmmac_")?),
-    };
-    let mut words = rest.split('_');
-    let result = number(words.next()?)?;
-    let depth = words.next()?.strip_prefix("16x16x")?.parse().ok()?;
-    let a = number(words.next()?)?;
-    let b = words.next().map_or(Some(a), number)?;
-    Some(Matrix { a, b, result, depth, sparse })
+pub fn of(op: MatrixOp) -> Matrix {
+    let dense = |result, depth, a, b| Matrix { a, b, result, depth, sparse: false };
+    let sparse = |result, depth, a, b| Matrix { a, b, result, depth, sparse: true };
+    match op {
+        MatrixOp::v_wmma_bf16_16x16x16_bf16 => dense(Number::Bf16, 16, Number::Bf16, Number::Bf16),
+        MatrixOp::v_wmma_f16_16x16x16_f16 => dense(Number::F16, 16, Number::F16, Number::F16),
+        MatrixOp::v_wmma_f32_16x16x16_bf16 => dense(Number::F32, 16, Number::Bf16, Number::Bf16),
+        MatrixOp::v_wmma_f32_16x16x16_bf8_bf8 => dense(Number::F32, 16, Number::Bf8, Number::Bf8),
+        MatrixOp::v_wmma_f32_16x16x16_bf8_fp8 => dense(Number::F32, 16, Number::Bf8, Number::Fp8),
+        MatrixOp::v_wmma_f32_16x16x16_f16 => dense(Number::F32, 16, Number::F16, Number::F16),
+        MatrixOp::v_wmma_f32_16x16x16_fp8_bf8 => dense(Number::F32, 16, Number::Fp8, Number::Bf8),
+        MatrixOp::v_wmma_f32_16x16x16_fp8_fp8 => dense(Number::F32, 16, Number::Fp8, Number::Fp8),
+        MatrixOp::v_wmma_i32_16x16x16_iu4 => dense(Number::I32, 16, Number::Integer(4), Number::Integer(4)),
+        MatrixOp::v_wmma_i32_16x16x16_iu8 => dense(Number::I32, 16, Number::Integer(8), Number::Integer(8)),
+        MatrixOp::v_wmma_i32_16x16x32_iu4 => dense(Number::I32, 32, Number::Integer(4), Number::Integer(4)),
+        MatrixOp::v_swmmac_bf16_16x16x32_bf16 => sparse(Number::Bf16, 32, Number::Bf16, Number::Bf16),
+        MatrixOp::v_swmmac_f16_16x16x32_f16 => sparse(Number::F16, 32, Number::F16, Number::F16),
+        MatrixOp::v_swmmac_f32_16x16x32_bf16 => sparse(Number::F32, 32, Number::Bf16, Number::Bf16),
+        MatrixOp::v_swmmac_f32_16x16x32_bf8_bf8 => sparse(Number::F32, 32, Number::Bf8, Number::Bf8),
+        MatrixOp::v_swmmac_f32_16x16x32_bf8_fp8 => sparse(Number::F32, 32, Number::Bf8, Number::Fp8),
+        MatrixOp::v_swmmac_f32_16x16x32_f16 => sparse(Number::F32, 32, Number::F16, Number::F16),
+        MatrixOp::v_swmmac_f32_16x16x32_fp8_bf8 => sparse(Number::F32, 32, Number::Fp8, Number::Bf8),
+        MatrixOp::v_swmmac_f32_16x16x32_fp8_fp8 => sparse(Number::F32, 32, Number::Fp8, Number::Fp8),
+        MatrixOp::v_swmmac_i32_16x16x32_iu4 => {
+            sparse(Number::I32, 32, Number::Integer(4), Number::Integer(4))
+        }
+        MatrixOp::v_swmmac_i32_16x16x32_iu8 => {
+            sparse(Number::I32, 32, Number::Integer(8), Number::Integer(8))
+        }
+        MatrixOp::v_swmmac_i32_16x16x64_iu4 => {
+            sparse(Number::I32, 64, Number::Integer(4), Number::Integer(4))
+        }
+    }
 }
 
 /// Where elements of a matrix stand: which bits of the index along a lane's registers choose the group of 16 lanes, and which
@@ -212,11 +222,10 @@ mod tests {
 
     #[test]
     fn names() {
-        let matrix = find("v_swmmac_f32_16x16x32_fp8_bf8").expect("known");
+        let matrix = of(MatrixOp::v_swmmac_f32_16x16x32_fp8_bf8);
         assert_eq!((matrix.a, matrix.b, matrix.result), (Number::Fp8, Number::Bf8, Number::F32));
         assert_eq!((matrix.depth, matrix.sparse), (32, true));
-        assert_eq!(find("v_wmma_i32_16x16x16_iu4").map(|matrix| matrix.b), Some(Number::Integer(4)));
-        assert_eq!(find("v_add_f32"), None);
+        assert_eq!(of(MatrixOp::v_wmma_i32_16x16x16_iu4).b, Number::Integer(4));
     }
 
     /// Every place is taken once, but for copies.
@@ -258,7 +267,7 @@ mod tests {
 
     #[test]
     fn halves_round_once_more() {
-        let matrix = find("v_wmma_f16_16x16x16_f16").expect("known");
+        let matrix = of(MatrixOp::v_wmma_f16_16x16x16_f16);
         let one = Number::F16.widen(0x3c00, false);
         assert_eq!(one, 1f32.to_bits());
         let sum = element(&matrix, Gen::Gfx11, 2f32.to_bits(), [(one, one); 3].into_iter(), false);

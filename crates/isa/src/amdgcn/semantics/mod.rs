@@ -25,7 +25,8 @@ mod vector;
 mod vector_float;
 
 use super::inst::Inst;
-use super::model::{Form, Format, Gen, Mod, Type};
+use super::model::{Form, Format, Gen, Mod, Trait, Type};
+use super::opcode::{DualOp, Opcode, Operation};
 use soft::Round;
 
 pub use compare::is_class;
@@ -167,63 +168,61 @@ pub enum Op {
 }
 
 /// The operation of an instruction that computes; `None`: it moves data between lanes, accesses memory or steers the
-/// program, or no semantics are known. For the halves of a dual instruction ask [`of_name`].
+/// program, or no semantics are known. For the halves of a dual instruction ask [`of_opcode`].
 pub fn of(inst: &Inst) -> Option<Op> {
-    let (row, variant) = (inst.row(), inst.variant());
-    if let Some(op) = renamed(variant.name) {
-        return Some(op);
-    }
-    match row.format {
-        Format::Vopc => compare::find(row.name),
-        _ => of_name(row.format, row.name),
-    }
+    of_operation(inst.row().operation)
 }
 
-/// Instructions that in one generation compute something else than their row does in the others.
-fn renamed(name: &str) -> Option<Op> {
-    vector_float::renamed(name).or_else(|| packed::renamed(name))
+/// The operation of an opcode.
+pub fn of_opcode(opcode: Opcode) -> Option<Op> {
+    of_operation(opcode.row().operation)
 }
 
-/// The operation of a row's name, of any format.
-pub fn of_name(format: Format, name: &str) -> Option<Op> {
-    match format {
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
-            scalar::find(name).or_else(|| scalar_float::find(name))
-        }
-        Format::Vopc => compare::find(name),
-        Format::Vop3p => packed::find(name),
-        Format::Vopd => {
-            let plain = dual(name)?;
-            vector::find(plain).or_else(|| vector_float::find(plain)).or_else(|| packed::find(plain))
-        }
-        Format::Vop1 | Format::Vop2 | Format::Vop3 => {
-            vector::find(name).or_else(|| vector_float::find(name)).or_else(|| packed::find(name))
-        }
-        _ => None,
-    }
+/// As [`of`]. A row without its arm in the table of its kind does not compile.
+fn of_operation(operation: Operation) -> Option<Op> {
+    Some(match operation {
+        Operation::Scalar(op) => scalar::of(op),
+        Operation::ScalarFloat(op) => scalar_float::of(op),
+        Operation::Integer(op) => vector::of(op),
+        Operation::Float(op) => vector_float::float(op),
+        Operation::Minmax(op) => vector_float::minmax(op),
+        Operation::Convert(op) => vector_float::convert(op),
+        Operation::Transcendental(op) => vector_float::transcendental(op),
+        Operation::Packed(op) => packed::of(op),
+        Operation::Compare(relation, ty) => return compare::of(relation, ty),
+        Operation::Dual(op) => return of_opcode(dual(op)),
+        Operation::Lanes(_)
+        | Operation::Matrix(_)
+        | Operation::Interp(_)
+        | Operation::Control(_)
+        | Operation::Atomic(_)
+        | Operation::Memory
+        | Operation::Export
+        | Operation::Idle
+        | Operation::Unknown => return None,
+    })
 }
 
 /// The row that half of a dual instruction does the same as.
-pub fn dual(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "v_dual_fmac_f32" => "v_fmac_f32",
-        "v_dual_fmaak_f32" => "v_fmaak_f32",
-        "v_dual_fmamk_f32" => "v_fmamk_f32",
-        "v_dual_mul_f32" => "v_mul_f32",
-        "v_dual_add_f32" => "v_add_f32",
-        "v_dual_sub_f32" => "v_sub_f32",
-        "v_dual_subrev_f32" => "v_subrev_f32",
-        "v_dual_mul_dx9_zero_f32" => "v_mul_legacy_f32",
-        "v_dual_mov_b32" => "v_mov_b32",
-        "v_dual_cndmask_b32" => "v_cndmask_b32",
-        "v_dual_max_f32" => "v_max_f32",
-        "v_dual_min_f32" => "v_min_f32",
-        "v_dual_dot2acc_f32_f16" => "v_dot2c_f32_f16",
-        "v_dual_add_nc_u32" => "v_add_u32",
-        "v_dual_lshlrev_b32" => "v_lshlrev_b32",
-        "v_dual_and_b32" => "v_and_b32",
-        _ => return None,
-    })
+pub fn dual(op: DualOp) -> Opcode {
+    match op {
+        DualOp::v_dual_fmac_f32 => Opcode::v_fmac_f32,
+        DualOp::v_dual_fmaak_f32 => Opcode::v_fmaak_f32,
+        DualOp::v_dual_fmamk_f32 => Opcode::v_fmamk_f32,
+        DualOp::v_dual_mul_f32 => Opcode::v_mul_f32,
+        DualOp::v_dual_add_f32 => Opcode::v_add_f32,
+        DualOp::v_dual_sub_f32 => Opcode::v_sub_f32,
+        DualOp::v_dual_subrev_f32 => Opcode::v_subrev_f32,
+        DualOp::v_dual_mul_dx9_zero_f32 => Opcode::v_mul_legacy_f32,
+        DualOp::v_dual_mov_b32 => Opcode::v_mov_b32,
+        DualOp::v_dual_cndmask_b32 => Opcode::v_cndmask_b32,
+        DualOp::v_dual_max_f32 => Opcode::v_max_f32,
+        DualOp::v_dual_min_f32 => Opcode::v_min_f32,
+        DualOp::v_dual_dot2acc_f32_f16 => Opcode::v_dot2c_f32_f16,
+        DualOp::v_dual_add_nc_u32 => Opcode::v_add_u32,
+        DualOp::v_dual_lshlrev_b32 => Opcode::v_lshlrev_b32,
+        DualOp::v_dual_and_b32 => Opcode::v_and_b32,
+    }
 }
 
 /// Computes one lane: sources after their modifiers, in the order they are written, an added destination last. `bit` is
@@ -268,26 +267,9 @@ pub fn keeps_upper_half(inst: &Inst, generation: Gen) -> bool {
             let row = inst.row();
             row.format == Format::Vop3p
                 || (row.format == Format::Vop3
-                    && !row.name.contains("_legacy")
+                    && !row.traits.has(Trait::ZeroesHigh)
                     && inst.form() == Form::Native)
         }
         _ => false,
     }
-}
-
-/// Whether a format has semantics of this module's kind: it computes lane by lane, or on scalars.
-pub fn computes(format: Format) -> bool {
-    matches!(
-        format,
-        Format::Sop1
-            | Format::Sop2
-            | Format::Sopc
-            | Format::Sopk
-            | Format::Vop1
-            | Format::Vop2
-            | Format::Vopc
-            | Format::Vop3
-            | Format::Vop3p
-            | Format::Vopd
-    )
 }

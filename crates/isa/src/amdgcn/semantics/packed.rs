@@ -1,4 +1,4 @@
-//! Packed and mixed precision operations, and dot products, by the names of their rows.
+//! Packed and mixed precision operations, and dot products.
 //!
 //! Packed sources come with the halves that `op_sel` and `op_sel_hi` chose, sources of mixed precision as 32 bits.
 
@@ -8,6 +8,7 @@ use super::integer as int;
 use super::lane::{lanes, u3};
 use super::vector_float::dot2_f32;
 use super::{Mode, Op, fp8, minmax};
+use crate::amdgcn::opcode::PackedOp;
 
 const F16: &Width = &Width::F16;
 const F32: &Width = &Width::F32;
@@ -83,67 +84,61 @@ fn to_half(m: &Mode, bits: u32, sources: [u32; 3]) -> u32 {
 }
 
 /// The operation of a row.
-pub(super) fn find(name: &str) -> Option<Op> {
-    Some(match name {
-        "v_pk_add_u16" => pk!(|m, a, b, _c| int::unsigned(i64::from(a) + i64::from(b), 16, m.clamp)),
-        "v_pk_sub_u16" => pk!(|m, a, b, _c| int::unsigned(i64::from(a) - i64::from(b), 16, m.clamp)),
-        "v_pk_mul_lo_u16" => pk!(|_m, a, b, _c| a.wrapping_mul(b)),
-        "v_pk_mad_u16" => {
+pub(super) fn of(op: PackedOp) -> Op {
+    match op {
+        PackedOp::v_pk_add_u16 => pk!(|m, a, b, _c| int::unsigned(i64::from(a) + i64::from(b), 16, m.clamp)),
+        PackedOp::v_pk_sub_u16 => pk!(|m, a, b, _c| int::unsigned(i64::from(a) - i64::from(b), 16, m.clamp)),
+        PackedOp::v_pk_mul_lo_u16 => pk!(|_m, a, b, _c| a.wrapping_mul(b)),
+        PackedOp::v_pk_mad_u16 => {
             pk!(|m, a, b, c| int::unsigned(i64::from(a) * i64::from(b) + i64::from(c), 16, m.clamp))
         }
-        "v_pk_min_u16" => pk!(|_m, a, b, _c| a.min(b)),
-        "v_pk_max_u16" => pk!(|_m, a, b, _c| a.max(b)),
-        "v_pk_lshlrev_b16" => pk!(|_m, a, b, _c| b << (a & 15)),
-        "v_pk_lshrrev_b16" => pk!(|_m, a, b, _c| b >> (a & 15)),
-        "v_pk_ashrrev_i16" => pki!(|_m, a, b, _c| b >> (a & 15)),
-        "v_pk_add_i16" => pki!(|m, a, b, _c| int::signed(a + b, 16, m.clamp)),
-        "v_pk_sub_i16" => pki!(|m, a, b, _c| int::signed(a - b, 16, m.clamp)),
-        "v_pk_mad_i16" => pki!(|m, a, b, c| int::signed(a * b + c, 16, m.clamp)),
-        "v_pk_min_i16" => pki!(|_m, a, b, _c| a.min(b)),
-        "v_pk_max_i16" => pki!(|_m, a, b, _c| a.max(b)),
-        "v_pk_add_f16" => pkf!(|m, a, b, _c| F16.add(m, a, b)),
-        "v_pk_mul_f16" => pkf!(|m, a, b, _c| F16.mul(m, a, b)),
-        "v_pk_fma_f16" | "v_pk_fmac_f16" => pkf!(|m, a, b, c| F16.fma(m, a, b, c)),
-        "v_pk_min_f16" => pkf!(|m, a, b, _c| minmax::number(F16, m, a, b, false)),
-        "v_pk_max_f16" => pkf!(|m, a, b, _c| minmax::number(F16, m, a, b, true)),
-        "v_pk_minimum_f16" => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, false)),
-        "v_pk_maximum_f16" => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, true)),
+        PackedOp::v_pk_min_u16 => pk!(|_m, a, b, _c| a.min(b)),
+        PackedOp::v_pk_max_u16 => pk!(|_m, a, b, _c| a.max(b)),
+        PackedOp::v_pk_lshlrev_b16 => pk!(|_m, a, b, _c| b << (a & 15)),
+        PackedOp::v_pk_lshrrev_b16 => pk!(|_m, a, b, _c| b >> (a & 15)),
+        PackedOp::v_pk_ashrrev_i16 => pki!(|_m, a, b, _c| b >> (a & 15)),
+        PackedOp::v_pk_add_i16 => pki!(|m, a, b, _c| int::signed(a + b, 16, m.clamp)),
+        PackedOp::v_pk_sub_i16 => pki!(|m, a, b, _c| int::signed(a - b, 16, m.clamp)),
+        PackedOp::v_pk_mad_i16 => pki!(|m, a, b, c| int::signed(a * b + c, 16, m.clamp)),
+        PackedOp::v_pk_min_i16 => pki!(|_m, a, b, _c| a.min(b)),
+        PackedOp::v_pk_max_i16 => pki!(|_m, a, b, _c| a.max(b)),
+        PackedOp::v_pk_add_f16 => pkf!(|m, a, b, _c| F16.add(m, a, b)),
+        PackedOp::v_pk_mul_f16 => pkf!(|m, a, b, _c| F16.mul(m, a, b)),
+        PackedOp::v_pk_fma_f16 | PackedOp::v_pk_fmac_f16 => pkf!(|m, a, b, c| F16.fma(m, a, b, c)),
+        PackedOp::v_pk_min_f16 => pkf!(|m, a, b, _c| minmax::number(F16, m, a, b, false)),
+        PackedOp::v_pk_max_f16 => pkf!(|m, a, b, _c| minmax::number(F16, m, a, b, true)),
+        PackedOp::v_pk_minimum_f16 => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, false)),
+        PackedOp::v_pk_maximum_f16 => pkf!(|m, a, b, _c| minmax::propagating(F16, m, a, b, true)),
 
-        "v_fma_mix_f32" => u3!(mode | m, a, b, c | float::fma_f32(m, a, b, c)),
-        "v_fma_mixlo_f16" | "v_fma_mixhi_f16" => {
+        PackedOp::v_fma_mix_f32 => u3!(mode | m, a, b, c | float::fma_f32(m, a, b, c)),
+        PackedOp::v_fma_mixlo_f16 | PackedOp::v_fma_mixhi_f16 => {
             u3!(mode | m, a, b, c | to_half(m, float::fma_f32(m, a, b, c), [a, b, c]))
         }
-
-        "v_dot2_f32_f16" | "v_dot2c_f32_f16" => u3!(mode | m, a, b, c | dot2_f32(m, F16, a, b, c)),
-        "v_dot2_f32_bf16" => u3!(mode | m, a, b, c | dot2_f32(m, &Width::BF16, a, b, c)),
-        "v_dot2_f16_f16" => u3!(mode | m, a, b, c | dot2_small(m, F16, a, b, c)),
-        "v_dot2_bf16_bf16" => u3!(mode | m, a, b, c | dot2_small(m, &Width::BF16, a, b, c)),
-        "v_dot2_i32_i16" => u3!(mode | m, a, b, c | dot(16, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot2_u32_u16" => u3!(mode | m, a, b, c | dot(16, [false; 2], [a, b, c], false, m.clamp)),
-        "v_dot4_i32_i8" => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot4c_i32_i8" => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot4_u32_u8" => u3!(mode | m, a, b, c | dot(8, [false; 2], [a, b, c], false, m.clamp)),
-        "v_dot4_i32_iu8" => u3!(mode | m, a, b, c | dot(8, signs(m), [a, b, c], true, m.clamp)),
-        "v_dot8_i32_i4" => u3!(mode | m, a, b, c | dot(4, [true; 2], [a, b, c], true, m.clamp)),
-        "v_dot8_u32_u4" => u3!(mode | m, a, b, c | dot(4, [false; 2], [a, b, c], false, m.clamp)),
-        "v_dot8_i32_iu4" => u3!(mode | m, a, b, c | dot(4, signs(m), [a, b, c], true, m.clamp)),
-        "v_dot4_f32_fp8_fp8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::FP8], a, b, c)),
-        "v_dot4_f32_fp8_bf8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::BF8], a, b, c)),
-        "v_dot4_f32_bf8_fp8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::FP8], a, b, c)),
-        "v_dot4_f32_bf8_bf8" => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::BF8], a, b, c)),
-        _ => return None,
-    })
-}
-
-/// What instructions of this name do where it differs from the row they stand in.
-pub(super) fn renamed(name: &str) -> Option<Op> {
-    Some(match name {
-        "v_mad_mix_f32" => u3!(mode | m, a, b, c | float::mad_f32(m, a, b, c)),
-        "v_mad_mixlo_f16" | "v_mad_mixhi_f16" => {
+        PackedOp::v_mad_mix_f32 => u3!(mode | m, a, b, c | float::mad_f32(m, a, b, c)),
+        PackedOp::v_mad_mixlo_f16 | PackedOp::v_mad_mixhi_f16 => {
             u3!(mode | m, a, b, c | to_half(m, float::mad_f32(m, a, b, c), [a, b, c]))
         }
-        _ => return None,
-    })
+
+        PackedOp::v_dot2_f32_f16 | PackedOp::v_dot2c_f32_f16 => {
+            u3!(mode | m, a, b, c | dot2_f32(m, F16, a, b, c))
+        }
+        PackedOp::v_dot2_f32_bf16 => u3!(mode | m, a, b, c | dot2_f32(m, &Width::BF16, a, b, c)),
+        PackedOp::v_dot2_f16_f16 => u3!(mode | m, a, b, c | dot2_small(m, F16, a, b, c)),
+        PackedOp::v_dot2_bf16_bf16 => u3!(mode | m, a, b, c | dot2_small(m, &Width::BF16, a, b, c)),
+        PackedOp::v_dot2_i32_i16 => u3!(mode | m, a, b, c | dot(16, [true; 2], [a, b, c], true, m.clamp)),
+        PackedOp::v_dot2_u32_u16 => u3!(mode | m, a, b, c | dot(16, [false; 2], [a, b, c], false, m.clamp)),
+        PackedOp::v_dot4_i32_i8 => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
+        PackedOp::v_dot4c_i32_i8 => u3!(mode | m, a, b, c | dot(8, [true; 2], [a, b, c], true, m.clamp)),
+        PackedOp::v_dot4_u32_u8 => u3!(mode | m, a, b, c | dot(8, [false; 2], [a, b, c], false, m.clamp)),
+        PackedOp::v_dot4_i32_iu8 => u3!(mode | m, a, b, c | dot(8, signs(m), [a, b, c], true, m.clamp)),
+        PackedOp::v_dot8_i32_i4 => u3!(mode | m, a, b, c | dot(4, [true; 2], [a, b, c], true, m.clamp)),
+        PackedOp::v_dot8_u32_u4 => u3!(mode | m, a, b, c | dot(4, [false; 2], [a, b, c], false, m.clamp)),
+        PackedOp::v_dot8_i32_iu4 => u3!(mode | m, a, b, c | dot(4, signs(m), [a, b, c], true, m.clamp)),
+        PackedOp::v_dot4_f32_fp8_fp8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::FP8], a, b, c)),
+        PackedOp::v_dot4_f32_fp8_bf8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::FP8, fp8::BF8], a, b, c)),
+        PackedOp::v_dot4_f32_bf8_fp8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::FP8], a, b, c)),
+        PackedOp::v_dot4_f32_bf8_bf8 => u3!(mode | m, a, b, c | dot4_small(m, [fp8::BF8, fp8::BF8], a, b, c)),
+    }
 }
 
 #[cfg(test)]
@@ -151,31 +146,34 @@ mod tests {
     use super::*;
     use crate::amdgcn::model::Gen;
 
-    fn eval(name: &str, m: &Mode, a: u32, b: u32, c: u32) -> u32 {
-        let Some(Op::Lane(lane)) = find(name) else { panic!("{name}") };
+    fn eval(op: PackedOp, m: &Mode, a: u32, b: u32, c: u32) -> u32 {
+        let Op::Lane(lane) = of(op) else { panic!("{op:?}") };
         (lane.one)(m, a, b, c)
     }
 
     #[test]
     fn halves_apart() {
         let m = Mode::graphics(Gen::Gfx9);
-        assert_eq!(eval("v_pk_add_u16", &m, 0xffff_0001, 0x0001_0001, 0), 2);
+        assert_eq!(eval(PackedOp::v_pk_add_u16, &m, 0xffff_0001, 0x0001_0001, 0), 2);
         assert_eq!(
-            eval("v_pk_add_u16", &Mode { clamp: true, ..m }, 0xffff_0001, 0x0001_0001, 0),
+            eval(PackedOp::v_pk_add_u16, &Mode { clamp: true, ..m }, 0xffff_0001, 0x0001_0001, 0),
             0xffff_0002
         );
-        assert_eq!(eval("v_pk_ashrrev_i16", &m, 0x0001_000f, 0x8000_8000, 0), 0xc000_ffff);
-        assert_eq!(eval("v_pk_fma_f16", &m, 0x3c00_4000, 0x4000_4000, 0x3c00_0000), 0x4200_4400);
+        assert_eq!(eval(PackedOp::v_pk_ashrrev_i16, &m, 0x0001_000f, 0x8000_8000, 0), 0xc000_ffff);
+        assert_eq!(eval(PackedOp::v_pk_fma_f16, &m, 0x3c00_4000, 0x4000_4000, 0x3c00_0000), 0x4200_4400);
     }
 
     #[test]
     fn dot_products() {
         let m = Mode::graphics(Gen::Gfx10_3);
-        assert_eq!(eval("v_dot4_i32_i8", &m, 0xff01_02ff, 0x0101_0101, 10), 11);
-        assert_eq!(eval("v_dot4_u32_u8", &m, 0xff01_02ff, 0x0101_0101, 10), 523);
-        assert_eq!(eval("v_dot8_i32_i4", &m, 0xffff_ffff, 0x1111_1111, 0), -8i32 as u32);
-        assert_eq!(eval("v_dot2_f32_f16", &m, 0x4000_3c00, 0x4000_3c00, 1f32.to_bits()), 6f32.to_bits());
+        assert_eq!(eval(PackedOp::v_dot4_i32_i8, &m, 0xff01_02ff, 0x0101_0101, 10), 11);
+        assert_eq!(eval(PackedOp::v_dot4_u32_u8, &m, 0xff01_02ff, 0x0101_0101, 10), 523);
+        assert_eq!(eval(PackedOp::v_dot8_i32_i4, &m, 0xffff_ffff, 0x1111_1111, 0), -8i32 as u32);
+        assert_eq!(
+            eval(PackedOp::v_dot2_f32_f16, &m, 0x4000_3c00, 0x4000_3c00, 1f32.to_bits()),
+            6f32.to_bits()
+        );
         let one = Mode { signs: 1, ..m };
-        assert_eq!(eval("v_dot4_i32_iu8", &one, 0x0000_00ff, 0x0000_00ff, 0), -255i32 as u32);
+        assert_eq!(eval(PackedOp::v_dot4_i32_iu8, &one, 0x0000_00ff, 0x0000_00ff, 0), -255i32 as u32);
     }
 }

@@ -9,7 +9,8 @@ use super::scan::Scan;
 use super::swizzle;
 use super::{Symbols, accept};
 use crate::amdgcn::inst::{Half, Inst, OPERANDS, Operand};
-use crate::amdgcn::model::{Class, Field, Format, Gen, Mod, ModSlot, Slot, Trait, Type, Variant};
+use crate::amdgcn::model::{Class, Field, Format, Gen, Mod, ModSlot, Slot, Trait, Type};
+use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gpu, Reg, mem, regs};
 
 /// An operand before its slot is known.

@@ -7,7 +7,8 @@ use super::line::Line;
 use super::parse::{ParseError, Rule};
 use super::scan::Scan;
 use crate::amdgcn::inst::{Inst, Mods};
-use crate::amdgcn::model::{Form, Format, Mod, Slot, Variant};
+use crate::amdgcn::model::{Form, Format, Mod, Slot};
+use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gen, Gpu};
 
 /// `dpp_ctrl` as it is written: where a kind of it begins, how many there are, the first number.

@@ -8,6 +8,7 @@ use super::parse::{ParseError, Rule};
 use super::scan::{Scan, Value};
 use super::{Symbol, Symbols};
 use crate::amdgcn::model::{Class, Slot};
+use crate::amdgcn::waits::{self, Field};
 use crate::amdgcn::{Gen, Gpu};
 
 /// A name of a value in some generations.
@@ -314,54 +315,14 @@ pub(super) fn write_sendmsg(value: i32, gpu: &Gpu, out: &mut Line) {
     }
 }
 
-/// A counter: its name, and its parts as lowest bit in the word and width, lowest first.
-type Counter = (&'static str, &'static [(u8, u8)]);
-
-/// The counters of `s_waitcnt`.
-fn counters(gpu: &Gpu) -> &'static [Counter; 3] {
-    const GFX6: [Counter; 3] = [("vmcnt", &[(0, 4)]), ("expcnt", &[(4, 3)]), ("lgkmcnt", &[(8, 4)])];
-    const GFX9: [Counter; 3] = [("vmcnt", &[(0, 4), (14, 2)]), ("expcnt", &[(4, 3)]), ("lgkmcnt", &[(8, 4)])];
-    const GFX10: [Counter; 3] =
-        [("vmcnt", &[(0, 4), (14, 2)]), ("expcnt", &[(4, 3)]), ("lgkmcnt", &[(8, 6)])];
-    const GFX11: [Counter; 3] = [("vmcnt", &[(10, 6)]), ("expcnt", &[(0, 3)]), ("lgkmcnt", &[(4, 6)])];
-    match gpu.generation() {
-        Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => &GFX6,
-        Gen::Gfx9 | Gen::Gfx906 => &GFX9,
-        Gen::Gfx10 | Gen::Gfx10_3 => &GFX10,
-        _ => &GFX11,
-    }
-}
-
-fn gather(parts: &[(u8, u8)], word: i32) -> i32 {
-    let mut shift = 0;
-    parts.iter().fold(0, |value, (lsb, width)| {
-        let part = word >> lsb & ((1 << width) - 1);
-        shift += width;
-        value | part << (shift - width)
-    })
-}
-
-fn scatter(parts: &[(u8, u8)], value: i32) -> i32 {
-    let mut shift = 0;
-    parts.iter().fold(0, |word, (lsb, width)| {
-        let part = value >> shift & ((1 << width) - 1);
-        shift += width;
-        word | part << lsb
-    })
-}
-
-fn most(parts: &[(u8, u8)]) -> i32 {
-    (1 << parts.iter().map(|(_, width)| width).sum::<u8>()) - 1
-}
-
 /// Fields by name, `name(value)`, between which there are spaces, `&` or commas. What is not said is the greatest.
 fn fields(
     scan: &mut Scan<'_>,
     symbols: &dyn Symbols,
-    all: &[Counter],
+    all: &[Field],
     saturates: bool,
 ) -> Result<i32, ParseError> {
-    let mut word = all.iter().fold(0, |word, (_, parts)| word | scatter(parts, most(parts)));
+    let mut word = i32::from(all.iter().fold(0, |word, field| word | field.mask()));
     let mut seen = 0u32;
     loop {
         let at = scan.at();
@@ -371,8 +332,8 @@ fn fields(
             Some(stem) => (stem, true),
             None => (name, false),
         };
-        let found = all.iter().position(|(name, _)| *name == stem);
-        let (n, (_, parts)) = found
+        let found = all.iter().position(|field| field.name == stem);
+        let (n, field) = found
             .and_then(|n| all.get(n).map(|field| (n, field)))
             .ok_or_else(|| scan.error(at, Rule::Counter))?;
         if seen >> n & 1 != 0 {
@@ -384,13 +345,13 @@ fn fields(
         let value = scan.expression(symbols)?;
         let value = match value.value {
             _ if value.float => None,
-            value if (0..=i64::from(most(parts))).contains(&value) => Some(value as i32),
-            value if saturate && value > 0 => Some(most(parts)),
+            value if (0..=i64::from(field.most())).contains(&value) => Some(value as u16),
+            value if saturate && value > 0 => Some(field.most()),
             _ => None,
         };
         let value = value.ok_or_else(|| scan.error(value_at, Rule::Range))?;
         scan.expect(b')', Rule::Parenthesis)?;
-        word = word & !scatter(parts, most(parts)) | scatter(parts, value);
+        word = word & !i32::from(field.mask()) | i32::from(field.put(value));
         let more = scan.eat(b'&') || scan.eat(b',');
         if scan.end() {
             return if more { Err(scan.here(Rule::Counter)) } else { Ok(word) };
@@ -408,55 +369,41 @@ fn is_call(scan: &mut Scan<'_>) -> bool {
     call
 }
 
+fn counters(gpu: &Gpu) -> &'static [Field] {
+    waits::WAITCNT.get(gpu.generation() as usize).copied().unwrap_or_default()
+}
+
 /// `vmcnt(0) & lgkmcnt(0)`.
 pub(super) fn waitcnt(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     if is_call(scan) { fields(scan, symbols, counters(gpu), true) } else { plain(scan, symbols) }
 }
 
-/// Appends fields that are not the greatest; all, if all are.
-fn write_fields(all: &[Counter], word: i32, out: &mut Line) {
-    let greatest = |parts: &[(u8, u8)]| gather(parts, word) == most(parts);
-    let every = all.iter().all(|(_, parts)| greatest(parts));
+/// Appends fields that are not the greatest; all, if all are. Bits that are in none make it a number.
+fn write_fields(all: &[Field], value: i32, out: &mut Line) {
+    let (word, known) = (value as u16, all.iter().fold(0, |word, field| word | field.mask()));
+    if word & !known != 0 {
+        return out.hex(word.into());
+    }
+    let greatest = |field: &Field| word & field.mask() == field.mask();
+    let every = word == known;
     let mut separator = "";
-    for (name, parts) in all.iter().filter(|(_, parts)| every || !greatest(parts)) {
+    for field in all.iter().filter(|field| every || !greatest(field)) {
         out.push_str(separator);
         separator = " ";
-        out.push_str(name);
+        out.push_str(field.name);
         out.push(b'(');
-        out.decimal(gather(parts, word).into());
+        out.decimal(field.get(word).into());
         out.push(b')');
-    }
-}
-
-/// Appends fields; bits that are in none make it a number.
-fn write_fields_or_number(all: &[Counter], value: i32, out: &mut Line) {
-    let known = all.iter().fold(0, |word, (_, parts)| word | scatter(parts, most(parts)));
-    if value & 0xffff & !known != 0 {
-        out.hex(u64::from(value as u16));
-    } else {
-        write_fields(all, value, out);
     }
 }
 
 /// Appends what a wait waits for.
 pub(super) fn write_waitcnt(value: i32, gpu: &Gpu, out: &mut Line) {
-    write_fields_or_number(counters(gpu), value, out);
+    write_fields(counters(gpu), value, out);
 }
 
-/// The fields of `s_waitcnt_depctr`, in the order they are written.
-const DEPCTR: [Counter; 7] = [
-    ("depctr_hold_cnt", &[(7, 1)]),
-    ("depctr_sa_sdst", &[(0, 1)]),
-    ("depctr_va_vdst", &[(12, 4)]),
-    ("depctr_va_sdst", &[(9, 3)]),
-    ("depctr_va_ssrc", &[(8, 1)]),
-    ("depctr_va_vcc", &[(1, 1)]),
-    ("depctr_vm_vsrc", &[(2, 3)]),
-];
-
-fn dependencies(gpu: &Gpu) -> &'static [Counter] {
-    let [_, rest @ ..] = &DEPCTR;
-    if gpu.generation() >= Gen::Gfx10_3 { &DEPCTR } else { rest }
+fn dependencies(gpu: &Gpu) -> &'static [Field] {
+    waits::DEPCTR.get(gpu.generation() as usize).copied().unwrap_or_default()
 }
 
 /// `depctr_sa_sdst(0) & depctr_va_vdst(0)`.
@@ -466,7 +413,7 @@ pub(super) fn depctr(scan: &mut Scan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -> R
 
 /// Appends dependencies; bits that are none make it a number.
 pub(super) fn write_depctr(value: i32, gpu: &Gpu, out: &mut Line) {
-    write_fields_or_number(dependencies(gpu), value, out);
+    write_fields(dependencies(gpu), value, out);
 }
 
 /// What `s_delay_alu` waits for, by value.

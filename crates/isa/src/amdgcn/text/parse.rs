@@ -5,7 +5,8 @@ use super::operand::{self, Kind, Written};
 use super::scan::Scan;
 use super::{Symbols, accept, mem, rules, special};
 use crate::amdgcn::inst::{Half, Inst, OPERANDS, Operand, dwords};
-use crate::amdgcn::model::{Class, Encoding, Form, Format, Gen, Mod, Name, Slot, Type, Variant};
+use crate::amdgcn::model::{Class, Encoding, Form, Format, Gen, Mod, Slot, Type};
+use crate::amdgcn::tables::{Name, Variant};
 use crate::amdgcn::{Gpu, Reg, tables};
 
 /// Why a line is no instruction.

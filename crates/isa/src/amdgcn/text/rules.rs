@@ -5,7 +5,9 @@
 
 use super::parse::Rule;
 use crate::amdgcn::inst::{Inst, Operand};
-use crate::amdgcn::model::{Class, Form, Format, Mod, Row, Slot, Type};
+use crate::amdgcn::model::{Class, Form, Format, Mod, Role, Slot, Trait, Type};
+use crate::amdgcn::opcode::Opcode;
+use crate::amdgcn::tables::Row;
 use crate::amdgcn::{Gen, Gpu, OPERANDS, Reg};
 
 /// What is wrong: the operand, counted from 0, and the rule it breaks.
@@ -68,7 +70,7 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
     {
         return Err((0, Rule::ModifierValue));
     }
-    if row.format == Format::Sopk && row.name.starts_with("s_waitcnt_") && gpu.generation() >= Gen::Gfx11 {
+    if row.format == Format::Sopk && row.role == Role::Wait && gpu.generation() >= Gen::Gfx11 {
         let null = matches!(inst.operands[0], Operand::Reg { reg: Reg::NULL, .. });
         return if null { Ok(()) } else { Err((0, Rule::Operand)) };
     }
@@ -139,7 +141,7 @@ pub(in crate::amdgcn) fn limit(row: &Row, gpu: &Gpu) -> Option<u8> {
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
         _ => return None,
     }
-    let shift = matches!(row.name, "v_lshlrev_b64" | "v_lshrrev_b64" | "v_ashrrev_i64");
+    let shift = matches!(row.opcode, Opcode::v_lshlrev_b64 | Opcode::v_lshrrev_b64 | Opcode::v_ashrrev_i64);
     Some(if gpu.generation() < Gen::Gfx10 || shift { 1 } else { 2 })
 }
 
@@ -157,7 +159,7 @@ fn constant_bus(inst: &Inst, limit: usize) -> Result<(), Broken> {
             Operand::Reg { reg, dwords, .. } if slot.access.reads() => {
                 let scalar = !reg.is_vgpr() && reg != Reg::NULL && reg != Reg::LDS_DIRECT;
                 // The lane of a write may come from m0 besides.
-                if reg == Reg::M0 && slot.source == 1 && inst.row().name == "v_writelane_b32" {
+                if reg == Reg::M0 && slot.source == 1 && inst.opcode() == Opcode::v_writelane_b32 {
                     continue;
                 }
                 let fixed = matches!(slot.class, Class::Fixed | Class::FixedOptional | Class::Implicit);
@@ -194,8 +196,7 @@ fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
         if !matches!(operand, Operand::Reg { reg: Reg::LDS_DIRECT, .. }) {
             continue;
         }
-        let name = inst.row().name;
-        let reversed = name.contains("rev_") && !name.contains("bfrev_") && !dual;
+        let reversed = inst.row().traits.has(Trait::Reversed) && !dual;
         let there = dual || gpu.generation() < Gen::Gfx11;
         let wide = slot.ty.bits() > 32;
         if !there || wide || slot.source != 0 || reversed || inst.form() == Form::Sdwa {
@@ -212,7 +213,9 @@ fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
     let variant = inst.variant();
     let Some((second, _, first_of_y)) = variant.second else { return Ok(()) };
     let moves = |row: u16| {
-        crate::amdgcn::tables::rows().get(usize::from(row)).is_some_and(|r| r.name == "v_dual_mov_b32")
+        crate::amdgcn::tables::rows()
+            .get(usize::from(row))
+            .is_some_and(|r| r.opcode == Opcode::v_dual_mov_b32)
     };
     let two_moves = gpu.generation() == Gen::Gfx12 && moves(variant.row) && moves(second);
     let first_of_y_at = usize::from(first_of_y);

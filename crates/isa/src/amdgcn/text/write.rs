@@ -3,7 +3,8 @@
 use super::line::Line;
 use super::{mem_write, modifiers, special};
 use crate::amdgcn::inst::{Half, Inst, Mods, Operand};
-use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type, Variant};
+use crate::amdgcn::model::{Class, Field, Form, Format, Mod, Slot, Type};
+use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gen, Gpu, Reg};
 
 /// Names of registers, of those that have few letters: the letters, and how many they are.

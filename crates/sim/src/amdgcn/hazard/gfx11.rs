@@ -2,7 +2,7 @@
 
 use super::*;
 use std::collections::VecDeque;
-use unwedge_isa::amdgcn::model::Field;
+use unwedge_isa::amdgcn::model::{Field, Role};
 
 /// Vector instructions behind which a result of the vector ALU can be awaited.
 const COUNTED: u32 = 15;
@@ -152,7 +152,7 @@ impl Results {
 
     fn matrices(&mut self, inst: &Inst, effects: &Effects, at: u32, found: &mut Found) {
         let before = self.matrix.take();
-        if inst.row().unit != "wmma" {
+        if inst.row().role != Role::Matrix {
             return;
         }
         let index = inst.row().name.starts_with("v_swmmac");
@@ -178,7 +178,7 @@ impl Results {
         }
         match unit {
             Unit::Valu => {
-                let trans = inst.row().unit.contains("trans");
+                let trans = inst.row().unit.is_transcendental();
                 for valu in &mut self.valus {
                     valu.valus += 1;
                     valu.transes += u32::from(trans);

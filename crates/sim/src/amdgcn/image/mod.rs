@@ -23,7 +23,7 @@ use sample::Sampled;
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::model::{Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Operation, Reg};
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy)]
@@ -89,8 +89,8 @@ impl Access {
             }
             "get_resinfo" => What::Size,
             _ if row.traits.has(Trait::Atomic) => {
-                let (small, _) = atomic::find(row.name)?;
-                let wide = atomic::find(&format!("{}_x2", row.name)).map(|(wide, _)| wide);
+                let Operation::Atomic(op) = row.operation else { return None };
+                let (small, wide) = (atomic::of(op, atomic::Kind::B32)?, atomic::of(op, atomic::Kind::B64));
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
                     mods.get(Mod::Th) & 1 != 0
                 } else {
