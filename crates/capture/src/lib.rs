@@ -20,8 +20,5 @@ pub mod sniff;
 pub mod umr;
 pub mod xe;
 
-pub use elf as code_object;
-pub use msm as devcore;
-
 pub use dump::{Dump, NotADump, Part};
 pub use sniff::{FileKind, sniff};

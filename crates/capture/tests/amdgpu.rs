@@ -1,10 +1,13 @@
 //! Files of AMD GPU hangs: every section and form that testkit makes, texts as kernels and tools print them, broken ones.
 
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::amdgpu::devcore::{self, NotDevcoredump, Place, Power, RingType, Section, VramState};
-use unwedge_capture::amdgpu::radv::{BoAction, KernelEvent, Member, MemberKind, Reached};
-use unwedge_capture::amdgpu::umr::{self, WavePlace};
-use unwedge_capture::amdgpu::{Devcoredump, GfxVersion, RadvReport, UmrText, radv};
+use unwedge_capture::amd::GfxVersion;
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::amdgpu::{self as devcore, NotDevcoredump, Place, Power, RingType, Section, VramState};
+use unwedge_capture::radv::{self, RadvReport};
+use unwedge_capture::radv::{BoAction, KernelEvent, Member, MemberKind, Reached};
+use unwedge_capture::umr::UmrText;
+use unwedge_capture::umr::{self, WavePlace};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, Era, Gfx, Quirk, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text,
     ring_stream_text, ring_text, texts, variety, waves_text,

@@ -1,7 +1,8 @@
 //! Lines of AMD GPU hangs as people post them: variants of kernels and of Mesa that testkit does not write.
 
-use unwedge_capture::amdgpu::radv::{KernelEvent, Member};
-use unwedge_capture::amdgpu::{Devcoredump, RadvReport};
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::radv::{KernelEvent, Member};
 
 fn report<'a>(name: &'a str, text: &'a str) -> RadvReport<'a> {
     RadvReport::read(&[Member { name, bytes: text.as_bytes(), offset: 0 }]).expect("a report")

@@ -1,7 +1,7 @@
 //! AMD code objects: what is written is read, cut or broken ones give what is whole.
 
 use std::borrow::Cow;
-use unwedge_capture::code_object::{
+use unwedge_capture::elf::{
     CodeObject, Loader, NotCodeObject, Pointer, Relocation, RelocationKind, Section, SectionKind, Symbol,
     SymbolKind, flags_of, read, write,
 };

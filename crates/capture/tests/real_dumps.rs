@@ -4,7 +4,7 @@ mod data;
 
 use data::dumps;
 use unwedge_base::Severity;
-use unwedge_capture::devcore::{Devcore, Layout};
+use unwedge_capture::msm::{Devcore, Layout};
 
 #[test]
 fn reading_then_writing_gives_back_the_bytes() {

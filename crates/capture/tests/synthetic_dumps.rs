@@ -1,8 +1,8 @@
 //! Over dumps that testkit makes: every section, era, generation and quirk.
 
 use unwedge_base::{Generation, Severity};
-use unwedge_capture::devcore::lines::{Lines, Section};
-use unwedge_capture::devcore::{Devcore, sniff};
+use unwedge_capture::msm::lines::{Lines, Section};
+use unwedge_capture::msm::{Devcore, sniff};
 use unwedge_testkit::devcore::{DevcoreBuilder, Era, Quirk, variety};
 
 fn losses(dump: &Devcore<'_>) -> Vec<String> {
@@ -86,7 +86,7 @@ fn a_changed_dump_is_written_with_its_changes_only() {
     let mut dump = Devcore::read(&text).unwrap();
     dump.bos.remove(0);
     dump.cmdline = None;
-    dump.registers.push(unwedge_capture::devcore::RegisterValue { reg: 0x900, value: 3 });
+    dump.registers.push(unwedge_capture::msm::RegisterValue { reg: 0x900, value: 3 });
     let changed = written(&dump);
     let again = Devcore::read(&changed).unwrap();
     assert_eq!(again, dump);

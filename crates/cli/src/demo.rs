@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::{database, print_report};
 use std::borrow::Cow;
 use unwedge_base::{ChipId, Generation};
-use unwedge_capture::devcore::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
+use unwedge_capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::header::Header;
 

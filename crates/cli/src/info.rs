@@ -10,7 +10,7 @@ use crate::{capture, database};
 use std::fs;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_view::info::{self, FileContents, FileInfo};
 use unwedge_view::{CaptureStream, Style, rd};

@@ -42,7 +42,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::Report;
 use unwedge_view::Style;

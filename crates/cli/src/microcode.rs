@@ -9,7 +9,7 @@ use crate::input::Input;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_isa::afuc::{Blob, Names, disasm, wait};
 use unwedge_postmortem::adreno::sqe;

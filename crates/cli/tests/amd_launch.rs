@@ -3,7 +3,7 @@
 mod program;
 
 use program::{text, unwedge};
-use unwedge_capture::code_object::{self, CodeObject, Relocation, RelocationKind};
+use unwedge_capture::elf::{self, CodeObject, Relocation, RelocationKind};
 
 /// Each thread writes 100·y + x of its workgroup, the argument, the size of workgroups as the packet and as the hidden
 /// argument have it, at 16 bytes for each thread.
@@ -246,7 +246,7 @@ fn a_relocatable_object_is_laid_out() {
     .concat();
     let made = unwedge(&["amd", "asm", "--gpu", "gfx900", "-"], source.as_bytes());
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
-    let mut object = code_object::read(&made.stdout).unwrap();
+    let mut object = elf::read(&made.stdout).unwrap();
     let symbol = object.symbols.iter().position(|symbol| symbol.name == "table").unwrap();
     let named = |name: &str| object.sections.iter().position(|section| section.name == name).unwrap();
     let (code, data) = (named(".text"), named(".rodata"));
@@ -270,7 +270,7 @@ fn a_relocatable_object_is_laid_out() {
         })
         .collect();
     let run = |object: &CodeObject<'_>, more: &[&str]| {
-        let bytes = code_object::write(object).unwrap();
+        let bytes = elf::write(object).unwrap();
         unwedge(&[&["amd", "run", "-", "--trace"], more].concat(), &bytes)
     };
     let output = run(&object, &[]);

@@ -5,7 +5,7 @@ mod data;
 
 use divan::Bencher;
 use unwedge_base::Generation;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_testkit::devcore::DevcoreBuilder;
 

@@ -1,9 +1,9 @@
 //! Hangs of AMD GPUs that the tests make up: what they are has to be what the report has, by rules, subjects, arguments and
 //! evidence.
 
-use unwedge_capture::amdgpu::devcore::{Devcoredump, VramState};
-use unwedge_capture::amdgpu::radv::{Member, RadvReport};
-use unwedge_capture::amdgpu::umr::UmrText;
+use unwedge_capture::amdgpu::{Devcoredump, VramState};
+use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_postmortem::{
     AdviceId, Arg, Args, Fact, Finding, FindingKind, Report, Rule, Subject, Trust, explain_amdgpu,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{FindingKind, Trust, explain_msm};
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use unwedge_base::Generation;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{FindingKind, Report, Trust, explain_msm};
 use unwedge_testkit::devcore::DevcoreBuilder;
@@ -265,7 +265,7 @@ fn a_freed_buffer_by_the_vm_log() {
 #[test]
 fn a_fault_that_says_nothing_is_no_fault() {
     let (_, mut dump) = (0, waiting().1.build());
-    dump.fault = Some(unwedge_capture::devcore::Fault { iova: Some(0), ..Default::default() });
+    dump.fault = Some(unwedge_capture::msm::Fault { iova: Some(0), ..Default::default() });
     let report = explain_msm(&dump, &Db::builtin());
     assert!(report.findings.iter().all(|f| f.kind != FindingKind::Fault));
     assert!(
@@ -557,7 +557,7 @@ fn a_stop_in_the_ring_behind_a_finished_ib() {
         .concat();
     let mut dump =
         stopped(At { ib1: (&ib1, 0), ib2: None, headers: [wait[0], indirect_buffer(0, 0)[0], 0] }).1.build();
-    dump.rings[0].data = Some(unwedge_capture::devcore::Blob::encode(&ring));
+    dump.rings[0].data = Some(unwedge_capture::msm::Blob::encode(&ring));
     dump.rings[0].wptr = Some(ring.len() as u32);
     dump.rings[0].rptr = Some(13);
     for register in &mut dump.registers {
@@ -578,7 +578,7 @@ fn an_unconfirmed_sqe_register_is_weak_evidence_of_corruption() {
     let mut dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] }).1.build();
     let mut sqe = [0u32; 51];
     sqe[1] = 0x1234_5678;
-    dump.indexed[0].data = Some(unwedge_capture::devcore::Blob::encode(&sqe));
+    dump.indexed[0].data = Some(unwedge_capture::msm::Blob::encode(&sqe));
     let report = explain_msm(&dump, &Db::builtin());
     assert_eq!(find(&report, FindingKind::CorruptStream).trust, Trust::Possible);
     assert_eq!(report.hang.as_ref().unwrap().trust, Trust::Possible);

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use unwedge_base::Generation;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{FindingKind, Report, Trust, explain_msm};
 use unwedge_testkit::devcore::{DevcoreBuilder, Era};

@@ -10,11 +10,17 @@ mod execution;
 pub mod intel;
 mod position;
 pub mod query;
+mod registers;
+mod step;
 mod trouble;
 mod work;
 
 pub use budget::budget;
 pub use execution::{Exec, Flow, RegWrite};
 pub use position::StreamPos;
+pub use registers::Registers;
+pub use step::{
+    PacketNames, PacketStep, Step, StepSink, StreamKind, StreamStep, WaitOperand, WaitRelation, WaitStep,
+};
 pub use trouble::{Trouble, TroubleKind};
-pub use work::WorkKind;
+pub use work::{Work, WorkKind};

@@ -1,5 +1,7 @@
 //! The work that streams start.
 
+use crate::StreamPos;
+
 /// What kind of work starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorkKind {
@@ -26,4 +28,25 @@ impl WorkKind {
             WorkKind::Event => "event",
         }
     }
+}
+
+/// A piece of work, as all vendors' packets describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Counts from 0 over the whole walk, as listings count.
+    pub number: u32,
+    /// What.
+    pub kind: WorkKind,
+    /// Where the packet that starts it is.
+    pub place: StreamPos,
+    /// Primitive type, as the packet of a draw has it.
+    pub primitive: Option<u32>,
+    /// Number of indices or vertices, where the packet says it.
+    pub count: Option<u32>,
+    /// Number of instances, where the packet says it.
+    pub instances: Option<u32>,
+    /// Event number, for [`WorkKind::Event`].
+    pub event: Option<u32>,
+    /// Address of indirect parameters.
+    pub indirect: Option<u64>,
 }

@@ -1,11 +1,13 @@
 //! What must hold for any input: shared by tests and fuzz targets. Panics where it does not.
 
 use std::time::{Duration, Instant};
-use unwedge_capture::amdgpu::radv::{Member, MemberKind};
-use unwedge_capture::amdgpu::{Devcoredump, RadvReport, UmrText};
+use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::ascii85;
-use unwedge_capture::devcore::lines::Lines;
-use unwedge_capture::devcore::{Blob, Devcore};
+use unwedge_capture::msm::lines::Lines;
+use unwedge_capture::msm::{Blob, Devcore};
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::radv::{Member, MemberKind};
+use unwedge_capture::umr::UmrText;
 
 /// Above what a slow machine under load takes for any input of a test, below what a hang takes.
 const PATIENCE: Duration = Duration::from_secs(20);

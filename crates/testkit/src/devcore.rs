@@ -3,8 +3,8 @@
 use crate::pm4;
 use std::borrow::Cow;
 use unwedge_base::{ChipId, Generation};
-use unwedge_capture::devcore::lines::Section;
-use unwedge_capture::devcore::{
+use unwedge_capture::msm::lines::Section;
+use unwedge_capture::msm::{
     Blob, Bo, Cluster, DebugBus, Devcore, Fault, GmuBuffer, Indexed, Layout, PageTables, RegisterValue,
     Revision, Ring, ShaderBank, ShaderBlock,
 };

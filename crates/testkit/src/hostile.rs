@@ -277,7 +277,7 @@ pub fn repetitive(size: usize) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_capture::devcore::Devcore;
+    use unwedge_capture::msm::Devcore;
 
     #[test]
     fn the_text_is_well_formed() {

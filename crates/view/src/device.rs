@@ -3,7 +3,7 @@
 //! Facts: the device table of `hw`.
 
 use unwedge_base::Generation;
-use unwedge_capture::devcore::{Devcore, Revision};
+use unwedge_capture::msm::{Devcore, Revision};
 use unwedge_hw::{Db, Gpu, Identity};
 
 /// The line at the end of text: which database decoded it.

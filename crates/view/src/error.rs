@@ -1,6 +1,6 @@
 //! Why something cannot be shown.
 
-use unwedge_capture::devcore::NotDevcore;
+use unwedge_capture::msm::NotDevcore;
 use unwedge_hw::Unknown;
 use unwedge_stream::query::ExprError;
 

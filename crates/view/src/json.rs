@@ -7,7 +7,7 @@ use crate::device;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::fmt;
 use unwedge_base::{ChipId, Generation};
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::{Field, Identity, Reg, Type, Value, Variants};
 
 /// Largest whole number every JSON reader keeps exactly.

@@ -3,9 +3,9 @@
 //! The dumps are made here, by the test kit.
 
 use std::path::Path;
-use unwedge_capture::amdgpu::devcore::Devcoredump;
-use unwedge_capture::amdgpu::radv::{Member, RadvReport};
-use unwedge_capture::amdgpu::umr::UmrText;
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
 use unwedge_testkit::amdgpu::{

@@ -9,7 +9,7 @@ mod ir;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use unwedge_capture::code_object;
+use unwedge_capture::elf;
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -143,7 +143,7 @@ fn kernel(
     tool("llc", &all)?;
     tool("ld.lld", &["-shared".as_ref(), object.as_os_str(), "-o".as_ref(), linked.as_os_str()])?;
     let bytes = std::fs::read(&linked).map_err(|e| format!("{}: {e}", linked.display()))?;
-    let object = code_object::read(&bytes).map_err(|e| e.to_string())?;
+    let object = elf::read(&bytes).map_err(|e| e.to_string())?;
     let descriptor =
         object.descriptor_of("k").and_then(|bytes| bytes.try_into().ok()).ok_or("no descriptor")?;
     let entry = Entry::of(descriptor, gpu);

@@ -13,10 +13,6 @@ mod model;
 mod read;
 mod render;
 
-pub use super::amd::{Contents, GfxVersion, Register, plain_name};
-pub use super::amdgpu as devcore;
-pub use super::radv::{self, RadvReport};
-pub use super::umr::{self, UmrText};
 pub use layout::{Layout, Section, SectionInfo};
 pub use model::*;
 

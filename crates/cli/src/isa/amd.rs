@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
-use unwedge_capture::code_object::{self, CodeObject, Loader, NotCodeObject};
+use unwedge_capture::elf::{self, CodeObject, Loader, NotCodeObject};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::listing::{self, Counts, Options};
 use unwedge_view::asm::AsmError;
@@ -129,7 +129,7 @@ pub(crate) fn disassembled(
     args: &AmdDisasm,
     write: &mut dyn FnMut(&str),
 ) -> Result<(Counts, Outcome), Failure> {
-    match code_object::read(bytes) {
+    match elf::read(bytes) {
         Ok(object) => {
             let gpu = gpu(&args.target, object.processor())?;
             let outcome = Outcome::of(name, &object.diagnostics);

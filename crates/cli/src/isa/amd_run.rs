@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
-use unwedge_capture::code_object::{self, Function, NotCodeObject};
+use unwedge_capture::elf::{self, Function, NotCodeObject};
 use unwedge_isa::amdgcn::entry::{Entry, Set};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
@@ -174,7 +174,7 @@ fn start(
     let arguments = !args.arg.is_empty() || args.kernarg.is_some();
     let none =
         |name: &str| usage(format!("{name} is no kernel of HSA: set registers with --sgpr and --vgpr"));
-    match code_object::read(&input.bytes) {
+    match elf::read(&input.bytes) {
         Ok(mut object) => {
             let gpu = gpu_of(&args.target, &object, &input.name)?;
             object.link(CODE).map_err(|why| Failure::Unusable(format!("{}: {why}", input.name)))?;

@@ -16,7 +16,7 @@ use crate::output::Output;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use unwedge_base::{Generation, Memory};
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{Live, Reader, Step};
 
 /// Bytes shown of a line, from where it is no text.

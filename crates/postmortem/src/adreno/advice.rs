@@ -1,11 +1,13 @@
 //! What to try next. Options are those of freedreno's documentation; each is chosen for what the dump shows.
 
 use unwedge_base::Generation;
+use unwedge_stream::WaitOperand;
 use unwedge_stream::adreno::DrawKind;
+use unwedge_stream::adreno::Wait;
 
 use crate::adreno::case::Case;
 use crate::adreno::hang::Stop;
-use crate::adreno::wait::{Polled, Wait};
+
 use crate::prose::{Advice, Finding};
 use crate::report::{FindingKind, Trust};
 
@@ -185,7 +187,7 @@ pub fn finished() -> Vec<Advice> {
 fn waits_for_memory(case: &Case<'_>, stop: Option<&Stop>) -> bool {
     let packet = stop.and_then(|s| s.scene.packet.as_ref());
     let wait = packet.and_then(|p| Wait::parse(p.op, &p.payload, case.gpu.generation()));
-    wait.is_some_and(|w| matches!(w.polled, Polled::Memory(_)))
+    wait.is_some_and(|w| matches!(w.operand, WaitOperand::Memory(_)))
 }
 
 /// Options that the pass and the kind of work suggest.

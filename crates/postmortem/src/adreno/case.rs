@@ -4,7 +4,7 @@
 //! never zero.
 
 use unwedge_base::Memory;
-use unwedge_capture::devcore::{Devcore, Indexed, RegisterValue};
+use unwedge_capture::msm::{Devcore, Indexed, RegisterValue};
 use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
 
 use crate::adreno::sqe::SqeStat;

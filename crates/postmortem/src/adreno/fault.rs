@@ -1,7 +1,7 @@
 //! The IOMMU fault: which buffer it belongs to, and who holds that address.
 
 use unwedge_base::Buffer;
-use unwedge_capture::devcore::Fault;
+use unwedge_capture::msm::Fault;
 
 use crate::adreno::case::Case;
 use crate::adreno::hang::Stop;

@@ -2,7 +2,7 @@
 //!
 //! Facts: register names of the database, freedreno's and the kernel's description of HFI queues and messages.
 
-use unwedge_capture::devcore::GmuBuffer;
+use unwedge_capture::msm::GmuBuffer;
 
 use crate::adreno::case::Case;
 use crate::prose::{Evidence, Finding};

@@ -9,12 +9,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use unwedge_base::{Dwords, Generation};
+use unwedge_stream::adreno::Wait;
 use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker};
 
 use crate::adreno::case::Case;
 use crate::adreno::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
-use crate::adreno::wait::Wait;
+use crate::adreno::wait;
 use crate::prose::Evidence;
 use crate::report::{HangPoint, LevelPosition, Trust};
 
@@ -132,7 +133,7 @@ pub fn locate(case: &Case<'_>) -> Option<Stop> {
 fn hung_ring(case: &Case<'_>) -> Option<usize> {
     let rings = &case.dump.rings;
     let base = case.regs.address("CP_RB_BASE");
-    let pending = |r: &unwedge_capture::devcore::Ring<'_>| {
+    let pending = |r: &unwedge_capture::msm::Ring<'_>| {
         r.last_fence.zip(r.retired_fence).is_some_and(|(last, retired)| last != retired)
     };
     rings
@@ -415,7 +416,7 @@ fn narrow_to_wait(case: &Case<'_>, calls: &[Call], window: &Window<'_>, best: &m
             let payload: Vec<u32> =
                 stream.skip(index as usize + 1).take(count.min(16) as usize).iter().collect();
             let unmet = Wait::parse(op, &payload, case.gpu.generation())
-                .is_some_and(|w| w.now(case).is_some_and(|now| !w.accepts(now)));
+                .is_some_and(|w| wait::now(&w, case).is_some_and(|now| !w.accepts(now)));
             if unmet {
                 best.last_read = index + u64::from(count);
                 best.slack = 0;

@@ -3,6 +3,8 @@
 
 use unwedge_base::Generation;
 use unwedge_hw::{Value, Variants};
+use unwedge_stream::WaitOperand;
+use unwedge_stream::adreno::Wait;
 use unwedge_stream::adreno::{DrawKind, Op};
 
 use crate::adreno::busy::idle_behind_cp;
@@ -12,7 +14,7 @@ use crate::adreno::hang::Stop;
 use crate::adreno::mempool::{self, Mempool, Queue, QueueEnd};
 use crate::adreno::sqe::SqeStat;
 use crate::adreno::trace::{Work, header_of, packet_name};
-use crate::adreno::wait::{Polled, Wait};
+use crate::adreno::wait;
 use crate::prose::{Evidence, Finding};
 use crate::report::{FindingKind, Trust};
 
@@ -86,12 +88,12 @@ pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
     let at = packet.iova;
     let seen = |what: String| Evidence { iova: at, ..Evidence::new(section_of(case, at), what) };
     if let Some(wait) = Wait::parse(packet.op, &packet.payload, case.gpu.generation()) {
-        let wanted = wait.describe(case);
+        let wanted = wait::describe(&wait, case);
         let mut evidence = vec![seen(format!("{} waits for {wanted}", packet.name))];
-        let now = wait.now(case);
+        let now = wait::now(&wait, case);
         if let Some(now) = now {
-            let source = match wait.polled {
-                Polled::Memory(iova) => Evidence {
+            let source = match wait.operand {
+                WaitOperand::Memory(iova) => Evidence {
                     iova: Some(iova),
                     ..Evidence::new(section_of(case, Some(iova)), format!("[{iova:#x}] = {now:#x}"))
                 },

@@ -20,7 +20,7 @@ pub use case::{Case, Values};
 pub use fault::{Whereabouts, whereabouts};
 
 use unwedge_base::{ChipId, Diagnostic, Generation};
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 
 use crate::prose::Finding;

@@ -9,8 +9,8 @@
 use super::case::{Case, wave_field};
 use crate::args::{Arg, Args};
 use crate::report::{CodeLine, CounterWait};
-use unwedge_capture::amdgpu::radv::Shader;
-use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_capture::radv::Shader;
+use unwedge_capture::umr::Wave;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Instructions that are shown in front of a place, and behind it.

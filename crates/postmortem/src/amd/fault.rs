@@ -5,7 +5,7 @@ use super::evidence::{evidence, field, range};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::amdgpu::radv::{BoAction, RadvReport};
+use unwedge_capture::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
 use unwedge_hw::{Field, Value, Variants};
 

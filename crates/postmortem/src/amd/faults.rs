@@ -10,8 +10,8 @@ use super::evidence::{at_offset, evidence, listed_place, program_place};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::amdgpu::radv::Shader;
-use unwedge_capture::amdgpu::umr::Wave;
+use unwedge_capture::radv::Shader;
+use unwedge_capture::umr::Wave;
 use unwedge_check::amdgcn as check;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_stream::amd::Program;
@@ -241,7 +241,7 @@ fn beside(wave: &Stands<'_>, decoder: Decoder) -> Option<Piece> {
     let code = &wave.umr?.code;
     let pc = wave.pc? & !3;
     let at = code.iter().position(|word| word.address() == pc)?;
-    let follows = |pair: &[unwedge_capture::amdgpu::umr::CodeWord<'_>]| {
+    let follows = |pair: &[unwedge_capture::umr::CodeWord<'_>]| {
         pair[0].address().checked_add(4) == Some(pair[1].address())
     };
     let before = code[..=at].windows(2).rev().take_while(|pair| follows(pair)).count();

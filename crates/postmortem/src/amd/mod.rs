@@ -30,9 +30,9 @@ use programs::Work;
 use stream::Walked;
 use trace::Progress;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::devcore::{Devcoredump, VramState};
-use unwedge_capture::amdgpu::radv::RadvReport;
-use unwedge_capture::amdgpu::umr::UmrText;
+use unwedge_capture::amdgpu::{Devcoredump, VramState};
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_stream::amd::Engine;
 
@@ -65,7 +65,7 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
 /// Explains a hang report of RADV.
 pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
     let case = Case::of_radv(radv, db);
-    let of = |list: &[unwedge_capture::amdgpu::radv::Entry<'_>], name: &str| {
+    let of = |list: &[unwedge_capture::radv::Entry<'_>], name: &str| {
         list.iter()
             .find(|e| e.name.trim() == name)
             .map(|e| e.value.trim().to_owned())

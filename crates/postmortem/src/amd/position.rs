@@ -14,7 +14,7 @@ use super::evidence::evidence;
 use super::stream::{Called, Walked};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
-use unwedge_capture::amdgpu::devcore::Place;
+use unwedge_capture::amdgpu::Place;
 use unwedge_stream::amd::{Engine, reduce};
 
 /// Where it stopped.
@@ -146,7 +146,7 @@ impl Pointers {
             .with_some("rptr", self.rptr.map(Arg::Value))
             .with_some("wptr", self.wptr.map(Arg::Value));
         let seen = evidence(&*ring.section, Fact::Record(pointers));
-        (self.rptr.is_some() || self.wptr.is_some()).then(|| Evidence { span: Some(ring.span), ..seen })
+        (self.rptr.is_some() || self.wptr.is_some()).then_some(Evidence { span: Some(ring.span), ..seen })
     }
 
     /// The last packet of the ring that was fetched and is no padding.

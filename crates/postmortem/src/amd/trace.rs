@@ -8,7 +8,7 @@ use super::evidence::{evidence, field};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::amdgpu::radv::{Reached, TracePacket, TraceStream};
+use unwedge_capture::radv::{Reached, TracePacket, TraceStream};
 
 /// How far it came.
 pub(super) struct Progress<'c> {
@@ -30,7 +30,7 @@ impl<'c> Progress<'c> {
         let mut found = Progress { id, stream: None, between: (0, 0), next: None };
         for stream in &trace.streams {
             let points = stream.packets.iter().enumerate().filter_map(|(i, p)| Some((i, p.trace_point?)));
-            let reached = |point: &(usize, unwedge_capture::amdgpu::radv::TracePoint)| match point.1.reached {
+            let reached = |point: &(usize, unwedge_capture::radv::TracePoint)| match point.1.reached {
                 Reached::Yes | Reached::Last => true,
                 Reached::No => false,
                 Reached::Unknown => point.1.id <= id,
@@ -80,9 +80,7 @@ impl<'c> Progress<'c> {
         let range = first.zip(packets.last().and_then(|p| p.dword));
         let place = Args::new().with("stream", Arg::name(stream.name.clone().into_owned()));
         Some(match range {
-            Some((first, last)) => {
-                place.with("first", Arg::Value(first.into())).with("last", Arg::Value(last.into()))
-            }
+            Some((first, last)) => place.with("first", Arg::Value(first)).with("last", Arg::Value(last)),
             None => place,
         })
     }

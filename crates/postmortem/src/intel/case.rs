@@ -11,6 +11,7 @@ use unwedge_capture::intel::{Block, BlockKind, Engine, Register, RingRegister};
 use unwedge_hw::intel::Gpu;
 use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
 use unwedge_stream::intel::commands::Decoder;
+use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
 
 /// A dump.
@@ -27,15 +28,6 @@ pub(super) struct Case<'c, 'a> {
     pub(super) ggtt: &'c Memory,
     /// Addresses that were looked up and not found, with the engine; none for the device's table.
     pub(super) wanted: RefCell<Vec<Wanted>>,
-}
-
-/// Memory that was looked up and may still be packed, by address space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// At an address, there or in the device's table.
-    At(usize, u64),
-    /// All of it, and of the device's table.
-    All(usize),
 }
 
 /// An engine of a dump.
@@ -81,7 +73,7 @@ impl<'c> Case<'c, '_> {
 
     /// Asks for the memory at an address, should the dump hold it.
     pub(super) fn want(&self, unit: &Unit<'_, '_>, address: u64) {
-        self.wanted.borrow_mut().push(Wanted::At(unit.space, address));
+        self.wanted.borrow_mut().push(Wanted::Either(unit.space, address));
     }
 
     /// Asks for all memory of an engine.

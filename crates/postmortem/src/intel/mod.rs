@@ -9,33 +9,41 @@ mod case;
 mod context;
 mod device;
 mod fault;
-mod packed;
 mod state;
 mod stop;
 mod wait;
 
 use crate::prose::Finding;
 use crate::report::{FindingKind, Report, Trust};
-use case::{Case, Unit, Wanted, finding, list, seen};
+use case::{Case, Unit, finding, list, seen};
 pub use device::{Device, active_head, queue_engine};
 pub use fault::fault_address;
-use packed::Packed;
 use std::cell::{OnceCell, RefCell};
 
 use unwedge_capture::intel::{Block, BlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::Devcore};
 use unwedge_hw::intel::platform::EngineClass;
+use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 
 /// Explains an error state of i915.
 pub fn explain_i915(dump: &ErrorState<'_>) -> Report {
-    let mut memory = Packed::of(&dump.blocks, &dump.engines, dump.text().len());
-    let mut report = memory.judged(|memory| explain_i915_with(dump, memory));
+    let mut memory = AddressSpaces::new(&dump.blocks, &dump.engines, memory_limit(dump.text().len()));
+    let mut report = memory.settle(|memory| explain_i915_with(dump, memory));
     report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
     report
 }
 
+/// Bytes of an address space that are unpacked at most: so many, and so many for each byte of the dump.
+const MEMORY: usize = 32 << 20;
+/// See [`MEMORY`].
+const MEMORY_PER_BYTE: usize = 8;
+
+fn memory_limit(bytes: usize) -> usize {
+    MEMORY.saturating_add(MEMORY_PER_BYTE.saturating_mul(bytes))
+}
+
 /// With what is unpacked; also what was missed.
-fn explain_i915_with(dump: &ErrorState<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<Wanted>) {
+fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
     let Device { driver, platform, version } = Device::of_i915(dump);
     let hang = dump.hang();
     let processes: Vec<_> = dump.processes().collect();
@@ -109,14 +117,14 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &Packed<'_, '_>) -> (Report,
 
 /// Explains a devcoredump of xe.
 pub fn explain_xe(dump: &Devcore<'_>) -> Report {
-    let mut memory = Packed::of(&dump.blocks, &dump.engines, dump.text().len());
-    let mut report = memory.judged(|memory| explain_xe_with(dump, memory));
+    let mut memory = AddressSpaces::new(&dump.blocks, &dump.engines, memory_limit(dump.text().len()));
+    let mut report = memory.settle(|memory| explain_xe_with(dump, memory));
     report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
     report
 }
 
 /// With what is unpacked; also what was missed.
-fn explain_xe_with(dump: &Devcore<'_>, memory: &Packed<'_, '_>) -> (Report, Vec<Wanted>) {
+fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
     let Device { driver, platform, version } = Device::of_xe(dump);
     let process = dump.process().map(|(name, pid)| match pid {
         Some(pid) => format!("{name} [{pid}]"),

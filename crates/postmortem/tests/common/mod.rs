@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use unwedge_base::Generation;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{Finding, FindingKind, Report, explain_msm};
 use unwedge_testkit::devcore::DevcoreBuilder;

@@ -4,8 +4,8 @@
 
 use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
 use std::fmt;
-use unwedge_capture::code_object::{CodeObject, SectionKind};
 use unwedge_capture::elf::metadata::Argument;
+use unwedge_capture::elf::{CodeObject, SectionKind};
 use unwedge_isa::amdgcn::entry::{Entry, Given};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 

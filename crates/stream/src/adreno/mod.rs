@@ -13,12 +13,18 @@ mod ops;
 mod predicate;
 mod reach;
 mod state;
+mod steps;
+mod wait;
 mod walker;
 
 pub use event::*;
 pub use once::Once;
 pub use reach::{Reach, Watch};
 pub use state::*;
+pub use steps::Steps;
+pub use wait::Wait;
 pub use walker::{Options, Walker};
 
-pub use crate::{Exec, Flow, RegWrite, StreamPos, Trouble, TroubleKind, WorkKind as DrawKind, budget};
+pub use crate::{
+    Exec, Flow, RegWrite, Registers, StreamPos, Trouble, TroubleKind, WorkKind as DrawKind, budget,
+};

@@ -16,6 +16,7 @@ mod packet;
 mod ring;
 mod sdma;
 mod state;
+mod steps;
 mod wait;
 mod walker;
 
@@ -23,7 +24,8 @@ pub use event::{Draw, DrawKind, Event, Sink, Stream, StreamKind};
 pub use header::Header;
 pub use packet::{Field, Packet};
 pub use ring::{in_order, reduce};
-pub use state::{Program, ShaderStage, State};
+pub use state::{Program, REGISTERS, ShaderStage, State};
+pub use steps::Steps;
 pub use wait::{Operand, Wait};
 pub use walker::Walker;
 

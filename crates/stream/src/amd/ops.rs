@@ -268,6 +268,7 @@ impl Walker<'_> {
             groups: groups(),
         };
         sink.event(&self.state, &Event::Draw(draw));
+        self.state.regs.mark_draw();
         self.state.draws = self.state.draws.saturating_add(1);
     }
 

@@ -1,15 +1,16 @@
 //! What the packets of a walk have done.
 
+use crate::Registers;
 use unwedge_hw::amd::{Amd, Bank};
 
-/// Registers that packets reach, in dwords.
-const REGISTERS: usize = 0x1_0000;
+/// One past the last register that packets reach, in dwords.
+pub const REGISTERS: usize = 0x1_0000;
 
 /// Registers as last set, and counts of what was started.
 #[derive(Clone)]
 pub struct State {
-    values: Vec<u32>,
-    known: Vec<u64>,
+    /// Registers, by their offset in dwords.
+    pub regs: Registers,
     /// Draws and dispatches so far.
     pub draws: u32,
     /// The last trace point.
@@ -20,45 +21,31 @@ pub struct State {
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let set: u32 = self.known.iter().map(|word| word.count_ones()).sum();
+        let set = self.regs.iter_written().count();
         f.debug_struct("State").field("registers", &set).field("draws", &self.draws).finish_non_exhaustive()
     }
 }
 
 impl Default for State {
     fn default() -> State {
-        State {
-            values: vec![0; REGISTERS],
-            known: vec![0; REGISTERS / 64],
-            draws: 0,
-            trace_point: None,
-            level: 0,
-        }
+        State { regs: Registers::new(REGISTERS), draws: 0, trace_point: None, level: 0 }
     }
 }
 
 impl State {
     /// What a register was last set to; `None` when nothing in the walk did.
     pub fn get(&self, reg: u32) -> Option<u32> {
-        let at = usize::try_from(reg).ok()?;
-        let known = self.known.get(at / 64)? >> (at % 64) & 1 == 1;
-        self.values.get(at).copied().filter(|_| known)
+        self.regs.get(reg)
     }
 
     /// Sets a register.
     pub(super) fn set(&mut self, reg: u32, value: u32) {
-        let at = reg as usize;
-        if let (Some(slot), Some(word)) = (self.values.get_mut(at), self.known.get_mut(at / 64)) {
-            *slot = value;
-            *word |= 1 << (at % 64);
-        }
+        self.regs.set(reg, value);
     }
 
     /// A register has a value that is not known.
     pub(super) fn forget(&mut self, reg: u32) {
-        if let Some(word) = self.known.get_mut(reg as usize / 64) {
-            *word &= !(1 << (reg % 64));
-        }
+        self.regs.forget(reg);
     }
 
     /// All registers of a bank have values that are not known.

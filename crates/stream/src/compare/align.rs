@@ -129,12 +129,12 @@ impl Bits {
 mod tests {
     use super::Pairing::{Both, OnlyA, OnlyB};
     use super::*;
-    use crate::adreno::DrawKind;
+    use crate::WorkKind;
 
     fn marks(counts: &[u32]) -> Vec<Mark> {
         let mark = |(number, &count): (usize, &u32)| Mark {
             number: number as u32,
-            kind: if count >= 100 { DrawKind::Blit } else { DrawKind::Draw },
+            kind: if count >= 100 { WorkKind::Blit } else { WorkKind::Draw },
             pass: None,
             primitive: None,
             event: None,

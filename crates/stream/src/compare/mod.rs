@@ -10,7 +10,7 @@ mod record;
 pub use align::{Pairing, align};
 pub use record::{Contents, Mark, Record, Recorder, STAGES, Slot};
 
-use crate::adreno::Registers;
+use crate::Registers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use unwedge_hw::Gpu;
@@ -86,10 +86,52 @@ struct Side<'r> {
     loads: BTreeMap<Slot, Option<Contents>>,
 }
 
+/// What a comparison has to know of registers.
+pub trait RegisterFacts {
+    /// One past the last offset.
+    fn registers(&self) -> usize;
+    /// Which dword of a register of two dwords this offset is; `None` for registers of one.
+    fn half(&self, reg: u32) -> Option<u32>;
+    /// The register may hold an address.
+    fn may_be_address(&self, reg: u32) -> bool;
+}
+
+impl RegisterFacts for Gpu<'_> {
+    fn registers(&self) -> usize {
+        if self.generation().is_64bit() { 0x4_0000 } else { 0x8000 }
+    }
+
+    fn half(&self, reg: u32) -> Option<u32> {
+        self.reg(reg).filter(|r| r.width() == 64).map(|r| r.dword())
+    }
+
+    /// Before a5xx addresses are plain numbers to the database: what lies in a buffer is one.
+    fn may_be_address(&self, reg: u32) -> bool {
+        self.reg(reg).and_then(|r| r.ty()).is_none_or(|ty| !ty.is_bitset())
+    }
+}
+
+/// The registers of other GPUs: so many, each compared by itself. Any may hold an address.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainRegisters(pub usize);
+
+impl RegisterFacts for PlainRegisters {
+    fn registers(&self) -> usize {
+        self.0
+    }
+
+    fn half(&self, _reg: u32) -> Option<u32> {
+        None
+    }
+
+    fn may_be_address(&self, _reg: u32) -> bool {
+        true
+    }
+}
+
 /// Keeps the registers of both sides from one submit to the next.
-#[derive(Debug)]
 pub struct Comparer<'d> {
-    gpu: Gpu<'d>,
+    facts: Box<dyn RegisterFacts + 'd>,
     regs: (Registers, Registers),
     /// Registers that may differ at the end of the submit before.
     differing: BTreeSet<Subject>,
@@ -99,10 +141,10 @@ pub struct Comparer<'d> {
 
 impl<'d> Comparer<'d> {
     /// Nothing seen yet. With `places`, see [`Difference::same_place`].
-    pub fn new(gpu: Gpu<'d>, places: bool) -> Comparer<'d> {
-        let size = if gpu.generation().is_64bit() { 0x4_0000 } else { 0x8000 };
+    pub fn new(facts: impl RegisterFacts + 'd, places: bool) -> Comparer<'d> {
+        let size = facts.registers();
         let regs = (Registers::new(size), Registers::new(size));
-        Comparer { gpu, regs, differing: BTreeSet::new(), places }
+        Comparer { facts: Box::new(facts), regs, differing: BTreeSet::new(), places }
     }
 
     /// Compares two submits, of both of which every submit before that was recorded has been compared.
@@ -170,7 +212,7 @@ impl<'d> Comparer<'d> {
 
     /// The subject that a dword is of.
     fn register(&self, reg: u32) -> Subject {
-        let second = self.gpu.reg(reg).is_some_and(|r| r.width() == 64 && r.dword() == 1);
+        let second = self.facts.half(reg) == Some(1);
         Subject::Register(if second { reg.saturating_sub(1) } else { reg })
     }
 
@@ -204,7 +246,7 @@ impl<'d> Comparer<'d> {
             }
             Subject::Load(slot) => side.loads.get(&slot).copied().flatten().map(contents),
             Subject::Register(reg) => {
-                let wide = self.gpu.reg(reg).is_some_and(|r| r.width() == 64 && r.dword() == 0);
+                let wide = self.facts.half(reg) == Some(0);
                 let (low, high) = (side.regs.get(reg), reg.checked_add(1).and_then(|r| side.regs.get(r)));
                 match (low, high.filter(|_| wide)) {
                     (None, None) => None,
@@ -248,8 +290,7 @@ impl<'d> Comparer<'d> {
     ) -> bool {
         let Subject::Register(reg) = subject else { return false };
         let (Some(x), Some(y)) = values else { return false };
-        // Before a5xx addresses are plain numbers to the database: what lies in a buffer is one.
-        let address = self.gpu.reg(reg).and_then(|r| r.ty()).is_none_or(|ty| !ty.is_bitset());
+        let address = self.facts.may_be_address(reg);
         let place = |side: &Side<'_>, iova: u64| {
             let after = side.record.buffers.partition_point(|&(start, _)| start <= iova);
             let &(start, size) = side.record.buffers.get(after.checked_sub(1)?)?;

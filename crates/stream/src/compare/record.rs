@@ -1,7 +1,9 @@
 //! What the draws of a submit had, kept as changes from draw to draw.
 
-use crate::adreno::{DrawKind, LoadState, Registers, Stage, StateType};
+use crate::adreno::{LoadState, Stage, StateType};
+use crate::compare::RegisterFacts;
 use crate::query::{Pass, Scene, Visitor};
+use crate::{Registers, WorkKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use unwedge_base::{Dwords, Generation, Memory};
@@ -35,7 +37,7 @@ pub struct Mark {
     /// Its number in listings.
     pub number: u32,
     /// What it is.
-    pub kind: DrawKind,
+    pub kind: WorkKind,
     /// Its pass, if that is known.
     pub pass: Option<Pass>,
     /// Primitive type, for draws.
@@ -132,7 +134,8 @@ pub struct Recorder<'d> {
     exact: bool,
     /// Only the draw of this number.
     only: Option<u32>,
-    generation: Generation,
+    /// Of Adreno, whose shaders and loaded state count in units.
+    generation: Option<Generation>,
     shaders: [Option<(Selected<'d>, Selected<'d>)>; STAGES.len()],
     /// Sets of shaders that draws of the record have, by where they lie.
     sets: BTreeMap<Code, u32>,
@@ -160,13 +163,18 @@ impl<'d> Recorder<'d> {
             let length = length.or_else(|| field(format!("SP_{stage}_LENGTH_REG.SHADERLENGTH")));
             start.zip(length)
         });
+        Recorder { generation: Some(gpu.generation()), shaders, ..Recorder::of_registers(&gpu, linear, only) }
+    }
+
+    /// The same of any vendor's GPU: what draws have but registers is not known.
+    pub fn of_registers(facts: &dyn RegisterFacts, linear: bool, only: Option<u32>) -> Recorder<'d> {
         Recorder {
             record: Record::default(),
-            shadow: Registers::new(if gpu.generation().is_64bit() { 0x4_0000 } else { 0x8000 }),
+            shadow: Registers::new(facts.registers()),
             exact: !linear,
             only,
-            generation: gpu.generation(),
-            shaders,
+            generation: None,
+            shaders: [const { None }; STAGES.len()],
             sets: BTreeMap::new(),
             most_draws: 0,
             most_changes: 0,
@@ -278,7 +286,7 @@ impl Visitor for Recorder<'_> {
         } else {
             regs.iter_rewritten().for_each(|reg| self.change(reg, regs.get(reg)));
         }
-        let unit = StateType::Shader.unit(self.generation);
+        let unit = self.generation.map_or(0, |generation| StateType::Shader.unit(generation));
         let code = self.shaders.each_ref().map(|shader| {
             let (start, length) = shader.as_ref()?;
             let get = |field: &Selected<'_>| {
@@ -313,7 +321,8 @@ impl Visitor for Recorder<'_> {
             self.record.cut = true;
             return;
         }
-        let dwords = u64::from(load.units).saturating_mul(load.ty.unit(self.generation).into());
+        let unit = self.generation.map_or(0, |generation| load.ty.unit(generation));
+        let dwords = u64::from(load.units).saturating_mul(unit.into());
         let dwords = usize::try_from(dwords).unwrap_or(usize::MAX).min(LONGEST);
         let stage = load.stage.and_then(|stage| STAGES.iter().position(|&s| s == stage));
         let slot = Slot { stage: stage.map(|s| s as u8), ty: load.ty as u8, dst: load.dst };

@@ -6,5 +6,8 @@
 pub mod commands;
 pub mod instdone;
 pub mod position;
+pub mod registers;
 pub mod state;
+pub mod steps;
+pub mod unpack;
 pub mod walk;

@@ -1,18 +1,20 @@
 //! Questions about registers at draws: which draws, which values.
 //!
-//! [`Draws`] is a sink that hands on draws with the registers at hand; [`Query`] decides which of them are wanted and
+//! [`Draws`] is a sink of Adreno's events, [`StepDraws`] one of any vendor's steps; they hand on draws with the registers at
+//! hand. [`Query`] decides which of them are wanted and
 //! reads the registers asked for, by offset. Never: formatting; what nothing has written is unknown (`None`), not 0.
 
 pub mod expr;
+mod names;
 mod pass;
 
 pub use expr::{Condition, Expr, ExprError, Mistake, Truth};
 pub use pass::{Pass, PassTracker};
 
-use crate::adreno::BinPlace;
-use crate::adreno::{
-    Bin, Draw, Event, Exec, Flow, LoadState, Once, Op, Registers, Sink, State, StreamKind, TroubleKind,
-};
+pub use names::{Column, RegisterNames};
+
+use crate::adreno::{Bin, BinPlace, Event, LoadState, Once, Op, Sink, State, StreamKind};
+use crate::{Exec, Flow, Registers, Step, StepSink, TroubleKind, Work};
 use std::ops::RangeInclusive;
 use unwedge_hw::{Gpu, Selected};
 
@@ -22,7 +24,7 @@ pub struct Scene<'s> {
     /// The registers.
     pub regs: &'s Registers,
     /// The draw.
-    pub draw: &'s Draw<'s>,
+    pub draw: &'s Work,
     /// Number of the submit; of a dump the ring.
     pub submit: u32,
     /// The pass of rendering, if it is known.
@@ -48,6 +50,26 @@ pub struct Lost {
 
 /// Missing buffers remembered one by one.
 const MISSING_KEPT: usize = 16;
+
+impl Lost {
+    fn missing(&mut self, iova: Option<u64>, dwords: u64) {
+        self.missing_in_all = self.missing_in_all.saturating_add(1);
+        if self.missing.len() < MISSING_KEPT {
+            self.missing.push((iova.unwrap_or(0), dwords));
+        }
+    }
+
+    fn trouble(&mut self, kind: TroubleKind) {
+        match kind {
+            TroubleKind::BadHeader { skipped, .. } => {
+                self.skipped = self.skipped.saturating_add(skipped as u64);
+            }
+            TroubleKind::TooDeep => self.too_deep = self.too_deep.saturating_add(1),
+            TroubleKind::BudgetSpent => self.budget_spent = true,
+            _ => {}
+        }
+    }
+}
 
 /// Receives draws.
 pub trait Visitor {
@@ -120,6 +142,7 @@ impl<V: Visitor> Sink for Draws<'_, V> {
             Event::Draw(draw) if draw.count != Some(0) => {
                 let regs = state.current_regs();
                 let pass = self.pass.now(regs);
+                let draw = &Work::from(draw);
                 let scene = Scene { regs, draw, submit: self.submit, pass, bin: self.bins.bin(state) };
                 self.visitor.draw(&scene);
             }
@@ -130,20 +153,43 @@ impl<V: Visitor> Sink for Draws<'_, V> {
                 return Flow::Skip;
             }
             Event::Missing(stream) if stream.kind != StreamKind::Amble && stream.claimed > 0 => {
-                self.lost.missing_in_all = self.lost.missing_in_all.saturating_add(1);
-                if self.lost.missing.len() < MISSING_KEPT {
-                    self.lost.missing.push((stream.iova.unwrap_or(0), stream.claimed));
-                }
+                self.lost.missing(stream.iova, stream.claimed);
             }
-            Event::Trouble(trouble) => match trouble.kind {
-                TroubleKind::BadHeader { skipped, .. } => {
-                    self.lost.skipped = self.lost.skipped.saturating_add(skipped as u64);
-                }
-                TroubleKind::TooDeep => self.lost.too_deep = self.lost.too_deep.saturating_add(1),
-                TroubleKind::BudgetSpent => self.lost.budget_spent = true,
-                _ => {}
-            },
+            Event::Trouble(trouble) => self.lost.trouble(trouble.kind),
             _ => {}
+        }
+        Flow::Continue
+    }
+}
+
+/// Hands the work of walks on, of any vendor. Lives from one stream to the next.
+#[derive(Clone, Debug, Default)]
+pub struct StepDraws<V> {
+    /// Number of the stream that is walked: the ring, or the submit.
+    pub submit: u32,
+    /// What could not be followed so far.
+    pub lost: Lost,
+    /// Who receives it.
+    pub visitor: V,
+}
+
+impl<V: Visitor> StepDraws<V> {
+    /// Nothing walked yet.
+    pub fn new(visitor: V) -> StepDraws<V> {
+        StepDraws { submit: 0, lost: Lost::default(), visitor }
+    }
+}
+
+impl<V: Visitor> StepSink for StepDraws<V> {
+    fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
+        match step {
+            Step::Work(draw) => {
+                let scene = Scene { regs, draw, submit: self.submit, pass: None, bin: None };
+                self.visitor.draw(&scene);
+            }
+            Step::Missing(stream) => self.lost.missing(stream.iova, stream.claimed.unwrap_or(0)),
+            Step::Trouble(trouble) => self.lost.trouble(trouble.kind),
+            Step::Enter(_) | Step::Leave(_) | Step::Packet(_) | Step::Write(_) | Step::Wait(_) => {}
         }
         Flow::Continue
     }

@@ -1,10 +1,10 @@
 //! Builds amdgpu devcoredumps: every section, and the registers of IP blocks in the form of each generation.
 
-use unwedge_capture::amdgpu::devcore::{
+use unwedge_capture::amd::{Contents, Register};
+use unwedge_capture::amdgpu::{
     Bank, Count, Devcoredump, Firmware, Gds, HwIp, Ib, Ip, MemorySizes, PageFault, Place, Power, Process,
     ResetRegister, Ring, RingType, Soc, Timeout, Vbios, VramState,
 };
-use unwedge_capture::amdgpu::{Contents, Register};
 
 /// The packet that rings are filled up with: a type 3 NOP of one dword.
 pub const NOP: u32 = 0xffff_1000;

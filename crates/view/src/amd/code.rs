@@ -1,8 +1,8 @@
 //! Texts of the instruction words that umr read around waves, where umr itself has none.
 
 use std::borrow::Cow;
-use unwedge_capture::amdgpu::RadvReport;
-use unwedge_capture::amdgpu::umr::{UmrText, Wave};
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::umr::{UmrText, Wave};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::Gpu;
@@ -10,21 +10,21 @@ use unwedge_postmortem::amd::{code_of_radv, code_of_umr, gfx_of_radv, gfx_of_umr
 
 /// What the code of waves is shown with.
 #[derive(Clone, Copy)]
-pub(super) struct WaveCode<'w> {
+pub(super) struct WaveDisassembly<'w> {
     pub(super) gfx: Option<Gfx>,
     gpu: Option<Gpu>,
     pub(super) facts: &'w Db,
 }
 
-impl<'w> WaveCode<'w> {
+impl<'w> WaveDisassembly<'w> {
     /// Of a report of RADV.
-    pub(super) fn of_radv(report: &RadvReport<'_>, facts: &'w Db) -> WaveCode<'w> {
-        WaveCode { gfx: gfx_of_radv(report, facts), gpu: code_of_radv(report, facts), facts }
+    pub(super) fn of_radv(report: &RadvReport<'_>, facts: &'w Db) -> WaveDisassembly<'w> {
+        WaveDisassembly { gfx: gfx_of_radv(report, facts), gpu: code_of_radv(report, facts), facts }
     }
 
     /// Of text of umr.
-    pub(super) fn of_umr(text: &UmrText<'_>, facts: &'w Db) -> WaveCode<'w> {
-        WaveCode { gfx: gfx_of_umr(text), gpu: code_of_umr(text), facts }
+    pub(super) fn of_umr(text: &UmrText<'_>, facts: &'w Db) -> WaveDisassembly<'w> {
+        WaveDisassembly { gfx: gfx_of_umr(text), gpu: code_of_umr(text), facts }
     }
 
     /// The text of each word, empty where there is none.

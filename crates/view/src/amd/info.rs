@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::amdgpu::Devcoredump;
-use unwedge_capture::amdgpu::devcore::{Section, VramState};
-use unwedge_capture::amdgpu::radv::{MemberKind, RadvReport};
-use unwedge_capture::amdgpu::umr::UmrText;
+use unwedge_capture::amdgpu::{Section, VramState};
+use unwedge_capture::radv::{MemberKind, RadvReport};
+use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 
 /// Version of the schema of the JSON object: that of all files.
@@ -108,7 +108,7 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
 }
 
 /// A page fault in one line.
-pub fn fault_line(fault: &unwedge_capture::amdgpu::devcore::PageFault<'_>) -> String {
+pub fn fault_line(fault: &unwedge_capture::amdgpu::PageFault<'_>) -> String {
     let address = fault.address.map_or_else(|| "an unknown address".to_owned(), |a| format!("{a:#x}"));
     match (fault.is_recorded(), fault.status) {
         (Some(false), _) => format!("none recorded (the status of {} is 0)", fault.hub),

@@ -1,10 +1,10 @@
 //! `decode --json` of what AMD GPUs leave: one object per entry.
 
 use super::Content;
-use super::code::WaveCode;
+use super::code::WaveDisassembly;
 use super::lines::{
-    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField,
-    WaveLine, WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
+    BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
+    WaveLocation, WaveRegister, WaveShader, WaveVgpr, WaveWord,
 };
 use super::packets::{self, Reader};
 use super::text::{stream_engine, umr_engine};
@@ -14,12 +14,12 @@ use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::Contents;
-use unwedge_capture::amdgpu::devcore::{Bank, Devcoredump, Place, Power, VramState};
-use unwedge_capture::amdgpu::radv::{
+use unwedge_capture::amd::Contents;
+use unwedge_capture::amdgpu::{Bank, Devcoredump, Place, Power, VramState};
+use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace,
 };
-use unwedge_capture::amdgpu::umr::{ShownRegister, UmrText, Wave, WavePlace};
+use unwedge_capture::umr::{ShownRegister, UmrText, Wave, WavePlace};
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
 use unwedge_stream::amd::Engine;
@@ -72,10 +72,10 @@ pub(super) fn decode(
     match content {
         Content::Dump(dump) => devcoredump(dump, db, &mut lines),
         Content::Report(report) => {
-            radv(report, WaveCode::of_radv(report, db), &mut lines);
+            radv(report, WaveDisassembly::of_radv(report, db), &mut lines);
         }
         Content::Umr(umr) => {
-            umr_text(umr, WaveCode::of_umr(umr, db), &mut lines);
+            umr_text(umr, WaveDisassembly::of_umr(umr, db), &mut lines);
         }
     }
     if lines.too_long() {
@@ -244,7 +244,7 @@ fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn radv(report: &RadvReport<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
+fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
     for member in &report.members {
         lines.push(&Line::File { name: &member.name, size: member.size, known: member.kind.is_some() });
     }
@@ -290,7 +290,7 @@ fn radv(report: &RadvReport<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
     buffers(report, lines);
 }
 
-fn trace(trace: &Trace<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
+fn trace(trace: &Trace<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
     lines.push(&Line::Trace { last_trace_point: trace.id });
     for (number, stream) in (0u64..).zip(&trace.streams) {
         lines.push(&Line::Stream {
@@ -457,7 +457,7 @@ fn wave_location(place: &WavePlace) -> WaveLocation {
     }
 }
 
-fn umr_text(umr: &UmrText<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
+fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
     for complaint in &umr.complaints {
         lines.push(&Line::UmrComplaint { message: complaint });
     }
@@ -493,7 +493,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveCode<'_>, lines: &mut Lines<'_>) {
     umr.registers.iter().for_each(|shown| shown_register("umr", shown, lines));
 }
 
-fn wave<'a>(wave: &'a Wave<'_>, code: WaveCode<'_>) -> Line<'a> {
+fn wave<'a>(wave: &'a Wave<'_>, code: WaveDisassembly<'_>) -> Line<'a> {
     let registers = wave.registers.iter();
     let fields = wave.fields.iter();
     let vgprs = wave.vgprs.iter();

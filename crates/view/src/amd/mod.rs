@@ -16,7 +16,9 @@ use crate::Style;
 use crate::info::FileInfo;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::amdgpu::{Devcoredump, RadvReport, UmrText};
+use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::radv::RadvReport;
+use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
 

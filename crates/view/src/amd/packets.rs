@@ -7,7 +7,7 @@ use crate::json::Hex;
 use crate::lines::Lines;
 use std::io;
 use unwedge_base::{Dwords, Memory};
-use unwedge_capture::amdgpu::Contents;
+use unwedge_capture::amd::Contents;
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Palette, Type, Variants};
 use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};

@@ -1,19 +1,19 @@
 //! `decode` of what AMD GPUs leave, as text.
 
 use super::Content;
-use super::code::WaveCode;
+use super::code::WaveDisassembly;
 use super::info::fault_line;
 use super::packets::{self, Reader};
 use crate::Style;
 use std::fmt::Display;
 use std::io::{self, Write};
-use unwedge_capture::amdgpu::devcore::{Devcoredump, Place, Power, VramState};
-use unwedge_capture::amdgpu::radv::{
+use unwedge_capture::amd::{Contents, Register};
+use unwedge_capture::amdgpu::{Devcoredump, Place, Power, VramState};
+use unwedge_capture::radv::{
     AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace, TraceStream,
     TrapReport,
 };
-use unwedge_capture::amdgpu::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, WavePlace};
-use unwedge_capture::amdgpu::{Contents, Register};
+use unwedge_capture::umr::{ShownRegister, UmrRing, UmrText, Vgpr, Wave, WavePlace};
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
@@ -29,8 +29,8 @@ pub(super) fn decode(content: &Content<'_>, facts: &Db, style: Style, out: Out<'
     writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
     match content {
         Content::Dump(dump) => devcoredump(dump, facts, style, out),
-        Content::Report(report) => radv(report, WaveCode::of_radv(report, facts), style, out),
-        Content::Umr(umr) => umr_text(umr, WaveCode::of_umr(umr, facts), style, out),
+        Content::Report(report) => radv(report, WaveDisassembly::of_radv(report, facts), style, out),
+        Content::Umr(umr) => umr_text(umr, WaveDisassembly::of_umr(umr, facts), style, out),
     }
 }
 
@@ -210,7 +210,7 @@ fn place(place: &Place<'_>) -> Option<String> {
     })
 }
 
-fn radv(report: &RadvReport<'_>, code: WaveCode<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     for (title, entries) in [("application", &report.app), ("device", &report.gpu)] {
         if !entries.is_empty() {
             heading(style, title, out)?;
@@ -415,7 +415,7 @@ pub(super) fn umr_engine(ring: &UmrRing<'_>) -> Option<Engine> {
     ring.name.as_deref().map_or(Some(Engine::Gfx), engine_of)
 }
 
-fn umr_text(umr: &UmrText<'_>, code: WaveCode<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     for complaint in &umr.complaints {
         writeln!(out, "umr: {complaint}")?;
     }
@@ -442,7 +442,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveCode<'_>, style: Style, out: Out<'_>) -
     shown_registers("registers", &umr.registers, style, out)
 }
 
-fn wave_block(wave: &Wave<'_>, code: WaveCode<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
+fn wave_block(wave: &Wave<'_>, code: WaveDisassembly<'_>, style: Style, out: Out<'_>) -> io::Result<()> {
     heading(style, wave_place(&wave.place), out)?;
     if wave.tainted {
         writeln!(out, "  umr: the values may be of several moments")?;

@@ -2,8 +2,8 @@
 
 use super::{AsmError, LineError, NoFunction, SourceErrors};
 use std::borrow::Cow;
-use unwedge_capture::code_object::{self, CodeObject, Function, Loader, Relocation, RelocationKind};
 use unwedge_capture::elf::metadata;
+use unwedge_capture::elf::{self, CodeObject, Function, Loader, Relocation, RelocationKind};
 use unwedge_isa::amdgcn::descriptor;
 use unwedge_isa::amdgcn::listing::{self, Counts, Options};
 use unwedge_isa::amdgcn::source::{self as assembly, Assembly};
@@ -153,25 +153,25 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
         Some(version @ 3..=6) => Loader::Hsa(version as u8),
         _ => loader,
     };
-    let sections = made.sections.iter().map(|section| code_object::Section {
+    let sections = made.sections.iter().map(|section| elf::Section {
         name: Cow::Borrowed(section.name.as_str()),
         kind: match section.kind {
-            assembly::SectionKind::Code => code_object::SectionKind::Code,
-            assembly::SectionKind::ReadOnly => code_object::SectionKind::ReadOnly,
-            assembly::SectionKind::Data => code_object::SectionKind::Data,
-            assembly::SectionKind::Zeros => code_object::SectionKind::Zeros,
-            assembly::SectionKind::Note => code_object::SectionKind::Note,
+            assembly::SectionKind::Code => elf::SectionKind::Code,
+            assembly::SectionKind::ReadOnly => elf::SectionKind::ReadOnly,
+            assembly::SectionKind::Data => elf::SectionKind::Data,
+            assembly::SectionKind::Zeros => elf::SectionKind::Zeros,
+            assembly::SectionKind::Note => elf::SectionKind::Note,
         },
         address: 0,
         bytes: Cow::Borrowed(&section.bytes[..]),
         align: section.align,
     });
-    let symbols = made.symbols.iter().map(|symbol| code_object::Symbol {
+    let symbols = made.symbols.iter().map(|symbol| elf::Symbol {
         name: Cow::Borrowed(symbol.name.as_str()),
         kind: match symbol.kind {
-            assembly::SymbolKind::Function => code_object::SymbolKind::Function,
-            assembly::SymbolKind::Object => code_object::SymbolKind::Object,
-            assembly::SymbolKind::Label => code_object::SymbolKind::Other,
+            assembly::SymbolKind::Function => elf::SymbolKind::Function,
+            assembly::SymbolKind::Object => elf::SymbolKind::Object,
+            assembly::SymbolKind::Label => elf::SymbolKind::Other,
         },
         global: symbol.global,
         section: symbol.section,
@@ -189,14 +189,14 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
     });
     let object = CodeObject {
         loader,
-        flags: code_object::flags_of(gpu.name()).unwrap_or(0),
+        flags: elf::flags_of(gpu.name()).unwrap_or(0),
         sections: sections.collect(),
         symbols: symbols.collect(),
         relocations: relocations.collect(),
         pointers: Vec::new(),
         diagnostics: Vec::new(),
     };
-    code_object::write(&object).map_err(|e| AsmError::Object(Box::new(e)))
+    elf::write(&object).map_err(|e| AsmError::Object(Box::new(e)))
 }
 
 /// The functions of a code object, and the descriptors of its kernels.

@@ -18,7 +18,7 @@ use crate::listing::Text;
 use sections::Walk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::devcore::{Devcore, NotDevcore};
+use unwedge_capture::msm::{Devcore, NotDevcore};
 use unwedge_hw::Db;
 
 /// What to show.

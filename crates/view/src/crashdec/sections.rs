@@ -4,7 +4,7 @@ use super::ring::{self, Ring};
 use super::{Options, Said, hfi, indexed};
 use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
-use unwedge_capture::devcore::lines::{Line, LineKind, Lines, Number, Section, TopKey};
+use unwedge_capture::msm::lines::{Line, LineKind, Lines, Number, Section, TopKey};
 use unwedge_hw::{Adreno, Db, Device, Gpu, Palette, Space};
 use unwedge_stream::adreno::Registers;
 

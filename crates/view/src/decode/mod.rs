@@ -15,7 +15,7 @@ use crate::lines::{Lines, end};
 use crate::{Source, Style, ViewError, device};
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::adreno::{Case, hang};
 

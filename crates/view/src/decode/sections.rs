@@ -6,7 +6,7 @@ use crate::lines::{Lines, Start};
 use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::Span;
-use unwedge_capture::devcore::{Blob, Devcore, GmuBuffer, RegisterValue};
+use unwedge_capture::msm::{Blob, Devcore, GmuBuffer, RegisterValue};
 use unwedge_hw::{Db, Registers, Space};
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
 use unwedge_base::{Diagnostic, Dwords};
-use unwedge_capture::devcore::Ring;
+use unwedge_capture::msm::Ring;
 use unwedge_hw::{Gpu, Variants};
 use unwedge_postmortem::adreno::Case;
 use unwedge_postmortem::adreno::hang::{self, Stop};

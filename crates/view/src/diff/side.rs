@@ -7,7 +7,7 @@ use crate::query::lost_messages;
 use crate::{Source, ViewError, device};
 use std::sync::mpsc::SyncSender;
 use unwedge_base::{Diagnostic, Generation};
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_postmortem::adreno::{Case, hang};

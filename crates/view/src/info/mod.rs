@@ -6,7 +6,7 @@ pub use summary::{json, text};
 
 use crate::intel::Dump;
 use crate::rd::info::Capture;
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 
 /// What is known of a file or folder whatever it holds.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use crate::{Style, device, intel};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Generation, Severity};
-use unwedge_capture::devcore::Devcore;
-use unwedge_capture::devcore::lines::Section;
+use unwedge_capture::msm::Devcore;
+use unwedge_capture::msm::lines::Section;
 use unwedge_hw::Db;
 
 /// Version of the schema of the JSON object.

@@ -5,13 +5,13 @@
 
 use super::Dump;
 use std::io;
-use unwedge_base::Memory;
-use unwedge_capture::intel::{Block, BlockKind, Engine, LazyImage, RingRegister, Space as DumpSpace};
+use unwedge_capture::intel::{Block, BlockKind, Engine, RingRegister, Space as DumpSpace};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_postmortem::intel::active_head;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::{Locator, Position};
 use unwedge_stream::intel::state::State;
+use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk, canonical};
 
 /// Dwords that are walked for one dump: so many, and so many for each that the dump holds. A batch may call another over
@@ -19,8 +19,6 @@ use unwedge_stream::intel::walk::{Event, EventKind, Ring, Space, Spaces, Walk, c
 const BUDGET: u64 = 1 << 16;
 /// See [`BUDGET`].
 const BUDGET_PER_DWORD: u64 = 4;
-/// A stream is walked so often at most to find out where it leads.
-const ROUNDS: usize = 40;
 /// Bits of HEAD and TAIL that are the offset.
 const HEAD: u64 = 0x001f_fffc;
 
@@ -64,10 +62,7 @@ impl<'m> Stream<'m> {
 pub struct Unpacked<'d, 'a> {
     dump: &'d Dump<'a>,
     version: Version,
-    limit: usize,
-    ggtt: LazyImage<'d, 'a>,
-    /// Of the engine that was last asked for.
-    ppgtt: Option<(&'d Engine<'a>, LazyImage<'d, 'a>)>,
+    memory: AddressSpaces<'d, 'a>,
     left: u64,
 }
 
@@ -76,9 +71,9 @@ impl<'d, 'a> Unpacked<'d, 'a> {
     /// commands cannot be told.
     pub fn of(dump: &'d Dump<'a>, limit: usize) -> Option<Unpacked<'d, 'a>> {
         let version = dump.graphics().version?;
-        let ggtt = LazyImage::ggtt(dump.blocks(), limit);
-        let left = BUDGET.saturating_add(ggtt.memory().stored().saturating_mul(BUDGET_PER_DWORD));
-        Some(Unpacked { dump, version, limit, ggtt, ppgtt: None, left })
+        let memory = AddressSpaces::new(dump.blocks(), dump.engines(), limit);
+        let left = BUDGET.saturating_add(memory.ggtt().stored().saturating_mul(BUDGET_PER_DWORD));
+        Some(Unpacked { dump, version, memory, left })
     }
 
     /// Hands on the streams of the engine that the dump names as number `index`.
@@ -91,24 +86,15 @@ impl<'d, 'a> Unpacked<'d, 'a> {
         sink: &mut dyn FnMut(&Stream<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(engine) = self.dump.engines().get(index) else { return Ok(()) };
-        // Blocks of a dump of xe are of all engines; those of i915 of engines of one name.
-        let same = |(before, _): &(&Engine<'_>, _)| match self.dump {
-            Dump::I915(_) => before.name == engine.name,
-            Dump::Xe(_) => true,
-        };
-        let mut ppgtt = match self.ppgtt.take().filter(same) {
-            Some((_, ppgtt)) => ppgtt,
-            None => LazyImage::ppgtt(self.dump.blocks(), engine, self.limit),
-        };
         let stands = |e: &Engine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
         let first = self.dump.engines().iter().position(stands).unwrap_or(0) == index;
-        let count = EngineStreams::new(self, engine, ppgtt.memory()).walks(first).len();
+        let count = EngineStreams::new(self.dump, self.version, &self.memory, engine).walks(first).len();
         for nth in 0..count {
-            let before = ppgtt.memory().stored();
-            self.lead(engine, first, nth, &mut ppgtt);
-            let more = ppgtt.memory().stored().saturating_sub(before);
+            let before = self.memory.ppgtt(engine).1.stored();
+            self.lead(engine, first, nth);
+            let more = self.memory.ppgtt(engine).1.stored().saturating_sub(before);
             self.left = self.left.saturating_add(more.saturating_mul(BUDGET_PER_DWORD));
-            let of = EngineStreams::new(self, engine, ppgtt.memory());
+            let of = EngineStreams::new(self.dump, self.version, &self.memory, engine);
             let Some((name, walk, marks)) = of.walks(first).into_iter().nth(nth).filter(|_| self.left > 0)
             else {
                 continue;
@@ -119,31 +105,25 @@ impl<'d, 'a> Unpacked<'d, 'a> {
             walk.by_ref().for_each(drop);
             self.left = walk.budget();
         }
-        self.ppgtt = Some((engine, ppgtt));
         Ok(())
     }
 
     /// Unpacks what a stream leads to.
-    fn lead(&mut self, engine: &Engine<'a>, first: bool, nth: usize, ppgtt: &mut LazyImage<'d, 'a>) {
-        for _ in 0..ROUNDS {
-            let of = EngineStreams::new(self, engine, ppgtt.memory());
-            let Some((_, walk, _)) = of.walks(first).into_iter().nth(nth) else { return };
-            let acthd = engine.ring(RingRegister::Acthd).map(canonical);
-            let budget = self.left.max(BUDGET);
+    fn lead(&mut self, engine: &Engine<'a>, first: bool, nth: usize) {
+        let (dump, version) = (self.dump, self.version);
+        let budget = self.left.max(BUDGET);
+        self.memory.settle(|memory| {
+            let of = EngineStreams::new(dump, version, memory, engine);
+            let Some((_, walk, _)) = of.walks(first).into_iter().nth(nth) else { return ((), Vec::new()) };
+            let (context, _) = memory.ppgtt(engine);
             let absent = walk.with_budget(budget).filter(|e| matches!(e.kind, EventKind::Absent));
-            let wanted: Vec<(Space, u64)> =
-                absent.map(|e| (e.space, e.address)).chain(acthd.map(|at| (Space::Ppgtt, at))).collect();
-            let mut more = false;
-            for (space, address) in wanted {
-                more |= match space {
-                    Space::Ggtt => self.ggtt.want(address),
-                    Space::Ppgtt => ppgtt.want(address),
-                };
-            }
-            if !more {
-                return;
-            }
-        }
+            let absent = absent.map(|e| match e.space {
+                Space::Ggtt => Wanted::Ggtt(e.address),
+                Space::Ppgtt => Wanted::Ppgtt(context, e.address),
+            });
+            let acthd = engine.ring(RingRegister::Acthd).map(canonical);
+            ((), absent.chain(acthd.map(|at| Wanted::Ppgtt(context, at))).collect())
+        });
     }
 }
 
@@ -160,17 +140,18 @@ type Marks = Vec<(u64, &'static str)>;
 
 impl<'m, 'a> EngineStreams<'m, 'a> {
     fn new(
-        unpacked: &'m Unpacked<'_, 'a>,
+        dump: &'m Dump<'a>,
+        version: Version,
+        memory: &'m AddressSpaces<'_, 'a>,
         engine: &'m Engine<'a>,
-        ppgtt: &'m Memory,
     ) -> EngineStreams<'m, 'a> {
         let class = engine.id().map_or(EngineClass::Render, |id| id.class);
         EngineStreams {
-            dump: unpacked.dump,
+            dump,
             engine,
-            version: unpacked.version,
-            decoder: Decoder::new(unpacked.version, class),
-            spaces: Spaces { ggtt: unpacked.ggtt.memory(), ppgtt },
+            version,
+            decoder: Decoder::new(version, class),
+            spaces: Spaces { ggtt: memory.ggtt(), ppgtt: memory.ppgtt(engine).1 },
         }
     }
 

@@ -14,7 +14,7 @@ use std::fmt;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use unwedge_base::{Diagnostic, Generation, Severity};
-use unwedge_capture::devcore::Devcore;
+use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Palette, Selected};
 use unwedge_postmortem::adreno::{Case, hang};

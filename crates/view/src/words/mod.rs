@@ -105,8 +105,7 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
         Rule::GpuRegistersMissing => Words::new("registers", "Which blocks are busy is not known."),
         Rule::WavesMissing => {
             Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
-        }
-        // Intel.
+        } // Intel.
     }
 }
 

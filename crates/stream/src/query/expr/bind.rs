@@ -1,9 +1,9 @@
 //! Conditions with their names looked up, and what they are for a draw.
 
 use super::{Binary, Expr, ExprError, Mistake, What};
-use crate::adreno::DrawKind;
-use crate::query::{Pass, Scene};
-use unwedge_hw::{Enum, Gpu, Number, Selected, near};
+use crate::WorkKind;
+use crate::query::{Column, Pass, RegisterNames, Scene};
+use unwedge_hw::{Enum, Number, Selected, near};
 
 /// A condition bound to a generation. Evaluating it allocates nothing.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ enum Value {
 #[derive(Clone, Debug)]
 enum Step<'d> {
     Constant(Value),
-    Register(Selected<'d>),
+    Register(Column<'d>),
     Attribute(Attribute),
     Not(usize),
     Complement(usize),
@@ -107,7 +107,7 @@ impl<'d> Bound<'d> {
 }
 
 impl Attribute {
-    fn names<'d>(self, gpu: Gpu<'d>) -> Names<'d> {
+    fn names<'d>(self, gpu: impl RegisterNames<'d>) -> Names<'d> {
         let named = |name| gpu.enumeration(name).map_or(Names::None, Names::Enum);
         match self {
             Attribute::Kind => Names::Kind,
@@ -165,7 +165,7 @@ impl<'d> Names<'d> {
     fn fixed(self) -> Vec<(&'static str, u64)> {
         match self {
             Names::Boolean => vec![("TRUE", 1), ("FALSE", 0), ("true", 1), ("false", 0)],
-            Names::Kind => DrawKind::ALL.map(|kind| (kind.name(), kind as u64)).to_vec(),
+            Names::Kind => WorkKind::ALL.map(|kind| (kind.name(), kind as u64)).to_vec(),
             Names::Pass => Pass::ALL.map(|pass| (pass.name(), pass as u64)).to_vec(),
             Names::None | Names::Enum(_) | Names::ShaderRegister => Vec::new(),
         }
@@ -204,7 +204,10 @@ fn shader_register(name: &str) -> Option<u64> {
 
 impl Expr {
     /// Looks the names up for a generation.
-    pub fn bind<'d>(&self, gpu: Gpu<'d>) -> Result<Condition<'d>, ExprError> {
+    ///
+    /// # Errors
+    /// A name is that of nothing, or things are compared that do not compare.
+    pub fn bind<'d>(&self, gpu: impl RegisterNames<'d>) -> Result<Condition<'d>, ExprError> {
         let beside = self.beside();
         let mut bound: Vec<Bound<'d>> = Vec::with_capacity(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -265,7 +268,7 @@ impl Expr {
     }
 
     /// A register, field or attribute.
-    fn operand<'d>(&self, name: &str, gpu: Gpu<'d>) -> Result<Bound<'d>, Mistake> {
+    fn operand<'d>(&self, name: &str, gpu: impl RegisterNames<'d>) -> Result<Bound<'d>, Mistake> {
         if let Some(&(_, attribute)) = ATTRIBUTES.iter().find(|(n, _)| *n == name) {
             return Ok(Bound { names: attribute.names(gpu), ..Bound::int(Step::Attribute(attribute)) });
         }
@@ -274,19 +277,25 @@ impl Expr {
         }
         let mut found = gpu.select(name.strip_prefix('@').unwrap_or(name))?;
         // Names that are no patterns give one.
-        let selected = found.swap_remove(0);
-        let names = Names::of(&selected);
+        let column = found.swap_remove(0);
+        let selected = &column.selected;
+        let names = Names::of(selected);
         let kind = match selected.ty {
             Some(ty) if ty.is_fraction() => Kind::Float,
             Some(ty) if ty.is_boolean() => Kind::Truth,
             _ => Kind::Int,
         };
         let single = selected.ty.is_some_and(|ty| ty.is_float32());
-        Ok(Bound { step: Step::Register(selected), kind, names, single })
+        Ok(Bound { step: Step::Register(column), kind, names, single })
     }
 
     /// A name: an operand, or a value of what stands on the other side.
-    fn name<'d>(&self, index: usize, beside: Option<usize>, gpu: Gpu<'d>) -> Result<Bound<'d>, ExprError> {
+    fn name<'d>(
+        &self,
+        index: usize,
+        beside: Option<usize>,
+        gpu: impl RegisterNames<'d>,
+    ) -> Result<Bound<'d>, ExprError> {
         let name = self.text_of(index);
         let operand = self.operand(name, gpu);
         let other = beside.filter(|&b| matches!(self.nodes.get(b).map(|node| node.what), Some(What::Name)));
@@ -359,13 +368,18 @@ impl Condition<'_> {
             let at = |i: usize| values.get(i).copied().unwrap_or(Value::Unknown);
             let value = match step {
                 Step::Constant(value) => *value,
-                Step::Register(selected) => match selected.read(|reg| scene.regs.get(reg)) {
-                    None => Value::Unknown,
-                    Some(raw) => match selected.ty.map_or(Number::Int(raw.into()), |ty| ty.number(raw)) {
-                        Number::Int(n) => Value::Int(n),
-                        Number::Float(f) => Value::Float(f),
-                    },
-                },
+                Step::Register(Column { selected, shift }) => {
+                    match selected.read(|reg| scene.regs.get(reg)) {
+                        None => Value::Unknown,
+                        Some(raw) => match selected
+                            .ty
+                            .map_or(Number::Int((raw >> shift.min(&63)).into()), |ty| ty.number(raw))
+                        {
+                            Number::Int(n) => Value::Int(n),
+                            Number::Float(f) => Value::Float(f),
+                        },
+                    }
+                }
                 Step::Attribute(attribute) => attribute.read(scene),
                 Step::Not(a) => match at(*a).truth() {
                     Truth::True => Value::Int(0),

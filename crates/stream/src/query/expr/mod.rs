@@ -129,6 +129,14 @@ pub enum Mistake {
     /// Neither a register nor an attribute.
     #[error("{0}")]
     Unknown(#[from] unwedge_hw::Unknown),
+    /// Neither a register nor an attribute, of GPUs other than Adreno.
+    #[error("{name}: no such register or field{}", meant(.near))]
+    NoRegister {
+        /// What was typed.
+        name: String,
+        /// Registers or fields with such names.
+        near: Vec<String>,
+    },
     /// Like an attribute of a draw, but none.
     #[error("no attribute of a draw has this name; there are {0}")]
     Attribute(String),

@@ -1,30 +1,39 @@
-//! The memory of a dump, unpacked as a judgement asks for it: it is judged again with what it missed, until nothing is missing
-//! that the dump holds.
+//! The memory of a dump, unpacked where streams lead: whoever reads it says what was missing, and reads again with that, until
+//! nothing is missing that the dump holds.
+//!
+//! Never: what is read of it.
 
-use super::case::Wanted;
 use unwedge_base::{Diagnostic, Memory};
 use unwedge_capture::intel::{Block, Engine, LazyImage};
 use unwedge_hw::intel::platform::Engine as EngineId;
 
-/// Bytes of an address space that are unpacked at most: so many, and so many for each byte of the dump.
-const MEMORY: usize = 32 << 20;
-/// See [`MEMORY`].
-const MEMORY_PER_BYTE: usize = 8;
-/// A dump is judged so often at most.
+/// It is read so often at most.
 const ROUNDS: usize = 40;
 
-/// Address spaces of a dump.
-pub(super) struct Packed<'d, 'a> {
+/// Memory that was looked up and may still be packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// At an address of the device's table.
+    Ggtt(u64),
+    /// At an address of an address space, by its number.
+    Ppgtt(usize, u64),
+    /// At an address, in the address space or in the device's table.
+    Either(usize, u64),
+    /// All of an address space, and of the device's table.
+    All(usize),
+}
+
+/// The address spaces of a dump.
+pub struct AddressSpaces<'d, 'a> {
     ggtt: LazyImage<'d, 'a>,
     /// One for engines of the same name.
     ppgtt: Vec<(Option<EngineId>, &'d str, LazyImage<'d, 'a>)>,
 }
 
-impl<'d, 'a> Packed<'d, 'a> {
-    /// Of a dump of so many bytes.
-    pub(super) fn of(blocks: &'d [Block<'a>], engines: &'d [Engine<'a>], bytes: usize) -> Packed<'d, 'a> {
-        let limit = MEMORY.saturating_add(MEMORY_PER_BYTE.saturating_mul(bytes));
-        let mut packed = Packed { ggtt: LazyImage::ggtt(blocks, limit), ppgtt: Vec::new() };
+impl<'d, 'a> AddressSpaces<'d, 'a> {
+    /// Nothing unpacked yet; of each address space at most `limit` bytes will be.
+    pub fn new(blocks: &'d [Block<'a>], engines: &'d [Engine<'a>], limit: usize) -> AddressSpaces<'d, 'a> {
+        let mut packed = AddressSpaces { ggtt: LazyImage::ggtt(blocks, limit), ppgtt: Vec::new() };
         let owned = blocks.iter().any(|b| !b.owner.is_empty());
         for engine in engines {
             // Where no block has an owner, all engines see the same.
@@ -44,27 +53,28 @@ impl<'d, 'a> Packed<'d, 'a> {
     }
 
     /// The device's table.
-    pub(super) fn ggtt(&self) -> &Memory {
+    pub fn ggtt(&self) -> &Memory {
         self.ggtt.memory()
     }
 
     /// The address space of an engine that the dump has, and its number.
-    pub(super) fn ppgtt(&self, engine: &Engine<'_>) -> (usize, &Memory) {
+    pub fn ppgtt(&self, engine: &Engine<'_>) -> (usize, &Memory) {
         let space = self.space(engine).unwrap_or(0);
         (space, self.ppgtt.get(space).map_or(self.ggtt.memory(), |(.., lazy)| lazy.memory()))
     }
 
-    /// Judges until nothing is asked for that is still packed.
-    pub(super) fn judged<R>(&mut self, judge: impl Fn(&Self) -> (R, Vec<Wanted>)) -> R {
+    /// Reads until nothing is asked for that is still packed, and returns what was read last.
+    pub fn settle<R>(&mut self, read: impl Fn(&Self) -> (R, Vec<Wanted>)) -> R {
         let mut round = 1;
         loop {
-            let (result, wanted) = judge(self);
+            let (result, wanted) = read(self);
             let mut more = false;
             for wanted in wanted {
                 more |= match wanted {
-                    Wanted::At(space, address) => {
-                        let of_context =
-                            self.ppgtt.get_mut(space).is_some_and(|(.., lazy)| lazy.want(address));
+                    Wanted::Ggtt(address) => self.ggtt.want(address),
+                    Wanted::Ppgtt(space, address) => self.want(space, address),
+                    Wanted::Either(space, address) => {
+                        let of_context = self.want(space, address);
                         self.ggtt.want(address) || of_context
                     }
                     Wanted::All(space) => {
@@ -80,8 +90,12 @@ impl<'d, 'a> Packed<'d, 'a> {
         }
     }
 
+    fn want(&mut self, space: usize, address: u64) -> bool {
+        self.ppgtt.get_mut(space).is_some_and(|(.., lazy)| lazy.want(address))
+    }
+
     /// What could not be unpacked.
-    pub(super) fn diagnostics(&self) -> impl Iterator<Item = Diagnostic> {
+    pub fn diagnostics(&self) -> impl Iterator<Item = Diagnostic> {
         let ppgtt = self.ppgtt.iter().flat_map(|(.., lazy)| lazy.diagnostics());
         self.ggtt.diagnostics().iter().chain(ppgtt).cloned()
     }
