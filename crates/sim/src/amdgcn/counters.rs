@@ -69,6 +69,9 @@ impl Counter {
     }
 }
 
+/// In a field of four bits: no wait.
+const NO_WAIT: u16 = 15;
+
 /// What an instruction waits for: at most so many under way of a counter.
 pub(super) fn waits(inst: &Inst, generation: Gen) -> Vec<(Counter, u32)> {
     let row = inst.row();
@@ -80,8 +83,9 @@ pub(super) fn waits(inst: &Inst, generation: Gen) -> Vec<(Counter, u32)> {
             });
             let waits = waits::fields(row.opcode, generation).map(|wait| {
                 let value = wait.field.get(number.unwrap_or(0));
-                // The greatest number a field says is no wait.
-                let most = if value == wait.field.most() { u32::MAX } else { value.into() };
+                // The greatest number of four bits is no wait. One of six is, as the counter may be that full.
+                let most =
+                    if value == NO_WAIT && wait.field.most() == NO_WAIT { u32::MAX } else { value.into() };
                 (Counter::of(wait.counter, generation), most)
             });
             waits.collect()
