@@ -248,10 +248,10 @@ pub fn list_object(
             kernel(object, function.name, gpu, out);
         }
     }
-    if wanted.is_none() {
-        if let Some(said) = object.metadata() {
-            out.push_str(&format!("\t.amdgpu_metadata\n---\n{said}...\n\t.end_amdgpu_metadata\n"));
-        }
+    if wanted.is_none()
+        && let Some(metadata) = object.metadata()
+    {
+        out.push_str(&format!("\t.amdgpu_metadata\n---\n{metadata}...\n\t.end_amdgpu_metadata\n"));
     }
     Ok(counts)
 }
