@@ -224,6 +224,13 @@ pub struct Advice {
     pub reason: String,
 }
 
+impl Advice {
+    /// Advice by its identifier.
+    pub fn new(id: AdviceId, args: Args) -> Advice {
+        Advice { id: Some(id), args, action: String::new(), reason: String::new() }
+    }
+}
+
 impl Finding {
     /// A finding by a rule, about a subject.
     pub fn new(rule: Rule, trust: Trust, subject: Subject) -> Finding {
@@ -400,7 +407,12 @@ impl FindingKind {
 impl LevelPosition {
     /// `ring`, `IB1`, `IB2` or `SDS`.
     pub fn name(&self) -> &'static str {
-        ["ring", "IB1", "IB2", "SDS"].get(usize::from(self.level)).copied().unwrap_or("IB3")
+        LevelPosition::name_of(self.level).unwrap_or("IB3")
+    }
+
+    /// The name of a level by its number.
+    pub fn name_of(level: u8) -> Option<&'static str> {
+        ["ring", "IB1", "IB2", "SDS"].get(usize::from(level)).copied()
     }
 }
 
