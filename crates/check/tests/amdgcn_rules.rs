@@ -28,7 +28,7 @@ fn shows(lines: &[String], gpu: &Gpu, options: &Options, rule: &str) -> (Vec<u32
 
 #[test]
 fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
-    let source = include_str!("amdgcn_rules.txt");
+    let source = include_str!("../../../data/amd/check/cases/rules.txt");
     let mut seen: BTreeSet<(&str, Gen)> = BTreeSet::new();
     let mut kept: BTreeSet<(&str, Gen)> = BTreeSet::new();
     let mut wrong = Vec::new();

@@ -1,11 +1,10 @@
 //! Finished shaders of a compiler that is right: the checker is silent, and sees what is taken out of them.
 
 mod data;
-mod edits;
 
 use data::{Binary, Counts, binaries, bytes, shown};
-use edits::{is_padding, protections, weaker, without};
 use unwedge_check::amdgcn::{Entry, Level, Options, Report, check};
+use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
 fn report(words: &[u32], binary: &Binary) -> Report {
     let entries = vec![Entry { at: 0, preset: Some(binary.preset), called: false }];

@@ -6,8 +6,8 @@ mod amdgcn;
 use amdgcn::{GPUS, Numbers, assemble, disassemble, gpu, instructions, variants};
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::listing::{self, Options};
-use unwedge_isa::amdgcn::model::{Class, Encoding, Field, Slot};
-use unwedge_isa::amdgcn::{Gpu, codec, source, tables, text};
+use unwedge_isa::amdgcn::model::{Class, Encoding, Field, Role, Slot, Trait};
+use unwedge_isa::amdgcn::{Gpu, Operation, codec, semantics, source, tables, text};
 
 /// Instructions of each form in each generation and mode.
 const OF_EACH: usize = 5;
@@ -429,4 +429,46 @@ fn messages_name_column_operand_and_rule() {
     let error = made.errors.first().expect("an error");
     let place = (error.line, error.column, error.what.to_string());
     assert_eq!(place, (2, 13, "operand 1: invalid register alignment".to_owned()));
+}
+
+#[test]
+fn roles_and_traits_of_heads_are_documented() {
+    let documented = include_str!("../../../docs/amd.md");
+    let heads: Vec<&str> = Trait::ALL.iter().map(|id| id.name()).take_while(|name| *name != "load").collect();
+    let missing: Vec<&str> = Role::ALL
+        .iter()
+        .map(|role| role.name())
+        .chain(heads)
+        .filter(|word| !documented.contains(&format!("\n| `{word}` | ")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn what_computes_has_semantics() {
+    for row in tables::rows() {
+        let computes = match row.operation {
+            Operation::Scalar(_)
+            | Operation::ScalarFloat(_)
+            | Operation::Integer(_)
+            | Operation::Float(_)
+            | Operation::Minmax(_)
+            | Operation::Convert(_)
+            | Operation::Transcendental(_)
+            | Operation::Packed(_)
+            | Operation::Compare(..)
+            | Operation::Dual(_) => true,
+            Operation::Lanes(_)
+            | Operation::Matrix(_)
+            | Operation::Interp(_)
+            | Operation::Control(_)
+            | Operation::Atomic(_)
+            | Operation::Memory
+            | Operation::Export
+            | Operation::Idle
+            | Operation::Unknown => false,
+        };
+        assert_eq!(semantics::of_opcode(row.opcode).is_some(), computes, "{:?}", row.opcode);
+        assert_eq!(row.opcode.row().opcode, row.opcode);
+    }
 }

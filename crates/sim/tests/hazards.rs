@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::{Gen, Gpu, source::assemble};
 use unwedge_sim::amdgcn::{Dispatch, Initial, Kind, Memory, Program, Timing, run};
 
-const CASES: &str = include_str!("../../check/tests/amdgcn_rules.txt");
+const CASES: &str = include_str!("../../../data/amd/check/cases/rules.txt");
 
 /// Rules that are no hazards of a program that runs: its shape, advice, and what it does behind its end.
 const STATIC: [&str; 10] = [

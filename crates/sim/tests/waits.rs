@@ -1,16 +1,13 @@
 //! What is missing in a program shows under adversarial timing: with any wait left out the place is reported.
 
 mod data;
-#[allow(dead_code, reason = "the checker's tests use all of it")]
-#[path = "../../check/tests/edits/mod.rs"]
-mod edits;
 
 use data::Shader;
-use edits::{is_padding, protections, weaker, without};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use unwedge_check::amdgcn::{Finding, Level, Options, check};
 use unwedge_isa::amdgcn::{Gen, Gpu, codec, listing};
 use unwedge_sim::amdgcn::{Counter, Kind, Missing, Program, Timing, run};
+use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
 fn errors(words: &[u32], shader: &Shader) -> Vec<Finding> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -14,5 +14,6 @@ pub mod intel;
 pub mod mutate;
 pub mod pack;
 pub mod pm4;
+pub mod protections;
 pub mod rd;
 pub mod xe;

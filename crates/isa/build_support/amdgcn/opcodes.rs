@@ -136,10 +136,9 @@ pub fn check(row: &SourceRow) -> Result<(), String> {
     agree(Role::Matrix.name(), row.role == Role::Matrix, row.unit == Unit::Wmma)?;
     agree(Role::Dual.name(), row.role == Role::Dual, row.format == Format::Vopd)?;
     agree(Role::Export.name(), row.role == Role::Export, row.format == Format::Exp)?;
-    let accesses =
-        matches!(row.role, Role::Memory | Role::Atomic | Role::Cache | Role::Prefetch | Role::Probe);
-    let idle = row.role == Role::Hint && row.operands.is_empty();
-    agree("memory", accesses || idle && row.format.is_memory(), row.format.is_memory())?;
+    let accesses = matches!(row.role, Role::Memory | Role::Atomic | Role::Prefetch | Role::Probe);
+    let other = matches!(row.role, Role::Cache | Role::Hint) && row.format.is_memory();
+    agree("memory", accesses || other, row.format.is_memory())?;
     Ok(())
 }
 

@@ -523,11 +523,13 @@ vocabulary! {
         Dual = "dual",
         /// Moves data between lanes, or between lanes and scalar registers.
         Lanes = "lanes",
+        /// Multiplies matrices, a wave together.
         Matrix = "matrix",
         /// Interpolates attributes.
         Interp = "interp",
         /// Loads parameters or other data from LDS into lanes.
         Parameter = "parameter",
+        /// Exports to the fixed functions.
         Export = "export",
         /// Loads, stores, samples, asks a descriptor, or moves data through LDS.
         Memory = "memory",
@@ -535,6 +537,7 @@ vocabulary! {
         Atomic = "atomic",
         /// Writes caches back or invalidates them.
         Cache = "cache",
+        /// Asks for instructions or data ahead of their use.
         Prefetch = "prefetch",
         /// Asks for a translation of an address.
         Probe = "probe",
@@ -546,7 +549,12 @@ vocabulary! {
         CBranchVcc = "cbranch_vcc",
         /// The two ways of a branch of gfx6 to gfx9, by a stack.
         Fork = "fork",
-        SetPc = "set_pc", SwapPc = "swap_pc", GetPc = "get_pc",
+        /// Jumps to an address in registers.
+        SetPc = "set_pc",
+        /// Calls an address in registers.
+        SwapPc = "swap_pc",
+        /// Reads the address of the next instruction.
+        GetPc = "get_pc",
         /// A direct call.
         Call = "call",
         /// From a trap handler.
@@ -555,8 +563,11 @@ vocabulary! {
         Subvector = "subvector",
         /// Ends the program.
         End = "end",
+        /// Enters the trap handler.
         Trap = "trap",
+        /// Waits for other waves of the workgroup, or signals them.
         Barrier = "barrier",
+        /// Sends a message to another unit.
         Message = "message",
         /// A message that is answered.
         MessageRtn = "message_rtn",
@@ -647,6 +658,13 @@ vocabulary! {
     }
 }
 
+impl AtomicOp {
+    /// Whether it takes a second value: what is compared with, a mask, or what is added instead.
+    pub const fn has_second(self) -> bool {
+        matches!(self, AtomicOp::Cmpswap | AtomicOp::Fcmpswap | AtomicOp::Mskor | AtomicOp::Wrap)
+    }
+}
+
 vocabulary! {
     /// A counter of what is under way. Counters of different generations that count the same are one.
     Counter {
@@ -687,10 +705,15 @@ vocabulary! {
     Trait {
         /// Of two sources that are the same register its result depends on neither.
         Cancels = "cancels",
+        /// Each bit of the result is one of the sources, or a bitwise function of some.
+        Bitwise = "bitwise",
+        /// `op_sel_hi` says which sources have 16 bits.
+        Mix = "mix",
         /// Compares and writes `exec`.
         Cmpx = "cmpx",
         /// Reads a bit of a mask for each lane: a carry, a selection.
         ReadsMask = "reads_mask",
+        /// The last step of a division, which reads `vcc`.
         DivFmas = "div_fmas",
         /// Its first two sources are in the other order than their names say.
         Reversed = "reversed",

@@ -40,7 +40,7 @@ impl Field {
         })
     }
 
-    /// The greatest number. Of a counter it is no wait.
+    /// The greatest number.
     pub fn most(&self) -> u16 {
         ((1u32 << self.runs.iter().map(|(_, width)| width).sum::<u8>()) - 1) as u16
     }

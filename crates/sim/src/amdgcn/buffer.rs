@@ -157,7 +157,7 @@ impl Access {
                 } else {
                     inst.mods.has(Mod::Glc)
                 };
-                Action::Atomic { atomic, width, returns, compares: name.contains("cmpswap") }
+                Action::Atomic { atomic, width, returns, compares: atomic::has_second(inst.row()) }
             }
         };
         let mut access = Access {

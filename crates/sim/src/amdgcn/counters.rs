@@ -1,7 +1,7 @@
 //! The counters that instructions wait for, and what waits say.
 
-use unwedge_isa::amdgcn::model::{Class, Mod};
-use unwedge_isa::amdgcn::{Gen, Inst, Operand};
+use unwedge_isa::amdgcn::model::{Class, Mod, Role};
+use unwedge_isa::amdgcn::{Gen, Inst, Operand, waits};
 
 /// A counter of instructions under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,90 +27,75 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// Its name in assembly.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Counter::Vm => "vmcnt",
-            Counter::Lgkm => "lgkmcnt",
-            Counter::Exp => "expcnt",
-            Counter::Vs => "vscnt",
-            Counter::Load => "loadcnt",
-            Counter::Sample => "samplecnt",
-            Counter::Bvh => "bvhcnt",
-            Counter::Ds => "dscnt",
-            Counter::Km => "kmcnt",
+    /// The counter of a generation that counts the same.
+    fn of(counter: waits::Counter, generation: Gen) -> Counter {
+        match counter {
+            waits::Counter::Memory if generation >= Gen::Gfx12 => Counter::Load,
+            waits::Counter::Memory => Counter::Vm,
+            waits::Counter::Exp => Counter::Exp,
+            waits::Counter::Local if generation >= Gen::Gfx12 => Counter::Ds,
+            waits::Counter::Local => Counter::Lgkm,
+            waits::Counter::Store => Counter::Vs,
+            waits::Counter::Sample => Counter::Sample,
+            waits::Counter::Bvh => Counter::Bvh,
+            waits::Counter::Scalar => Counter::Km,
         }
+    }
+
+    /// In the table of all generations, with the first generation that has it.
+    const fn shared(self) -> (waits::Counter, Gen) {
+        match self {
+            Counter::Vm => (waits::Counter::Memory, Gen::Gfx6),
+            Counter::Lgkm => (waits::Counter::Local, Gen::Gfx6),
+            Counter::Exp => (waits::Counter::Exp, Gen::Gfx6),
+            Counter::Vs => (waits::Counter::Store, Gen::Gfx10),
+            Counter::Load => (waits::Counter::Memory, Gen::Gfx12),
+            Counter::Sample => (waits::Counter::Sample, Gen::Gfx12),
+            Counter::Bvh => (waits::Counter::Bvh, Gen::Gfx12),
+            Counter::Ds => (waits::Counter::Local, Gen::Gfx12),
+            Counter::Km => (waits::Counter::Scalar, Gen::Gfx12),
+        }
+    }
+
+    /// Its name in assembly.
+    pub fn name(self) -> &'static str {
+        let (counter, generation) = self.shared();
+        counter.name_in(generation).unwrap_or_default()
     }
 
     /// How many it counts: with so many under way the next one is issued only when one is done.
-    pub const fn most(self, generation: Gen) -> u32 {
-        match self {
-            Counter::Exp | Counter::Bvh => 7,
-            Counter::Km => 31,
-            Counter::Vm if generation as u8 <= Gen::Gfx8 as u8 => 15,
-            Counter::Lgkm if generation as u8 <= Gen::Gfx906 as u8 => 15,
-            _ => 63,
-        }
+    pub fn most(self, generation: Gen) -> u32 {
+        self.shared().0.most(generation).into()
     }
 }
+
+/// In a field of four bits: no wait.
+const NO_WAIT: u16 = 15;
 
 /// What an instruction waits for: at most so many under way of a counter.
 pub(super) fn waits(inst: &Inst, generation: Gen) -> Vec<(Counter, u32)> {
-    let name = inst.row().name;
-    let number = inst.written().find_map(|(slot, operand)| match operand {
-        Operand::Imm(value) if slot.class != Class::Sreg => Some(value as u32),
-        _ => None,
-    });
-    let n = number.unwrap_or(0);
-    let field = |lsb: u32, width: u32| n >> lsb & !(u32::MAX << width);
-    match name {
-        "s_waitcnt" if generation >= Gen::Gfx11 => {
-            vec![(Counter::Vm, field(10, 6)), (Counter::Exp, field(0, 3)), (Counter::Lgkm, field(4, 6))]
+    let row = inst.row();
+    match row.role {
+        Role::Wait => {
+            let number = inst.written().find_map(|(slot, operand)| match operand {
+                Operand::Imm(value) if slot.class != Class::Sreg => Some(value as u16),
+                _ => None,
+            });
+            let waits = waits::fields(row.opcode, generation).map(|wait| {
+                let value = wait.field.get(number.unwrap_or(0));
+                // The greatest number of four bits is no wait. One of six is, as the counter may be that full.
+                let most =
+                    if value == NO_WAIT && wait.field.most() == NO_WAIT { u32::MAX } else { value.into() };
+                (Counter::of(wait.counter, generation), most)
+            });
+            waits.collect()
         }
-        "s_waitcnt" => {
-            let vm = if generation >= Gen::Gfx9 { field(0, 4) | field(14, 2) << 4 } else { field(0, 4) };
-            let lgkm = if generation >= Gen::Gfx10 { field(8, 6) } else { field(8, 4) };
-            // The greatest number a field says is no wait.
-            let vm = if generation < Gen::Gfx9 && vm == 15 { u32::MAX } else { vm };
-            let lgkm = if generation < Gen::Gfx10 && lgkm == 15 { u32::MAX } else { lgkm };
-            vec![(Counter::Vm, vm), (Counter::Exp, field(4, 3)), (Counter::Lgkm, lgkm)]
+        Role::WaitIdle => {
+            waits::Counter::of(generation).map(|counter| (Counter::of(counter, generation), 0)).collect()
         }
-        "s_waitcnt_vmcnt" => vec![(Counter::Vm, n & 63)],
-        "s_waitcnt_lgkmcnt" => vec![(Counter::Lgkm, n & 63)],
-        "s_waitcnt_expcnt" => vec![(Counter::Exp, n & 7)],
-        "s_waitcnt_vscnt" => vec![(Counter::Vs, n & 63)],
-        "s_wait_loadcnt" => vec![(Counter::Load, n & 63)],
-        "s_wait_storecnt" => vec![(Counter::Vs, n & 63)],
-        "s_wait_samplecnt" => vec![(Counter::Sample, n & 63)],
-        "s_wait_bvhcnt" => vec![(Counter::Bvh, n & 7)],
-        "s_wait_expcnt" => vec![(Counter::Exp, n & 7)],
-        "s_wait_dscnt" => vec![(Counter::Ds, n & 63)],
-        "s_wait_kmcnt" => vec![(Counter::Km, n & 31)],
-        "s_wait_loadcnt_dscnt" => vec![(Counter::Ds, field(0, 6)), (Counter::Load, field(8, 6))],
-        "s_wait_storecnt_dscnt" => vec![(Counter::Ds, field(0, 6)), (Counter::Vs, field(8, 6))],
-        "s_wait_idle" => all(generation).iter().map(|counter| (*counter, 0)).collect(),
-        _ if inst.mods.has(Mod::WaitExp) || inst.variant().mod_set >> Mod::WaitExp as u8 & 1 != 0 => {
+        _ if inst.variant().mod_set >> Mod::WaitExp as u8 & 1 != 0 => {
             vec![(Counter::Exp, inst.mods.get(Mod::WaitExp) as u32)]
         }
         _ => Vec::new(),
-    }
-}
-
-/// Every counter of a generation.
-pub(super) fn all(generation: Gen) -> &'static [Counter] {
-    match generation {
-        Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
-            &[Counter::Vm, Counter::Lgkm, Counter::Exp]
-        }
-        Gen::Gfx12 => &[
-            Counter::Load,
-            Counter::Sample,
-            Counter::Bvh,
-            Counter::Vs,
-            Counter::Ds,
-            Counter::Km,
-            Counter::Exp,
-        ],
-        _ => &[Counter::Vm, Counter::Lgkm, Counter::Exp, Counter::Vs],
     }
 }

@@ -5,6 +5,7 @@ use super::group::Group;
 use super::operand::{From, from, splat};
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Mod, Type};
+use unwedge_isa::amdgcn::opcode::LanesOp;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
@@ -50,28 +51,26 @@ pub(super) struct Cross {
 }
 
 impl Cross {
-    pub(super) fn new(inst: &Inst) -> Option<Cross> {
-        let name = inst.row().name;
+    pub(super) fn new(op: LanesOp, inst: &Inst) -> Option<Cross> {
         let select = inst.mods.get(Mod::OpSel);
         let (inactive, zero) = (select & 1 != 0, select & 2 != 0);
-        let what = match name {
-            "v_readfirstlane_b32" => What::ReadFirst,
-            "v_readlane_b32" => What::Read,
-            "v_writelane_b32" => What::Write,
-            "v_mbcnt_lo_u32_b32" => What::Count { high: false },
-            "v_mbcnt_hi_u32_b32" => What::Count { high: true },
-            "v_swap_b32" => What::Swap,
-            "v_permlane16_b32" => What::Permlane { other: false, inactive, zero },
-            "v_permlanex16_b32" => What::Permlane { other: true, inactive, zero },
-            "v_permlane16_var_b32" => What::PermlaneVar { other: false, inactive, zero },
-            "v_permlanex16_var_b32" => What::PermlaneVar { other: true, inactive, zero },
-            "v_permlane64_b32" => What::Permlane64,
-            "v_movrels_b32" => What::MoveRel { src: true, dst: false, two: false },
-            "v_movreld_b32" => What::MoveRel { src: false, dst: true, two: false },
-            "v_movrelsd_b32" => What::MoveRel { src: true, dst: true, two: false },
-            "v_movrelsd_2_b32" => What::MoveRel { src: true, dst: true, two: true },
-            "v_swaprel_b32" => What::SwapRel,
-            _ => return None,
+        let what = match op {
+            LanesOp::v_readfirstlane_b32 => What::ReadFirst,
+            LanesOp::v_readlane_b32 => What::Read,
+            LanesOp::v_writelane_b32 => What::Write,
+            LanesOp::v_mbcnt_lo_u32_b32 => What::Count { high: false },
+            LanesOp::v_mbcnt_hi_u32_b32 => What::Count { high: true },
+            LanesOp::v_swap_b32 => What::Swap,
+            LanesOp::v_permlane16_b32 => What::Permlane { other: false, inactive, zero },
+            LanesOp::v_permlanex16_b32 => What::Permlane { other: true, inactive, zero },
+            LanesOp::v_permlane16_var_b32 => What::PermlaneVar { other: false, inactive, zero },
+            LanesOp::v_permlanex16_var_b32 => What::PermlaneVar { other: true, inactive, zero },
+            LanesOp::v_permlane64_b32 => What::Permlane64,
+            LanesOp::v_movrels_b32 => What::MoveRel { src: true, dst: false, two: false },
+            LanesOp::v_movreld_b32 => What::MoveRel { src: false, dst: true, two: false },
+            LanesOp::v_movrelsd_b32 => What::MoveRel { src: true, dst: true, two: false },
+            LanesOp::v_movrelsd_2_b32 => What::MoveRel { src: true, dst: true, two: true },
+            LanesOp::v_swaprel_b32 => What::SwapRel,
         };
         let mut dst = None;
         let mut sources = [From::Const(0); 3];

@@ -9,9 +9,9 @@ use super::pending::Locks;
 use super::program::Step;
 use super::sync::Sync;
 use super::wave::{Wave, bits};
-use unwedge_isa::amdgcn::model::Mod;
+use unwedge_isa::amdgcn::model::{AtomicOp, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode, atomic};
-use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Inst, Opcode, Operand, Operation, Reg};
 
 /// What GDS counts, until gfx11, and what each is in order among.
 pub(super) const GDS_COUNTERS: [(Counter, u8); 2] = [(Counter::Lgkm, 4), (Counter::Exp, 5)];
@@ -51,7 +51,6 @@ enum What {
     AddTid {
         load: bool,
     },
-    Nothing,
     Sync(Sync),
     /// `ds_condxchg32_rtn_b64`.
     ExchangeIf,
@@ -100,18 +99,17 @@ impl Access {
             None
         };
         let half = rest.contains("_d16").then(|| rest.ends_with("_hi"));
-        let what = match rest {
-            "swizzle_b32" => What::Swizzle,
-            "permute_b32" => What::Permute,
-            "bpermute_b32" => What::Bpermute,
-            "append" => What::Append { add: true },
-            "consume" => What::Append { add: false },
-            "read_addtid_b32" => What::AddTid { load: true },
-            "write_addtid_b32" => What::AddTid { load: false },
-            "nop" => What::Nothing,
-            "condxchg32_rtn_b64" => What::ExchangeIf,
-            "bvh_stack_rtn_b32" => What::Stack,
-            _ if let Some(sync) = Sync::of(rest) => What::Sync(sync),
+        let what = match inst.opcode() {
+            Opcode::ds_swizzle_b32 => What::Swizzle,
+            Opcode::ds_permute_b32 => What::Permute,
+            Opcode::ds_bpermute_b32 => What::Bpermute,
+            Opcode::ds_append => What::Append { add: true },
+            Opcode::ds_consume => What::Append { add: false },
+            Opcode::ds_read_addtid_b32 => What::AddTid { load: true },
+            Opcode::ds_write_addtid_b32 => What::AddTid { load: false },
+            Opcode::ds_condxchg32_rtn_b64 => What::ExchangeIf,
+            Opcode::ds_bvh_stack_rtn_b32 => What::Stack,
+            opcode if let Some(sync) = Sync::of(opcode) => What::Sync(sync),
             _ if rest.contains("_src2_") => {
                 let (atomic, width) = atomic::of_row(inst.row())?;
                 What::FromMemory { atomic, width }
@@ -141,7 +139,7 @@ impl Access {
             }
             _ => {
                 let (atomic, width) = atomic::of_row(inst.row())?;
-                let compares = ["cmpst", "mskor", "wrap"].iter().any(|word| rest.contains(word));
+                let compares = atomic::has_second(inst.row());
                 What::Atomic { atomic, width, returns: rest.contains("rtn"), compares, two }
             }
         };
@@ -207,7 +205,7 @@ impl Group<'_> {
         let generation = self.gpu.generation();
         let lanes = wave.exec(&self.gpu);
         let address = ds.address.map(|reg| match ds.what {
-            What::Swizzle | What::Nothing | What::Sync(_) => splat(0),
+            What::Swizzle | What::Sync(_) => splat(0),
             _ => self.address_lanes(wave, reg, lanes),
         });
         let base = address.unwrap_or(splat(0));
@@ -285,7 +283,7 @@ impl Group<'_> {
             all
         };
         match ds.what {
-            What::Nothing | What::Sync(_) => {}
+            What::Sync(_) => {}
             What::Stack => self.bvh_stack(wave, ds, lanes, &base),
             What::ExchangeIf => {
                 let Some(data) = self.ds_data(wave, ds, 2, false) else { return };
@@ -325,8 +323,11 @@ impl Group<'_> {
                     return;
                 };
                 // Until gfx10 a comparison's first operand is what is compared with.
-                let name = step.inst.row().name;
-                if compares && name.contains("cmpst_") || name.contains("cmpst_rtn") {
+                let compared = Operation::Atomic(AtomicOp::Cmpswap);
+                let compared_float = Operation::Atomic(AtomicOp::Fcmpswap);
+                if self.gpu.generation() < Gen::Gfx11
+                    && [compared, compared_float].contains(&step.inst.row().operation)
+                {
                     let half = data.0.len() / 2;
                     data.0.rotate_left(half);
                     if !data.1.is_empty() {

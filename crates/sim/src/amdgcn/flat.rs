@@ -69,7 +69,7 @@ impl Access {
                 } else {
                     inst.mods.has(Mod::Glc)
                 };
-                Action::Atomic { atomic, width, returns, compares: rest.contains("cmpswap") }
+                Action::Atomic { atomic, width, returns, compares: atomic::has_second(row) }
             }
         };
         let mut access = Access {

@@ -5,8 +5,9 @@ use super::group::Group;
 use super::operand::{From, from};
 use super::program::Step;
 use super::wave::Wave;
-use unwedge_isa::amdgcn::model::{Class, Format, Type};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::model::{Class, Type};
+use unwedge_isa::amdgcn::opcode::ControlOp;
+use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// When a branch is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) enum Flow {
     Signal {
         first: bool,
     },
-    /// A wait for counters, or nothing at all.
+    /// Nothing: barriers of which there is but one here.
     Nothing,
     RoundMode(u32),
     DenormMode(u32),
@@ -124,46 +125,47 @@ fn register(inst: &Inst) -> Option<Reg> {
 }
 
 impl Flow {
-    /// What an instruction does to the flow; `None`: nothing, or what is not emulated.
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Flow> {
-        let name = inst.row().name;
+    /// What an instruction does to the flow; `None`: its operands are none of those it has.
+    pub(super) fn new(op: ControlOp, inst: &Inst) -> Option<Flow> {
         let is = |reg, value| Some(Flow::Branch(When::Is(reg, value), immediate(inst)));
-        if gpu.generation() >= Gen::Gfx12 && name == "s_endpgm_saved" {
-            return Some(Flow::End);
-        }
-        match name {
-            "s_branch" => Some(Flow::Branch(When::Always, immediate(inst))),
-            "s_cbranch_scc0" => is(Reg::SCC, false),
-            "s_cbranch_scc1" => is(Reg::SCC, true),
-            "s_cbranch_vccz" => is(Reg::VCCZ, true),
-            "s_cbranch_vccnz" => is(Reg::VCCZ, false),
-            "s_cbranch_execz" => is(Reg::EXECZ, true),
-            "s_cbranch_execnz" => is(Reg::EXECZ, false),
+        match op {
+            ControlOp::s_branch => Some(Flow::Branch(When::Always, immediate(inst))),
+            ControlOp::s_cbranch_scc0 => is(Reg::SCC, false),
+            ControlOp::s_cbranch_scc1 => is(Reg::SCC, true),
+            ControlOp::s_cbranch_vccz => is(Reg::VCCZ, true),
+            ControlOp::s_cbranch_vccnz => is(Reg::VCCZ, false),
+            ControlOp::s_cbranch_execz => is(Reg::EXECZ, true),
+            ControlOp::s_cbranch_execnz => is(Reg::EXECZ, false),
             // Only a debugger sets what these test.
-            "s_cbranch_cdbgsys"
-            | "s_cbranch_cdbguser"
-            | "s_cbranch_cdbgsys_or_user"
-            | "s_cbranch_cdbgsys_and_user" => Some(Flow::Branch(When::Never, immediate(inst))),
-            "s_setpc_b64" => Some(Flow::Jump { to: value(inst)?, save: None }),
-            "s_swappc_b64" => Some(Flow::Jump { to: value(inst)?, save: Some(destination(inst)?.0) }),
-            "s_call_b64" => Some(Flow::Call { by: immediate(inst), save: destination(inst)?.0 }),
-            "s_getpc_b64" => Some(Flow::GetPc(destination(inst)?.0)),
-            "s_endpgm" | "s_endpgm_saved" | "s_endpgm_ordered_ps_done" => Some(Flow::End),
-            "s_barrier" | "s_barrier_wait" => Some(Flow::Barrier),
-            "s_barrier_signal" => Some(Flow::Signal { first: false }),
-            "s_barrier_signal_isfirst" => Some(Flow::Signal { first: true }),
-            "s_get_barrier_state" => Some(Flow::BarrierState(destination(inst)?.0)),
-            "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" | "s_wakeup_barrier" => {
-                Some(Flow::Nothing)
+            ControlOp::s_cbranch_cdbgsys
+            | ControlOp::s_cbranch_cdbguser
+            | ControlOp::s_cbranch_cdbgsys_or_user
+            | ControlOp::s_cbranch_cdbgsys_and_user => Some(Flow::Branch(When::Never, immediate(inst))),
+            ControlOp::s_setpc_b64 => Some(Flow::Jump { to: value(inst)?, save: None }),
+            ControlOp::s_swappc_b64 => {
+                Some(Flow::Jump { to: value(inst)?, save: Some(destination(inst)?.0) })
             }
-            "s_round_mode" => Some(Flow::RoundMode(immediate(inst) as u32 & 15)),
-            "s_denorm_mode" => Some(Flow::DenormMode(immediate(inst) as u32 & 15)),
-            "s_set_gpr_idx_on" => Some(Flow::GprIdxOn(value(inst)?, immediate(inst) as u32 & 15)),
-            "s_set_gpr_idx_mode" => Some(Flow::GprIdxMode(immediate(inst) as u32 & 15)),
-            "s_set_gpr_idx_idx" => Some(Flow::GprIdxIdx(value(inst)?)),
-            "s_set_gpr_idx_off" => Some(Flow::GprIdxOff),
-            "s_getreg_b32" => Some(Flow::GetReg(destination(inst)?.0, immediate(inst) as u32)),
-            "s_setreg_b32" | "s_setreg_imm32_b32" => {
+            ControlOp::s_call_b64 => Some(Flow::Call { by: immediate(inst), save: destination(inst)?.0 }),
+            ControlOp::s_getpc_b64 => Some(Flow::GetPc(destination(inst)?.0)),
+            ControlOp::s_endpgm | ControlOp::s_endpgm_saved | ControlOp::s_endpgm_ordered_ps_done => {
+                Some(Flow::End)
+            }
+            ControlOp::s_barrier | ControlOp::s_barrier_wait => Some(Flow::Barrier),
+            ControlOp::s_barrier_signal => Some(Flow::Signal { first: false }),
+            ControlOp::s_barrier_signal_isfirst => Some(Flow::Signal { first: true }),
+            ControlOp::s_get_barrier_state => Some(Flow::BarrierState(destination(inst)?.0)),
+            ControlOp::s_barrier_init
+            | ControlOp::s_barrier_join
+            | ControlOp::s_barrier_leave
+            | ControlOp::s_wakeup_barrier => Some(Flow::Nothing),
+            ControlOp::s_round_mode => Some(Flow::RoundMode(immediate(inst) as u32 & 15)),
+            ControlOp::s_denorm_mode => Some(Flow::DenormMode(immediate(inst) as u32 & 15)),
+            ControlOp::s_set_gpr_idx_on => Some(Flow::GprIdxOn(value(inst)?, immediate(inst) as u32 & 15)),
+            ControlOp::s_set_gpr_idx_mode => Some(Flow::GprIdxMode(immediate(inst) as u32 & 15)),
+            ControlOp::s_set_gpr_idx_idx => Some(Flow::GprIdxIdx(value(inst)?)),
+            ControlOp::s_set_gpr_idx_off => Some(Flow::GprIdxOff),
+            ControlOp::s_getreg_b32 => Some(Flow::GetReg(destination(inst)?.0, immediate(inst) as u32)),
+            ControlOp::s_setreg_b32 | ControlOp::s_setreg_imm32_b32 => {
                 let mut operands = inst.written();
                 let value = operands.find_map(|(slot, operand)| match operand {
                     Operand::Imm(_) if slot.class == Class::Hwreg => None,
@@ -171,38 +173,43 @@ impl Flow {
                 });
                 Some(Flow::SetReg(immediate(inst) as u32, value?))
             }
-            "s_subvector_loop_begin" => Some(Flow::SubvectorBegin(destination(inst)?.0, immediate(inst))),
-            "s_subvector_loop_end" => Some(Flow::SubvectorEnd(destination(inst)?.0, immediate(inst))),
-            "s_cbranch_g_fork" => {
+            ControlOp::s_subvector_loop_begin => {
+                Some(Flow::SubvectorBegin(destination(inst)?.0, immediate(inst)))
+            }
+            ControlOp::s_subvector_loop_end => {
+                Some(Flow::SubvectorEnd(destination(inst)?.0, immediate(inst)))
+            }
+            ControlOp::s_cbranch_g_fork => {
                 let mut values = inst.written().map(|(slot, operand)| from(operand, slot.ty));
                 Some(Flow::Fork { mask: values.next()??, to: Target::To(values.next()??) })
             }
-            "s_cbranch_i_fork" => {
+            ControlOp::s_cbranch_i_fork => {
                 let mask = inst.written().find_map(|(_, operand)| match operand {
                     Operand::Reg { reg, .. } => Some(From::Scalar(reg)),
                     _ => None,
                 })?;
                 Some(Flow::Fork { mask, to: Target::By(immediate(inst)) })
             }
-            "s_cbranch_join" => Some(Flow::Join(value(inst)?)),
-            "s_trap" | "s_rfe_b64" | "s_rfe_restore_b64" => Some(Flow::Trap),
-            "s_movrels_b32" | "s_movrels_b64" => {
+            ControlOp::s_cbranch_join => Some(Flow::Join(value(inst)?)),
+            ControlOp::s_trap | ControlOp::s_rfe_b64 | ControlOp::s_rfe_restore_b64 => Some(Flow::Trap),
+            ControlOp::s_movrels_b32 | ControlOp::s_movrels_b64 => {
                 let (dst, dwords) = destination(inst)?;
                 Some(Flow::Movrels { dst, src: register(inst)?, dwords })
             }
-            "s_movreld_b32" | "s_movreld_b64" => {
+            ControlOp::s_movreld_b32 | ControlOp::s_movreld_b64 => {
                 let (dst, dwords) = destination(inst)?;
                 Some(Flow::Movreld { dst, src: value(inst)?, dwords })
             }
-            "s_movrelsd_2_b32" => Some(Flow::Movrelsd2 { dst: destination(inst)?.0, src: register(inst)? }),
-            "s_sendmsg_rtn_b32" | "s_sendmsg_rtn_b64" => {
+            ControlOp::s_movrelsd_2_b32 => {
+                Some(Flow::Movrelsd2 { dst: destination(inst)?.0, src: register(inst)? })
+            }
+            ControlOp::s_sendmsg_rtn_b32 | ControlOp::s_sendmsg_rtn_b64 => {
                 let (dst, dwords) = destination(inst)?;
                 Some(Flow::Answer { dst, dwords })
             }
-            "s_sendmsg" | "s_sendmsghalt" => Some(Flow::Message(immediate(inst) as u32 & 0xffff)),
-            "s_sleep_var" => Some(Flow::Nothing),
-            _ if inst.row().format == Format::Sopp => Some(Flow::Nothing),
-            _ => None,
+            ControlOp::s_sendmsg | ControlOp::s_sendmsghalt => {
+                Some(Flow::Message(immediate(inst) as u32 & 0xffff))
+            }
         }
     }
 }

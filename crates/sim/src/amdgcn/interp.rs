@@ -16,7 +16,7 @@ use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
 use unwedge_isa::amdgcn::opcode::InterpOp;
 use unwedge_isa::amdgcn::semantics::interp::{self, Interp as Semantics};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Gen, Half, Inst, Operand, Operation, Reg};
+use unwedge_isa::amdgcn::{Gen, Half, Inst, Operand, Reg};
 
 /// Dwords of an attribute of a primitive: three vertices of four channels.
 const PARAMETERS: u32 = 12;
@@ -55,8 +55,7 @@ pub(super) struct Interp {
 }
 
 impl Interp {
-    pub(super) fn new(inst: &Inst, generation: Gen) -> Option<Interp> {
-        let Operation::Interp(op) = inst.row().operation else { return None };
+    pub(super) fn new(op: InterpOp, inst: &Inst, generation: Gen) -> Option<Interp> {
         let what = match op {
             InterpOp::v_interp_mov_f32 => What::Move,
             InterpOp::lds_param_load => What::Load,

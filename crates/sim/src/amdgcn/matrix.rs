@@ -8,9 +8,10 @@ use super::group::Group;
 use super::operand::{From, inline, splat};
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Mod, Type};
+use unwedge_isa::amdgcn::opcode::MatrixOp;
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::matrix::{self, Layout, Number};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Operation, Reg};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// A matrix operation with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +47,7 @@ impl Block<'_> {
 }
 
 impl Matrix {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Matrix> {
-        let Operation::Matrix(op) = inst.row().operation else { return None };
+    pub(super) fn new(op: MatrixOp, inst: &Inst, gpu: &Gpu) -> Option<Matrix> {
         let op = matrix::of(op);
         let (generation, wave64, mods) = (gpu.generation(), gpu.wave64(), &inst.mods);
         let stored = if op.sparse { op.depth / 2 } else { op.depth };

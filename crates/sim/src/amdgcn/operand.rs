@@ -1,7 +1,7 @@
 //! Operands as they are executed: where a value comes from, and what is done to it on the way.
 
 use unwedge_isa::amdgcn::Half;
-use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, Slot, Type};
+use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, Slot, Trait, Type};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
@@ -206,8 +206,7 @@ pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Sourc
     let bit = |id: Mod| at < 3 && mods.get(id) >> at & 1 != 0;
     let mut source = Source { from, bits: slot.ty.bits(), ..Source::NONE };
     let encoding = inst.variant().encoding;
-    let name = inst.row().name;
-    if name.contains("_mix") {
+    if inst.row().traits.has(Trait::Mix) {
         source.neg = bit(Mod::Neg) || bit(Mod::NegLo);
         source.abs = bit(Mod::Abs) || bit(Mod::NegHi);
         source.bits = 32;

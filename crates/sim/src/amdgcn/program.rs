@@ -11,8 +11,8 @@ use super::scalar::Scalar;
 use super::vector::Vector;
 use super::{buffer, ds, flat, hazard, image, smem};
 use unwedge_isa::amdgcn::effects::{self, Effects};
-use unwedge_isa::amdgcn::model::{Class, Format, Mod};
-use unwedge_isa::amdgcn::{Gpu, Inst, Operand, codec, text};
+use unwedge_isa::amdgcn::model::{Class, Format, Trait};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Operation, codec, text};
 
 /// What an instruction is executed as.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Program {
                 _ => {}
             }
         }
-        if inst.row().name.contains("movrel") || inst.row().name.contains("gpr_idx") {
+        if inst.row().traits.has(Trait::Relative) {
             self.vgprs = 256;
         }
         self.vgprs = self.vgprs.min(256);
@@ -190,9 +190,36 @@ impl Step {
 /// What an instruction is executed as.
 pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
     let row = inst.row();
-    let interp = || Interp::new(inst, gpu.generation()).map(|interp| What::Interp(Box::new(interp)));
-    let made = match row.format {
-        Format::Sopp => Flow::new(inst, gpu).map(What::Flow),
+    let made = match row.operation {
+        Operation::Control(op) => Flow::new(op, inst).map(What::Flow),
+        Operation::Scalar(_) | Operation::ScalarFloat(_) => Scalar::new(inst).map(What::Scalar),
+        Operation::Compare(..) if matches!(row.format, Format::Sopc | Format::Sopk) => {
+            Scalar::new(inst).map(What::Scalar)
+        }
+        Operation::Integer(_)
+        | Operation::Float(_)
+        | Operation::Minmax(_)
+        | Operation::Convert(_)
+        | Operation::Transcendental(_)
+        | Operation::Packed(_)
+        | Operation::Compare(..) => Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector))),
+        Operation::Dual(_) => Vector::dual(inst).map(|halves| What::Dual(Box::new(halves))),
+        Operation::Lanes(op) => Cross::new(op, inst).map(What::Cross),
+        Operation::Matrix(op) => Matrix::new(op, inst, gpu).map(|matrix| What::Matrix(Box::new(matrix))),
+        Operation::Interp(op) => {
+            Interp::new(op, inst, gpu.generation()).map(|interp| What::Interp(Box::new(interp)))
+        }
+        Operation::Export => Export::new(inst).map(|export| What::Export(Box::new(export))),
+        Operation::Memory | Operation::Atomic(_) => access(inst, gpu),
+        Operation::Idle => Some(What::Nothing),
+        Operation::Unknown => None,
+    };
+    made.unwrap_or(What::Unknown)
+}
+
+/// What accesses memory.
+fn access(inst: &Inst, gpu: &Gpu) -> Option<What> {
+    match inst.row().format {
         Format::Smem => smem::Access::new(inst, gpu).map(What::Smem),
         Format::Mubuf | Format::Mtbuf | Format::Vbuffer => {
             buffer::Access::new(inst, gpu).map(|access| What::Buffer(Box::new(access)))
@@ -205,53 +232,6 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
             let access = image::Access::new(inst, gpu).map(|access| What::Image(Box::new(access)));
             access.or_else(|| Rays::new(inst, gpu).map(What::Rays))
         }
-        Format::Vopd => Vector::dual(inst).map(|halves| What::Dual(Box::new(halves))),
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
-            Flow::new(inst, gpu).map(What::Flow).or_else(|| Scalar::new(inst).map(What::Scalar))
-        }
-        Format::Exp => Export::new(inst).map(|export| What::Export(Box::new(export))),
-        Format::Vintrp | Format::Vinterp | Format::Ldsdir => interp(),
-        Format::Vop3 if row.name.starts_with("v_interp_") => interp(),
-        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => Cross::new(inst)
-            .map(What::Cross)
-            .or_else(|| Matrix::new(inst, gpu).map(|matrix| What::Matrix(Box::new(matrix))))
-            .or_else(|| Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector)))),
-    };
-    made.unwrap_or(if does_nothing(inst) { What::Nothing } else { What::Unknown })
-}
-
-/// Whether an instruction has no effect that is emulated.
-fn does_nothing(inst: &Inst) -> bool {
-    let name = inst.row().name;
-    matches!(
-        name,
-        "v_nop"
-            | "v_clrexcp"
-            | "v_pipeflush"
-            | "s_dcache_inv"
-            | "s_dcache_inv_vol"
-            | "s_dcache_wb"
-            | "s_dcache_wb_vol"
-            | "s_dcache_discard"
-            | "s_dcache_discard_x2"
-            | "s_gl1_inv"
-            | "s_version"
-            | "s_setvskip"
-            | "buffer_gl0_inv"
-            | "buffer_gl1_inv"
-            | "buffer_wbinvl1"
-            | "buffer_wbinvl1_vol"
-            | "global_inv"
-            | "global_wb"
-            | "global_wbinv"
-            | "ds_nop"
-            | "s_waitcnt_vmcnt"
-            | "s_waitcnt_vscnt"
-            | "s_waitcnt_expcnt"
-            | "s_waitcnt_lgkmcnt"
-            | "s_atc_probe"
-            | "s_atc_probe_buffer"
-    ) || name.starts_with("s_prefetch_") || name == "s_buffer_prefetch_data"
-        // With `lds` an instruction of its own, elsewhere a load.
-        || name.starts_with("s_sleep") && !inst.mods.has(Mod::Lds)
+        _ => None,
+    }
 }

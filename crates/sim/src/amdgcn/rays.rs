@@ -16,7 +16,7 @@ use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Format, Mod};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
 
 /// What stands for no node.
 const INVALID: u32 = u32::MAX;
@@ -70,9 +70,9 @@ struct Ray {
 
 impl Rays {
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Rays> {
-        let wide = match inst.row().name {
-            "image_bvh_intersect_ray" => false,
-            "image_bvh64_intersect_ray" => true,
+        let wide = match inst.opcode() {
+            Opcode::image_bvh_intersect_ray => false,
+            Opcode::image_bvh64_intersect_ray => true,
             _ => return None,
         };
         let short = inst.mods.has(Mod::A16);

@@ -4,7 +4,7 @@ use super::fault::{Kind, Missing};
 use super::group::Group;
 use super::operand::{From, from};
 use super::wave::Wave;
-use unwedge_isa::amdgcn::model::{Class, Format, Type};
+use unwedge_isa::amdgcn::model::{Class, Format, Trait, Type};
 use unwedge_isa::amdgcn::semantics::{self, Op, ScalarIn};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
@@ -60,13 +60,7 @@ impl Scalar {
                 slot.reg == Reg::SCC.0 && if reads { slot.access.reads() } else { slot.access.writes() }
             })
         };
-        let name = inst.row().name;
-        let bitwise =
-            ["s_mov", "s_and", "s_or", "s_xor", "s_xnor", "s_nand", "s_nor", "s_not", "s_lsh", "s_brev"]
-                .iter()
-                .chain(&["s_pack", "s_bfe", "s_bitset", "s_wqm", "s_ashr", "s_bitrep", "s_cselect", "s_cmov"])
-                .any(|start| name.starts_with(start))
-                && !name.contains("_add_");
+        let bitwise = inst.row().traits.has(Trait::Bitwise);
         Some(Scalar { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
     }
 }

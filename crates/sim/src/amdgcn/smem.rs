@@ -8,7 +8,7 @@ use super::operand::splat;
 use super::pending::UNORDERED;
 use super::program::Step;
 use super::wave::Wave;
-use unwedge_isa::amdgcn::model::{Class, Mod};
+use unwedge_isa::amdgcn::model::{Class, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
@@ -43,7 +43,7 @@ impl Access {
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
         let name = inst.row().name;
         let generation = gpu.generation();
-        let buffer = name.starts_with("s_buffer_");
+        let buffer = inst.row().traits.has(Trait::Buffer);
         let scratch = name.starts_with("s_scratch_");
         let rest = name.strip_prefix("s_")?;
         let rest = rest.strip_prefix("buffer_").or_else(|| rest.strip_prefix("scratch_")).unwrap_or(rest);
@@ -54,7 +54,7 @@ impl Access {
             _ if rest.starts_with("store_") => What::Store(apply::shape(rest)?.dwords()),
             _ if rest.starts_with("atomic_") => {
                 let (atomic, width) = atomic::of_row(inst.row())?;
-                What::Atomic { atomic, width, compares: rest.contains("cmpswap") }
+                What::Atomic { atomic, width, compares: atomic::has_second(inst.row()) }
             }
             _ => return None,
         };

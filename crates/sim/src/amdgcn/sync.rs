@@ -16,7 +16,7 @@ use super::pending::Locks;
 use super::program::Step;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::semantics::Lanes;
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gen, Opcode, Reg};
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,17 +36,17 @@ pub(super) enum Sync {
 }
 
 impl Sync {
-    pub(super) fn of(rest: &str) -> Option<Sync> {
-        Some(match rest {
-            "gws_init" => Sync::Init,
-            "gws_sema_v" => Sync::SemaphoreV,
-            "gws_sema_br" => Sync::SemaphoreBulk,
-            "gws_sema_p" => Sync::SemaphoreP,
-            "gws_sema_release_all" => Sync::ReleaseAll,
-            "gws_barrier" => Sync::Barrier,
-            "ordered_count" => Sync::Ordered,
-            "add_gs_reg_rtn" => Sync::Streamout { add: true },
-            "sub_gs_reg_rtn" => Sync::Streamout { add: false },
+    pub(super) fn of(opcode: Opcode) -> Option<Sync> {
+        Some(match opcode {
+            Opcode::ds_gws_init => Sync::Init,
+            Opcode::ds_gws_sema_v => Sync::SemaphoreV,
+            Opcode::ds_gws_sema_br => Sync::SemaphoreBulk,
+            Opcode::ds_gws_sema_p => Sync::SemaphoreP,
+            Opcode::ds_gws_sema_release_all => Sync::ReleaseAll,
+            Opcode::ds_gws_barrier => Sync::Barrier,
+            Opcode::ds_ordered_count => Sync::Ordered,
+            Opcode::ds_add_gs_reg_rtn => Sync::Streamout { add: true },
+            Opcode::ds_sub_gs_reg_rtn => Sync::Streamout { add: false },
             _ => return None,
         })
     }

@@ -7,7 +7,7 @@ use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::Half;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
 use unwedge_isa::amdgcn::semantics::{self, LANES, Lane, Lanes, Mode, Op};
-use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg};
 
 /// Which part of its register a result goes to, and what becomes of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,23 +210,24 @@ impl Vector {
 
     /// Parts of registers that instructions on numbers of 8 bits choose in ways of their own.
     fn select(&mut self, inst: &Inst) {
-        let name = inst.row().name;
         let byte = inst.mods.get(Mod::ByteSel) as u8 & 3;
         let high = |bit: i32| inst.mods.get(Mod::OpSel) >> bit & 1 != 0;
-        match name {
-            "v_cvt_f32_fp8" | "v_cvt_f32_bf8" => self.sources[0].part = Part::Byte(byte),
-            "v_cvt_pk_f32_fp8" | "v_cvt_pk_f32_bf8" => self.sources[0].part = Part::Word(u8::from(high(0))),
-            "v_cvt_pk_fp8_f32" | "v_cvt_pk_bf8_f32" => {
+        match inst.opcode() {
+            Opcode::v_cvt_f32_fp8 | Opcode::v_cvt_f32_bf8 => self.sources[0].part = Part::Byte(byte),
+            Opcode::v_cvt_pk_f32_fp8 | Opcode::v_cvt_pk_f32_bf8 => {
+                self.sources[0].part = Part::Word(u8::from(high(0)))
+            }
+            Opcode::v_cvt_pk_fp8_f32 | Opcode::v_cvt_pk_bf8_f32 => {
                 if let Some(dst) = &mut self.dst {
                     dst.place = Place::Half(high(3), true);
                 }
             }
-            "v_cvt_sr_fp8_f32" | "v_cvt_sr_bf8_f32" => {
+            Opcode::v_cvt_sr_fp8_f32 | Opcode::v_cvt_sr_bf8_f32 => {
                 if let Some(dst) = &mut self.dst {
                     dst.place = Place::Byte(byte);
                 }
             }
-            "v_fma_mixhi_f16" | "v_mad_mixhi_f16" => {
+            Opcode::v_fma_mixhi_f16 | Opcode::v_mad_mixhi_f16 => {
                 if let Some(dst) = &mut self.dst {
                     dst.place = Place::Half(true, true);
                 }

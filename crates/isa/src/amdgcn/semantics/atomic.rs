@@ -103,7 +103,12 @@ pub fn of(op: AtomicOp, kind: Kind) -> Option<Atomic> {
     Some(atomic)
 }
 
-/// The operation of a row, and how wide its values are; `None`: it is no atomic of this kind.
+/// Whether a row takes a second value.
+pub fn has_second(row: &Row) -> bool {
+    matches!(row.operation, Operation::Atomic(op) if op.has_second())
+}
+
+/// The operation of a row, and how wide its values are; `None`: it is not an atomic of this kind.
 pub fn of_row(row: &Row) -> Option<(Atomic, Kind)> {
     let Operation::Atomic(op) = row.operation else { return None };
     let kind = if row.traits.has(Trait::X2) { Kind::B64 } else { Kind::B32 };

@@ -67,7 +67,7 @@ impl Distances {
     fn distances(&self, step: &Step, unit: Unit, effects: &Effects, generation: Gen, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
-        let name = inst.row().name;
+        let row = inst.row();
         if matches!(unit, Unit::Valu | Unit::Ds | Unit::Export | Unit::Interp | Unit::Vmem) {
             rule("vskip", self.within(2, |done| done.vskip));
         }
@@ -83,7 +83,7 @@ impl Distances {
         let scalars = reads.scalar();
         if unit == Unit::Smem && generation == Gen::Gfx6 {
             rule("smrd_read_valu_sgpr", self.within(4, |done| valu_wrote(done, &scalars)));
-            if name.starts_with("s_buffer_load") {
+            if row.role == Role::Memory && row.traits.has(Trait::Buffer) {
                 let mut descriptor = Regs::default();
                 for (slot, operand) in inst.written() {
                     if let (Class::SregPair, Operand::Reg { reg, dwords, .. }) = (slot.class, operand) {
@@ -118,10 +118,10 @@ impl Distances {
             }
             rule("dpp_exec", self.within(5, |done| done.vcmpx));
         }
-        if name.starts_with("v_div_fmas") {
+        if row.traits.has(Trait::DivFmas) {
             rule("div_fmas_vcc", self.within(4, |done| valu_wrote(done, &pair(Reg::VCC))));
         }
-        if matches!(name, "v_readlane_b32" | "v_writelane_b32") {
+        if matches!(row.opcode, Opcode::v_readlane_b32 | Opcode::v_writelane_b32) {
             let select = inst.written().last().and_then(|(_, operand)| match operand {
                 Operand::Reg { reg, .. } => Some(one(reg)),
                 _ => None,
@@ -130,20 +130,22 @@ impl Distances {
                 rule("lane_select", self.within(4, |done| valu_wrote(done, &select)));
             }
         }
-        if matches!(name, "v_readlane_b32" | "v_readfirstlane_b32") && generation == Gen::Gfx6 {
+        if matches!(row.opcode, Opcode::v_readlane_b32 | Opcode::v_readfirstlane_b32)
+            && generation == Gen::Gfx6
+        {
             rule(
                 "vintrp_readlane",
                 self.within(1, |done| done.unit == Unit::Interp && done.writes.meets(&reads)),
             );
         }
-        if name == "s_getreg_b32" {
+        if row.role == Role::GetReg {
             let what = immediate(inst) & 63;
             rule("setreg_getreg", self.within(2, |done| done.hwreg == Some(what)));
         }
-        if name == "s_rfe_b64" {
+        if row.opcode == Opcode::s_rfe_b64 {
             rule("rfe_trapsts", self.within(1, |done| done.hwreg == Some(TRAPSTS)));
         }
-        if name.starts_with("s_setreg") {
+        if row.role == Role::SetReg {
             let what = immediate(inst) & 63;
             let states = if generation <= Gen::Gfx7 { 1 } else { 2 };
             rule("setreg_setreg", self.within(states, |done| done.hwreg == Some(what)));
@@ -160,19 +162,21 @@ impl Distances {
             rule("scratch_offset_negative", Some(at));
         }
         if generation >= Gen::Gfx8
-            && (inst.mods.has(Mod::Gds) || name.starts_with("s_sendmsg") || name == "s_ttracedata")
+            && (inst.mods.has(Mod::Gds)
+                || matches!(row.role, Role::Message | Role::MessageRtn)
+                || row.opcode == Opcode::s_ttracedata)
         {
             rule("m0_gds_msg", self.within(1, m0_written));
         }
         if generation >= Gen::Gfx9 {
             let lds = unit == Unit::Interp
-                || name.contains("_addtid")
+                || row.traits.has(Trait::Addtid)
                 || inst.mods.has(Mod::Lds)
-                || name == "buffer_store_lds_dword";
+                || row.opcode == Opcode::buffer_store_lds_dword;
             if lds {
                 rule("m0_lds", self.within(1, m0_written));
             }
-            if name.starts_with("s_movrel") {
+            if row.role == Role::Movrel {
                 rule("m0_movrel", self.within(1, m0_written));
             }
         }
@@ -180,8 +184,8 @@ impl Distances {
 
     fn remember(&mut self, step: &Step, unit: Unit, effects: &Effects) {
         let inst = &step.inst;
-        let name = inst.row().name;
-        let states = if name == "s_nop" { (immediate(inst) as u32 & 7) + 1 } else { 1 };
+        let row = inst.row();
+        let states = if row.role == Role::Nop { (immediate(inst) as u32 & 7) + 1 } else { 1 };
         // Only the last one that wrote a register matters to it.
         for done in &mut self.done {
             done.age += states;
@@ -213,16 +217,16 @@ impl Distances {
             unit,
             writes: effects.writes,
             age: 0,
-            hwreg: name.starts_with("s_setreg").then(|| immediate(inst) & 63),
+            hwreg: (row.role == Role::SetReg).then(|| immediate(inst) & 63),
             wide_data,
-            vcmpx: name.starts_with("v_cmpx"),
-            vskip: name.starts_with("s_setreg") && immediate(inst) & 0x7ff == MODE | VSKIP << 6,
+            vcmpx: row.traits.has(Trait::Cmpx),
+            vskip: row.role == Role::SetReg && immediate(inst) & 0x7ff == MODE | VSKIP << 6,
         });
     }
 
     fn scalar_memory(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
-        let name = inst.row().name;
+        let row = inst.row();
         if unit != Unit::Smem {
             if self.clause.first.is_some() {
                 self.clause = Clause::default();
@@ -251,10 +255,10 @@ impl Distances {
                 self.stored = Some(at);
             }
         }
-        match (self.stored, name) {
+        match (self.stored, row.opcode) {
             (None, _) => {}
-            (_, "s_dcache_wb" | "s_dcache_wb_vol") => self.stored = None,
-            (Some(first), "s_endpgm") => found.push(("dcache_wb", first)),
+            (_, Opcode::s_dcache_wb | Opcode::s_dcache_wb_vol) => self.stored = None,
+            (Some(first), Opcode::s_endpgm) => found.push(("dcache_wb", first)),
             _ => {}
         }
         if gpu.generation() > Gen::Gfx7 {
@@ -262,7 +266,7 @@ impl Distances {
         }
         if unit == Unit::Smem {
             self.vccz = Some((at, false));
-        } else if name == "s_cbranch_vccz" || name == "s_cbranch_vccnz" {
+        } else if row.role == Role::CBranchVcc {
             found.extend(self.vccz.map(|(first, _)| ("vccz_smem", first)));
         } else if step.waits.contains(&(Counter::Lgkm, 0)) {
             self.vccz = self.vccz.map(|(first, _)| (first, true));

@@ -1,6 +1,7 @@
 //! gfx10: what is read late, and instructions that must not meet. gfx10.3 has none of these.
 
 use super::*;
+use unwedge_isa::amdgcn::waits;
 
 /// What a wave did lately.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ pub(super) struct Late {
 impl Late {
     pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
-        let name = inst.row().name;
+        let row = inst.row();
         let mut rule = |name: &'static str, open: &Open, writes: &Regs| {
             if open.regs.meets(writes) {
                 found.push((name, open.at));
@@ -45,16 +46,16 @@ impl Late {
             }
             _ => {}
         }
-        let wait = name.starts_with("s_waitcnt") && !name.ends_with("depctr");
-        if unit == Unit::Valu || wait || depctr(inst, 2, 3) {
+        let wait = row.role == Role::Wait;
+        if unit == Unit::Valu || wait || depctr(inst, &waits::VM_VSRC) {
             self.vmem_read.close();
         }
-        let idle = matches!(name, "s_setvskip" | "s_version") || name.starts_with("s_waitcnt_");
+        let idle = wait || matches!(row.opcode, Opcode::s_setvskip | Opcode::s_version);
         if unit == Unit::Salu && !idle || step.waits.contains(&(Counter::Lgkm, 0)) {
             self.smem_read.close();
         }
         let writes_scalar = unit == Unit::Valu && !writes.is_empty();
-        if writes_scalar || depctr(inst, 0, 1) {
+        if writes_scalar || depctr(inst, &waits::SA_SDST) {
             self.exec_read.close();
         }
         let reads = effects.reads.scalar();
@@ -67,12 +68,12 @@ impl Late {
         if matches!(unit, Unit::Salu | Unit::Smem) && effects.reads.meets(&pair(Reg::EXEC)) {
             self.exec_read.add(&pair(Reg::EXEC), at);
         }
-        if branches(name) {
+        if branches(row.role) {
             for open in [&mut self.vmem_branch, &mut self.ds_branch].into_iter().flatten() {
                 open.1 = true;
             }
         }
-        if name == "s_waitcnt_vscnt" && immediate(inst) == 0 {
+        if row.opcode == Opcode::s_waitcnt_vscnt && immediate(inst) == 0 {
             (self.vmem_branch, self.ds_branch) = (None, None);
         }
         match unit {
@@ -91,7 +92,7 @@ impl Late {
             }
             _ => {}
         }
-        if branches(name) && immediate(inst) == 0x3f {
+        if branches(row.role) && immediate(inst) == 0x3f {
             found.push(("offset_3f", at));
         }
         if unit == Unit::Vmem && inst.mods.get(Mod::Offset) != 0 {
@@ -110,15 +111,15 @@ impl Late {
     /// Comparisons, images with addresses one by one, and scalar stores.
     fn neighbours(&mut self, step: &Step, unit: Unit, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
-        let name = inst.row().name;
-        if name.starts_with("v_permlane") {
+        let row = inst.row();
+        if row.traits.has(Trait::Permlane) {
             // The notes say that any comparison triggers it, others that it is one that writes exec.
             let rule = |exec: bool| if exec { "vcmpx_permlane_10" } else { "vopc_permlane" };
             found.extend(self.compared.map(|(first, exec)| (rule(exec), first)));
         }
-        if unit == Unit::Valu && name != "v_nop" {
+        if unit == Unit::Valu && row.opcode != Opcode::v_nop {
             let compares = inst.row().format == Format::Vopc;
-            self.compared = compares.then(|| (at, name.starts_with("v_cmpx")));
+            self.compared = compares.then(|| (at, row.traits.has(Trait::Cmpx)));
         }
         let listed = inst.written().any(|(_, operand)| matches!(operand, Operand::List(_)));
         if listed {
@@ -130,20 +131,20 @@ impl Late {
         if matches!(inst.row().format, Format::Mubuf | Format::Mtbuf) && inst.mods.get(Mod::Offset) & 6 != 0 {
             found.extend(self.big_image.map(|first| ("nsa_to_vmem", first)));
         }
-        self.writelane = (name == "v_writelane_b32").then_some(at);
+        self.writelane = (row.opcode == Opcode::v_writelane_b32).then_some(at);
         self.big_image = (listed && step.next - at >= 16).then_some(at);
-        self.clause = match name {
-            "s_clause" => (immediate(inst) as u32 & 63) + 1,
+        self.clause = match row.opcode {
+            Opcode::s_clause => (immediate(inst) as u32 & 63) + 1,
             _ => self.clause.saturating_sub(1),
         };
-        if name == "s_inst_prefetch" {
+        if row.opcode == Opcode::s_inst_prefetch {
             found.push(("inst_prefetch", at));
         }
         if step.waits.contains(&(Counter::Lgkm, 0)) {
             self.scalar_store = None;
         }
         if unit == Unit::Smem {
-            let (traits, buffer) = (inst.row().traits, name.starts_with("s_buffer_"));
+            let (traits, buffer) = (row.traits, row.traits.has(Trait::Buffer));
             if traits.has(Trait::Store) || traits.has(Trait::Atomic) {
                 self.stored = Some(at);
                 self.scalar_store = Some(at).filter(|_| buffer);
@@ -151,8 +152,8 @@ impl Late {
                 found.extend(self.scalar_store.map(|first| ("smem_store_load", first)));
             }
         }
-        self.stored = self.stored.filter(|_| name != "s_dcache_wb");
-        if name == "s_endpgm" {
+        self.stored = self.stored.filter(|_| row.opcode != Opcode::s_dcache_wb);
+        if row.opcode == Opcode::s_endpgm {
             found.extend(self.stored.map(|first| ("dcache_wb", first)));
         }
     }

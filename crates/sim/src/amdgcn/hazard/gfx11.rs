@@ -3,6 +3,7 @@
 use super::*;
 use std::collections::VecDeque;
 use unwedge_isa::amdgcn::model::{Field, Role};
+use unwedge_isa::amdgcn::waits;
 
 /// Vector instructions behind which a result of the vector ALU can be awaited.
 const COUNTED: u32 = 15;
@@ -66,20 +67,20 @@ fn pairs(regs: &Regs) -> Regs {
 impl Results {
     pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
-        let name = inst.row().name;
+        let row = inst.row();
         let generation = gpu.generation();
         let ldsdir = inst.row().format == Format::Ldsdir;
-        if name.starts_with("v_permlane") {
+        if row.traits.has(Trait::Permlane) {
             found.extend(self.vcmpx.map(|first| ("vcmpx_permlane_11", first)));
         }
         if unit == Unit::Valu {
-            self.vcmpx = name.starts_with("v_cmpx").then_some(at);
+            self.vcmpx = row.traits.has(Trait::Cmpx).then_some(at);
         }
         if ldsdir {
             self.lds_direct(inst, effects, generation, found);
         }
         // All of these wait until the vector ALU has written its registers.
-        let waited = matches!(unit, Unit::Vmem | Unit::Ds | Unit::Export) || depctr(inst, 12, 4);
+        let waited = matches!(unit, Unit::Vmem | Unit::Ds | Unit::Export) || depctr(inst, &waits::VA_VDST);
         if waited || ldsdir && counted(inst, generation) == 0 {
             self.valus.clear();
         }
@@ -155,7 +156,7 @@ impl Results {
         if inst.row().role != Role::Matrix {
             return;
         }
-        let index = inst.row().name.starts_with("v_swmmac");
+        let index = inst.row().traits.has(Trait::Sparse);
         let mut read = Regs::default();
         for (slot, operand) in inst.written() {
             let factor =
@@ -173,7 +174,7 @@ impl Results {
         let (inst, at) = (&step.inst, step.at);
         let used = effects.reads.either(&effects.writes).vector();
         let drained = step.waits.iter().any(|(counter, most)| *most == 0 && *counter != Counter::Exp);
-        if matches!(unit, Unit::Valu | Unit::Export) || drained || depctr(inst, 2, 3) {
+        if matches!(unit, Unit::Valu | Unit::Export) || drained || depctr(inst, &waits::VM_VSRC) {
             self.memory.close();
         }
         match unit {
@@ -201,14 +202,14 @@ impl Results {
     fn scalars(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
         let vcc = pair(Reg::VCC);
-        if depctr(inst, 0, 1) {
+        if depctr(inst, &waits::SA_SDST) {
             self.salu.clear();
         }
         // Scalar memory waits for all scalar results.
-        if unit == Unit::Smem || depctr(inst, 1, 1) {
+        if unit == Unit::Smem || depctr(inst, &waits::VA_VCC) {
             self.valu.regs = self.valu.regs.without(&vcc);
         }
-        if unit == Unit::Smem || depctr(inst, 9, 3) {
+        if unit == Unit::Smem || depctr(inst, &waits::VA_SDST) {
             self.valu.regs = self.valu.regs.both(&vcc);
         }
         if !matches!(unit, Unit::Valu | Unit::Salu) {
@@ -255,7 +256,7 @@ impl Results {
         let (inst, at) = (&step.inst, step.at);
         let reads = numbered(&effects.reads);
         // That it ends what only masks have begun, too, is said by one source only.
-        if depctr(inst, 0, 1) {
+        if depctr(inst, &waits::SA_SDST) {
             self.read.close();
             self.salu.clear();
         }
@@ -287,7 +288,7 @@ impl Results {
     /// Giving back vector registers before the end.
     fn leaving(&mut self, step: &Step, found: &mut Found) {
         let (inst, at) = (&step.inst, step.at);
-        let name = inst.row().name;
+        let row = inst.row();
         let traits = inst.row().traits;
         if step.waits.contains(&(Counter::Vs, 0)) {
             self.scratch = None;
@@ -295,29 +296,25 @@ impl Results {
         if inst.variant().encoding == Encoding::Scratch && traits.has(Trait::Store) {
             self.scratch = Some(at);
         }
-        if name == "s_sendmsg" && immediate(inst) == DEALLOC_VGPRS {
+        if row.opcode == Opcode::s_sendmsg && immediate(inst) == DEALLOC_VGPRS {
             if !self.nop {
                 found.push(("dealloc_vgprs_nop", at));
             }
             found.extend(self.scratch.map(|first| ("scratch_dealloc", first)));
         }
-        self.nop = name == "s_nop";
+        self.nop = row.role == Role::Nop;
     }
 }
 
 /// The scalar registers an instruction reads as a lane mask: its third source, or vcc that is not named.
 fn mask(inst: &Inst) -> Option<Regs> {
-    let name = inst.row().name;
-    let sums = ["v_addc", "v_subb", "v_div_fmas"];
-    if !name.contains("cndmask")
-        && !name.contains("_co_ci")
-        && !sums.iter().any(|begin| name.starts_with(begin))
-    {
+    let row = inst.row();
+    if !row.traits.has(Trait::ReadsMask) {
         return None;
     }
     let third = inst.written().find(|(slot, _)| slot.field == Field::Src2);
     Some(match third {
-        Some((_, Operand::Reg { reg, dwords, .. })) if !name.starts_with("v_div_fmas") => {
+        Some((_, Operand::Reg { reg, dwords, .. })) if !row.traits.has(Trait::DivFmas) => {
             let mut regs = Regs::default();
             regs.insert(reg, dwords);
             regs

@@ -13,8 +13,9 @@ mod gfx11;
 use super::counters::Counter;
 use super::program::Step;
 use unwedge_isa::amdgcn::effects::{Effects, Regs};
-use unwedge_isa::amdgcn::model::{Encoding, Format, Mod, Trait};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::model::{Encoding, Format, Mod, Role, Trait};
+use unwedge_isa::amdgcn::waits::DepctrField;
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
 
 /// What kind of instruction it is to hazards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,16 +93,13 @@ impl Hazards {
 
 /// Whether no rule of gfx6 to gfx9 is about an instruction as the second one, but those about all of its unit.
 pub(super) fn is_plain(inst: &Inst) -> bool {
-    let name = inst.row().name;
+    let row = inst.row();
+    let any = |traits: &[Trait]| traits.iter().any(|id| row.traits.has(*id));
     match unit(inst) {
         Unit::Valu => {
-            let lane = ["v_readlane", "v_readfirstlane", "v_writelane", "v_div_fmas"];
-            !is_dpp(inst) && !lane.iter().any(|begin| name.starts_with(begin))
+            !is_dpp(inst) && !any(&[Trait::Readlane, Trait::Readfirstlane, Trait::Writelane, Trait::DivFmas])
         }
-        Unit::Salu => {
-            let special = ["s_getreg", "s_setreg", "s_movrel", "s_rfe"];
-            !special.iter().any(|begin| name.starts_with(begin))
-        }
+        Unit::Salu => !matches!(row.role, Role::GetReg | Role::SetReg | Role::Movrel | Role::Return),
         _ => false,
     }
 }
@@ -114,16 +112,13 @@ fn immediate(inst: &Inst) -> i32 {
     found.unwrap_or(0)
 }
 
-/// Whether a `depctr` says that a field is zero.
-fn depctr(inst: &Inst, lsb: u32, width: u32) -> bool {
-    inst.row().name == "s_waitcnt_depctr" && immediate(inst) as u32 >> lsb & !(u32::MAX << width) == 0
+/// Whether an instruction is a `depctr` that waits for a field to be zero.
+fn depctr(inst: &Inst, field: &DepctrField) -> bool {
+    inst.row().role == Role::Depctr && immediate(inst) as u16 & field.field.mask() == 0
 }
 
-fn branches(name: &str) -> bool {
-    name.starts_with("s_branch")
-        || name.starts_with("s_cbranch")
-        || matches!(name, "s_setpc_b64" | "s_swappc_b64" | "s_getpc_b64" | "s_call_b64")
-        || name.starts_with("s_subvector")
+fn branches(role: Role) -> bool {
+    role == Role::GetPc || role.ends_block() && !matches!(role, Role::End | Role::Return)
 }
 
 fn is_dpp(inst: &Inst) -> bool {

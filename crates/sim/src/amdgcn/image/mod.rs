@@ -23,7 +23,7 @@ use sample::Sampled;
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::model::{Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Operation, Reg};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Operation, Reg};
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,11 @@ impl Access {
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
         let (row, mods) = (inst.row(), &inst.mods);
         let name = row.name.strip_prefix("image_")?;
-        if row.traits.has(Trait::Msaa) || name.starts_with("bvh") || name == "gather4h" {
+        if row.traits.has(Trait::Msaa)
+            || row.traits.has(Trait::Bvh)
+            || row.traits.has(Trait::Bvh64)
+            || row.opcode == Opcode::image_gather4h
+        {
             return None;
         }
         let what = match name {
@@ -96,7 +100,7 @@ impl Access {
                 } else {
                     mods.has(Mod::Glc)
                 };
-                What::Atomic { small, wide, returns, compares: name.contains("cmpswap") }
+                What::Atomic { small, wide, returns, compares: op.has_second() }
             }
             _ => What::Sample(Sampled::new(name)?),
         };

@@ -1,4 +1,5 @@
-//! What protects code, taken out of it or made weaker. Used by the emulator's tests, too.
+//! What protects AMD machine code, waits and `s_nop`, taken out of it or made weaker: for the tests of the checker and of the
+//! emulator. Never: a judgement on what a protection is needed for.
 
 use unwedge_isa::amdgcn::codec::{self, Decoded};
 use unwedge_isa::amdgcn::model::Role;
