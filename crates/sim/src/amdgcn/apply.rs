@@ -1,10 +1,8 @@
 //! Accesses to memory by the lanes of a wave: what is read or written where, and what becomes of it.
 
-use super::counters::Counter;
 use super::fault::{Kind, Missing};
-use super::group::Group;
+use super::machine::Machine;
 use super::operand::splat;
-use super::pending::Locks;
 use super::texel::{Halves, Texel};
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, Wave, bits};
 use crate::memory::Load;
@@ -337,301 +335,289 @@ fn turned(read: &Read, halves: bool) -> Read {
     Read { values: all(&read.values), unknown: all(&read.unknown) }
 }
 
-impl Group<'_> {
-    fn place(&self, access: &Access, lane: usize, piece: &Piece, scratch: usize) -> Where {
-        let base = match &access.second {
-            Some(second) if piece.second => second[lane],
-            _ => access.address[lane],
-        };
-        let address = base.wrapping_add(piece.offset.into());
-        let lanes = if self.gpu.wave64() { 64 } else { 32 };
-        let own = scratch / lanes;
-        // Every lane has its own bytes; what is beyond them is beyond scratch.
-        let private = |offset: u64| match usize::try_from(offset) {
-            Ok(offset) if offset + usize::from(piece.bytes) <= own => Where::Scratch(lane * own + offset),
-            _ => Where::Scratch(usize::MAX),
-        };
-        match access.space {
-            Space::Global => Where::Global(address),
-            Space::Lds => Where::Lds(address),
-            Space::Gds => Where::Gds(address),
-            Space::Scratch => private(address),
-            Space::Flat if address >> 32 == SHARED_APERTURE >> 32 => Where::Lds(address & 0xffff_ffff),
-            Space::Flat if address >> 32 == PRIVATE_APERTURE >> 32 => private(address & 0xffff_ffff),
-            Space::Flat => Where::Global(address),
+fn location(machine: &Machine<'_>, access: &Access, lane: usize, piece: &Piece, scratch: usize) -> Where {
+    let base = match &access.second {
+        Some(second) if piece.second => second[lane],
+        _ => access.address[lane],
+    };
+    let address = base.wrapping_add(piece.offset.into());
+    let lanes = if machine.gpu.wave64() { 64 } else { 32 };
+    let own = scratch / lanes;
+    // Every lane has its own bytes; what is beyond them is beyond scratch.
+    let private = |offset: u64| match usize::try_from(offset) {
+        Ok(offset) if offset + usize::from(piece.bytes) <= own => Where::Scratch(lane * own + offset),
+        _ => Where::Scratch(usize::MAX),
+    };
+    match access.space {
+        Space::Global => Where::Global(address),
+        Space::Lds => Where::Lds(address),
+        Space::Gds => Where::Gds(address),
+        Space::Scratch => private(address),
+        Space::Flat if address >> 32 == SHARED_APERTURE >> 32 => Where::Lds(address & 0xffff_ffff),
+        Space::Flat if address >> 32 == PRIVATE_APERTURE >> 32 => private(address & 0xffff_ffff),
+        Space::Flat => Where::Global(address),
+    }
+}
+
+/// Up to eight bytes of mapped and known memory; what is neither is a fault.
+pub(super) fn load(machine: &mut Machine<'_>, wave: &Wave, address: u64, bytes: u8) -> Option<u64> {
+    match machine.view.read(address, bytes.into()) {
+        Load::Known(value) => return Some(value),
+        Load::Unknown => machine.fault(wave, Kind::UnknownMemory(address)),
+        Load::Unmapped => machine.fault(wave, Kind::Unmapped { address, write: false }),
+    }
+    None
+}
+
+fn read_at(machine: &mut Machine<'_>, wave: &mut Wave, at: &Where, bytes: u8) -> (u64, u64) {
+    match *at {
+        Where::Global(address) => (load(machine, wave, address, bytes).unwrap_or(0), 0),
+        Where::Lds(address) => machine.lds.read(address, bytes),
+        Where::Gds(address) => machine.gds.read(address, bytes),
+        Where::Scratch(at) => {
+            if at == usize::MAX {
+                machine.fault(wave, Kind::BeyondScratch);
+                return (0, 0);
+            }
+            wave.scratch.read(at as u64, bytes)
         }
     }
+}
 
-    /// Up to eight bytes of mapped and known memory; what is neither is a fault.
-    pub(super) fn load(&mut self, wave: &Wave, address: u64, bytes: u8) -> Option<u64> {
-        match self.view.read(address, bytes.into()) {
-            Load::Known(value) => return Some(value),
-            Load::Unknown => self.fault(wave, Kind::UnknownMemory(address)),
-            Load::Unmapped => self.fault(wave, Kind::Unmapped { address, write: false }),
-        }
-        None
-    }
-
-    fn read_at(&mut self, wave: &mut Wave, at: &Where, bytes: u8) -> (u64, u64) {
-        match *at {
-            Where::Global(address) => (self.load(wave, address, bytes).unwrap_or(0), 0),
-            Where::Lds(address) => self.lds.read(address, bytes),
-            Where::Gds(address) => self.gds.read(address, bytes),
-            Where::Scratch(at) => {
-                if at == usize::MAX {
-                    self.fault(wave, Kind::BeyondScratch);
-                    return (0, 0);
-                }
-                wave.scratch.read(at as u64, bytes)
+fn write_at(machine: &mut Machine<'_>, wave: &mut Wave, at: &Where, bytes: u8, value: u64, unknown: u64) {
+    match *at {
+        Where::Global(address) => {
+            if !machine.view.write(address, bytes.into(), value) {
+                machine.fault(wave, Kind::Unmapped { address, write: true });
             }
         }
-    }
-
-    fn write_at(&mut self, wave: &mut Wave, at: &Where, bytes: u8, value: u64, unknown: u64) {
-        match *at {
-            Where::Global(address) => {
-                if !self.view.write(address, bytes.into(), value) {
-                    self.fault(wave, Kind::Unmapped { address, write: true });
-                }
+        Where::Lds(address) => machine.lds.write(address, bytes, value, unknown),
+        Where::Gds(address) => machine.gds.write(address, bytes, value, unknown),
+        Where::Scratch(at) => {
+            if at == usize::MAX {
+                return machine.fault(wave, Kind::BeyondScratch);
             }
-            Where::Lds(address) => self.lds.write(address, bytes, value, unknown),
-            Where::Gds(address) => self.gds.write(address, bytes, value, unknown),
-            Where::Scratch(at) => {
-                if at == usize::MAX {
-                    return self.fault(wave, Kind::BeyondScratch);
-                }
-                wave.scratch.write(at as u64, bytes, value, unknown);
-            }
+            wave.scratch.write(at as u64, bytes, value, unknown);
         }
     }
+}
 
-    /// Does what an access does to memory.
-    pub(super) fn perform(&mut self, wave: &mut Wave, access: &Access) -> Read {
-        let scratch = wave.scratch.bytes.len();
-        let mut read = Read::default();
-        match access.action {
-            Action::Load => {
-                for piece in &access.pieces {
-                    let dwords = usize::from(piece.bytes).div_ceil(4);
-                    let (mut values, mut unknown) = ([splat(0); 2], [splat(0); 2]);
-                    for lane in bits(access.lanes & piece.valid) {
-                        let at = self.place(access, lane, piece, scratch);
-                        let (value, bits) = self.read_at(wave, &at, piece.bytes);
-                        for dword in 0..dwords.min(2) {
-                            values[dword][lane] = (value >> (32 * dword)) as u32;
-                            unknown[dword][lane] = (bits >> (32 * dword)) as u32;
-                        }
+/// Does what an access does to memory.
+pub(super) fn perform(machine: &mut Machine<'_>, wave: &mut Wave, access: &Access) -> Read {
+    let scratch = wave.scratch.bytes.len();
+    let mut read = Read::default();
+    match access.action {
+        Action::Load => {
+            for piece in &access.pieces {
+                let dwords = usize::from(piece.bytes).div_ceil(4);
+                let (mut values, mut unknown) = ([splat(0); 2], [splat(0); 2]);
+                for lane in bits(access.lanes & piece.valid) {
+                    let at = location(machine, access, lane, piece, scratch);
+                    let (value, bits) = read_at(machine, wave, &at, piece.bytes);
+                    for dword in 0..dwords.min(2) {
+                        values[dword][lane] = (value >> (32 * dword)) as u32;
+                        unknown[dword][lane] = (bits >> (32 * dword)) as u32;
                     }
-                    read.values.extend_from_slice(&values[..dwords.min(2)]);
-                    if wave.unknown.is_some() {
-                        read.unknown.extend_from_slice(&unknown[..dwords.min(2)]);
-                    }
+                }
+                read.values.extend_from_slice(&values[..dwords.min(2)]);
+                if wave.unknown.is_some() {
+                    read.unknown.extend_from_slice(&unknown[..dwords.min(2)]);
                 }
             }
-            Action::Store => {
-                let mut dword = 0;
-                for piece in &access.pieces {
-                    let dwords = usize::from(piece.bytes).div_ceil(4);
-                    let get = |all: &[Lanes], lane: usize| {
-                        let at = |n: usize| all.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
-                        at(dword) | if dwords > 1 { at(dword + 1) << 32 } else { 0 }
-                    };
-                    for lane in bits(access.lanes & piece.valid) {
-                        let at = self.place(access, lane, piece, scratch);
-                        let (value, unknown) = (get(&access.data, lane), get(&access.unknown, lane));
-                        self.write_at(wave, &at, piece.bytes, value, unknown);
+        }
+        Action::Store => {
+            let mut dword = 0;
+            for piece in &access.pieces {
+                let dwords = usize::from(piece.bytes).div_ceil(4);
+                let get = |all: &[Lanes], lane: usize| {
+                    let at = |n: usize| all.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
+                    at(dword) | if dwords > 1 { at(dword + 1) << 32 } else { 0 }
+                };
+                for lane in bits(access.lanes & piece.valid) {
+                    let at = location(machine, access, lane, piece, scratch);
+                    let (value, unknown) = (get(&access.data, lane), get(&access.unknown, lane));
+                    write_at(machine, wave, &at, piece.bytes, value, unknown);
+                }
+                dword += dwords;
+            }
+        }
+        Action::FromLds(from) => {
+            for piece in &access.pieces {
+                for lane in bits(access.lanes & piece.valid) {
+                    let (value, unknown) = machine.lds.read(u64::from(from) + 4 * lane as u64, 4);
+                    if unknown != 0 {
+                        machine.fault(wave, Kind::Stored(Reg::LDS_DIRECT, Missing::UnwrittenMemory));
                     }
-                    dword += dwords;
+                    let at = location(machine, access, lane, piece, scratch);
+                    write_at(machine, wave, &at, piece.bytes, value, 0);
                 }
             }
-            Action::FromLds(from) => {
-                for piece in &access.pieces {
-                    for lane in bits(access.lanes & piece.valid) {
-                        let (value, unknown) = self.lds.read(u64::from(from) + 4 * lane as u64, 4);
-                        if unknown != 0 {
-                            self.fault(wave, Kind::Stored(Reg::LDS_DIRECT, Missing::UnwrittenMemory));
-                        }
-                        let at = self.place(access, lane, piece, scratch);
-                        self.write_at(wave, &at, piece.bytes, value, 0);
-                    }
-                }
-            }
-            Action::Atomic { atomic, width, returns, compares } => {
-                let bytes = if width == Width::B64 { 8u8 } else { 4 };
-                let dwords = usize::from(bytes / 4);
-                let mode = wave.float_mode(self.gpu.generation());
-                let mut old = vec![splat(0); dwords * access.pieces.len()];
-                let mut old_unknown = old.clone();
-                for (number, piece) in access.pieces.iter().enumerate() {
-                    let of = |all: &[Lanes], lane: usize, from: usize| {
-                        let at = |n: usize| all.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
-                        at(from) | if dwords > 1 { at(from + 1) << 32 } else { 0 }
-                    };
-                    let get = |lane, from| of(&access.data, lane, from);
-                    for lane in bits(access.lanes & piece.valid) {
-                        let at = self.place(access, lane, piece, scratch);
-                        let (before, unsure) = self.read_at(wave, &at, bytes);
-                        let data = get(lane, number * dwords);
-                        let compared =
-                            if compares { get(lane, (number + access.pieces.len()) * dwords) } else { 0 };
-                        let after = atomic(&mode, before, data, compared);
-                        let given = of(&access.unknown, lane, number * dwords)
-                            | of(&access.unknown, lane, (number + access.pieces.len()) * dwords);
-                        // What was there may not matter, as in an exchange.
-                        let matters = unsure != 0
-                            && [0, u64::MAX, i64::MAX as u64, 1 << 63, 1 << 31, (1 << 31) - 1, !before]
-                                .iter()
-                                .any(|other| atomic(&mode, *other, data, compared) != after);
-                        let unknown = if given != 0 || matters { u64::MAX } else { 0 };
-                        self.write_at(wave, &at, bytes, after, unknown);
-                        for dword in 0..dwords {
-                            old[number * dwords + dword][lane] = (before >> (32 * dword)) as u32;
-                            old_unknown[number * dwords + dword][lane] = (unsure >> (32 * dword)) as u32;
-                        }
-                    }
-                }
-                if returns {
-                    read.values = old;
-                    if wave.unknown.is_some() {
-                        read.unknown = old_unknown;
+        }
+        Action::Atomic { atomic, width, returns, compares } => {
+            let bytes = if width == Width::B64 { 8u8 } else { 4 };
+            let dwords = usize::from(bytes / 4);
+            let mode = wave.float_mode(machine.gpu.generation());
+            let mut old = vec![splat(0); dwords * access.pieces.len()];
+            let mut old_unknown = old.clone();
+            for (number, piece) in access.pieces.iter().enumerate() {
+                let of = |all: &[Lanes], lane: usize, from: usize| {
+                    let at = |n: usize| all.get(n).map_or(0, |lanes| u64::from(lanes[lane]));
+                    at(from) | if dwords > 1 { at(from + 1) << 32 } else { 0 }
+                };
+                let get = |lane, from| of(&access.data, lane, from);
+                for lane in bits(access.lanes & piece.valid) {
+                    let at = location(machine, access, lane, piece, scratch);
+                    let (before, unsure) = read_at(machine, wave, &at, bytes);
+                    let data = get(lane, number * dwords);
+                    let compared =
+                        if compares { get(lane, (number + access.pieces.len()) * dwords) } else { 0 };
+                    let after = atomic(&mode, before, data, compared);
+                    let given = of(&access.unknown, lane, number * dwords)
+                        | of(&access.unknown, lane, (number + access.pieces.len()) * dwords);
+                    // What was there may not matter, as in an exchange.
+                    let matters = unsure != 0
+                        && [0, u64::MAX, i64::MAX as u64, 1 << 63, 1 << 31, (1 << 31) - 1, !before]
+                            .iter()
+                            .any(|other| atomic(&mode, *other, data, compared) != after);
+                    let unknown = if given != 0 || matters { u64::MAX } else { 0 };
+                    write_at(machine, wave, &at, bytes, after, unknown);
+                    for dword in 0..dwords {
+                        old[number * dwords + dword][lane] = (before >> (32 * dword)) as u32;
+                        old_unknown[number * dwords + dword][lane] = (unsure >> (32 * dword)) as u32;
                     }
                 }
             }
+            if returns {
+                read.values = old;
+                if wave.unknown.is_some() {
+                    read.unknown = old_unknown;
+                }
+            }
         }
-        read
     }
+    read
+}
 
-    /// Puts what was read into registers.
-    pub(super) fn deliver(&mut self, wave: &mut Wave, access: &Access, read: &Read) {
-        if let Form::Texel(texel) = access.form {
-            let (made, form) = (converted(wave, access, read, &texel), Form::Dwords);
-            return self.deliver(wave, &Access { form, ..access.clone() }, &made);
+/// Puts what was read into registers.
+pub(super) fn deliver(machine: &mut Machine<'_>, wave: &mut Wave, access: &Access, read: &Read) {
+    if let Form::Texel(texel) = access.form {
+        let (made, form) = (converted(wave, access, read, &texel), Form::Dwords);
+        return deliver(machine, wave, &Access { form, ..access.clone() }, &made);
+    }
+    if let Form::Turned { halves } = access.form {
+        let made = turned(read, halves);
+        return deliver(machine, wave, &Access { form: Form::Dwords, ..access.clone() }, &made);
+    }
+    match access.dst {
+        Dst::None => {}
+        Dst::Lds(base) => {
+            if let Some(values) = read.values.first() {
+                for lane in bits(access.lanes) {
+                    machine.lds.write(u64::from(base) + 4 * lane as u64, 4, values[lane].into(), 0);
+                }
+            }
         }
-        if let Form::Turned { halves } = access.form {
-            let made = turned(read, halves);
-            return self.deliver(wave, &Access { form: Form::Dwords, ..access.clone() }, &made);
+        Dst::Scalar(reg) => {
+            for (n, values) in (0u16..).zip(&read.values) {
+                let value = formed(access.form, values[0], 0);
+                let dst = if reg == Reg::NULL { reg } else { Reg(reg.0 + n) };
+                let unknown = read.unknown.get(usize::from(n)).map_or(0, |lanes| lanes[0]);
+                wave.set_unknown(dst, value, unknown, Missing::UnwrittenMemory);
+            }
         }
-        match access.dst {
-            Dst::None => {}
-            Dst::Lds(base) => {
-                if let Some(values) = read.values.first() {
-                    for lane in bits(access.lanes) {
-                        self.lds.write(u64::from(base) + 4 * lane as u64, 4, values[lane].into(), 0);
+        Dst::Vgpr(first) => {
+            for (n, values) in read.values.iter().enumerate().filter(|(n, _)| !access.form.leaves(*n)) {
+                // Behind one that is kept in part stands what says whether memory was there.
+                let form = if n == 0 { access.form } else { Form::Dwords };
+                let at = usize::from(first) + n;
+                let Some(old) = wave.v.get(at).copied() else {
+                    return machine.fault(wave, Kind::NoRegister);
+                };
+                let mut new = *values;
+                for (lane, place) in new.iter_mut().enumerate() {
+                    *place = formed(form, *place, old[lane]);
+                }
+                wave.set_lanes(at as u8, access.lanes, &new);
+                if let Some(state) = &wave.unknown {
+                    let before = state.v[at];
+                    let mut unknown = read.unknown.get(n).copied().unwrap_or(splat(0));
+                    for (lane, place) in unknown.iter_mut().enumerate() {
+                        *place = formed(form, *place, before[lane]);
                     }
-                }
-            }
-            Dst::Scalar(reg) => {
-                for (n, values) in (0u16..).zip(&read.values) {
-                    let value = formed(access.form, values[0], 0);
-                    let dst = if reg == Reg::NULL { reg } else { Reg(reg.0 + n) };
-                    let unknown = read.unknown.get(usize::from(n)).map_or(0, |lanes| lanes[0]);
-                    wave.set_unknown(dst, value, unknown, Missing::UnwrittenMemory);
-                }
-            }
-            Dst::Vgpr(first) => {
-                for (n, values) in read.values.iter().enumerate().filter(|(n, _)| !access.form.leaves(*n)) {
-                    // Behind one that is kept in part stands what says whether memory was there.
-                    let form = if n == 0 { access.form } else { Form::Dwords };
-                    let at = usize::from(first) + n;
-                    let Some(old) = wave.v.get(at).copied() else {
-                        return self.fault(wave, Kind::NoRegister);
-                    };
-                    let mut new = *values;
-                    for (lane, place) in new.iter_mut().enumerate() {
-                        *place = formed(form, *place, old[lane]);
-                    }
-                    wave.set_lanes(at as u8, access.lanes, &new);
-                    if let Some(state) = &wave.unknown {
-                        let before = state.v[at];
-                        let mut unknown = read.unknown.get(n).copied().unwrap_or(splat(0));
-                        for (lane, place) in unknown.iter_mut().enumerate() {
-                            *place = formed(form, *place, before[lane]);
-                        }
-                        wave.set_unknown_lanes(at as u8, access.lanes, &unknown, Missing::UnwrittenMemory);
-                    }
+                    wave.set_unknown_lanes(at as u8, access.lanes, &unknown, Missing::UnwrittenMemory);
                 }
             }
         }
     }
+}
 
-    /// Dwords of vector registers to be stored, with what is unknown of them.
-    pub(super) fn stored(&mut self, wave: &Wave, first: Reg, dwords: u8) -> Option<(Vec<Lanes>, Vec<Lanes>)> {
-        let from = usize::from(first.index());
-        let values = wave.v.get(from..from + usize::from(dwords));
-        let Some(values) = values.filter(|_| first.is_vgpr()) else {
-            self.fault(wave, Kind::NoRegister);
-            return None;
-        };
-        let unknown = wave.unknown.as_ref().map(|state| state.v[from..from + usize::from(dwords)].to_vec());
-        Some((values.to_vec(), unknown.unwrap_or_default()))
+/// Dwords of vector registers to be stored, with what is unknown of them.
+pub(super) fn stored(
+    machine: &mut Machine<'_>,
+    wave: &Wave,
+    first: Reg,
+    dwords: u8,
+) -> Option<(Vec<Lanes>, Vec<Lanes>)> {
+    let from = usize::from(first.index());
+    let values = wave.v.get(from..from + usize::from(dwords));
+    let Some(values) = values.filter(|_| first.is_vgpr()) else {
+        machine.fault(wave, Kind::NoRegister);
+        return None;
+    };
+    let unknown = wave.unknown.as_ref().map(|state| state.v[from..from + usize::from(dwords)].to_vec());
+    Some((values.to_vec(), unknown.unwrap_or_default()))
+}
+
+/// Reports unknown values that are stored, but to LDS and scratch, which remember them.
+pub(super) fn check_stored(machine: &mut Machine<'_>, wave: &Wave, access: &Access, first: Reg) {
+    let remembers = matches!(access.space, Space::Lds | Space::Scratch);
+    if remembers || matches!(access.action, Action::Load | Action::FromLds(_)) {
+        return;
     }
-
-    /// Reports unknown values that are stored, but to LDS and scratch, which remember them.
-    pub(super) fn check_stored(&mut self, wave: &Wave, access: &Access, first: Reg) {
-        let remembers = matches!(access.space, Space::Lds | Space::Scratch);
-        if remembers || matches!(access.action, Action::Load | Action::FromLds(_)) {
-            return;
-        }
-        let mut stored = access.lanes;
-        if access.space == Space::Flat {
-            let own = [SHARED_APERTURE >> 32, PRIVATE_APERTURE >> 32];
-            stored = bits(stored)
-                .filter(|lane| !own.contains(&(access.address[*lane] >> 32)))
-                .fold(0, |all, lane| all | 1 << lane);
-        }
-        let mut dword = 0;
-        for piece in &access.pieces {
-            let mask = if piece.bytes < 4 { (1u32 << (8 * u32::from(piece.bytes))) - 1 } else { u32::MAX };
-            for _ in 0..piece.bytes.div_ceil(4) {
-                let unknown = access.unknown.get(dword);
-                let found = unknown
-                    .is_some_and(|lanes| bits(stored & piece.valid).any(|lane| lanes[lane] & mask != 0));
-                if found {
-                    let reg = Reg(first.0 + dword as u16);
-                    return self.fault(wave, Kind::Stored(reg, wave.why(reg)));
-                }
-                dword += 1;
+    let mut stored = access.lanes;
+    if access.space == Space::Flat {
+        let own = [SHARED_APERTURE >> 32, PRIVATE_APERTURE >> 32];
+        stored = bits(stored)
+            .filter(|lane| !own.contains(&(access.address[*lane] >> 32)))
+            .fold(0, |all, lane| all | 1 << lane);
+    }
+    let mut dword = 0;
+    for piece in &access.pieces {
+        let mask = if piece.bytes < 4 { (1u32 << (8 * u32::from(piece.bytes))) - 1 } else { u32::MAX };
+        for _ in 0..piece.bytes.div_ceil(4) {
+            let unknown = access.unknown.get(dword);
+            let found =
+                unknown.is_some_and(|lanes| bits(stored & piece.valid).any(|lane| lanes[lane] & mask != 0));
+            if found {
+                let reg = Reg(first.0 + dword as u16);
+                return machine.fault(wave, Kind::Stored(reg, wave.why(reg)));
             }
+            dword += 1;
         }
     }
+}
 
-    /// An address in a vector register: reports lanes that are not known.
-    pub(super) fn address_lanes(&mut self, wave: &Wave, reg: Reg, lanes: u64) -> Lanes {
-        let at = usize::from(reg.index());
-        if let Some(unknown) = wave.unknown.as_ref().and_then(|state| state.v.get(at))
-            && bits(lanes).any(|lane| unknown[lane] != 0)
-        {
-            self.fault(wave, Kind::Address(reg, wave.why(reg)));
-        }
-        match wave.v.get(at) {
-            Some(values) => *values,
-            None => {
-                self.fault(wave, Kind::NoRegister);
-                splat(0)
-            }
+/// An address in a vector register: reports lanes that are not known.
+pub(super) fn address_lanes(machine: &mut Machine<'_>, wave: &Wave, reg: Reg, lanes: u64) -> Lanes {
+    let at = usize::from(reg.index());
+    if let Some(unknown) = wave.unknown.as_ref().and_then(|state| state.v.get(at))
+        && bits(lanes).any(|lane| unknown[lane] != 0)
+    {
+        machine.fault(wave, Kind::Address(reg, wave.why(reg)));
+    }
+    match wave.v.get(at) {
+        Some(values) => *values,
+        None => {
+            machine.fault(wave, Kind::NoRegister);
+            splat(0)
         }
     }
+}
 
-    /// A scalar register that is part of an address.
-    pub(super) fn address_scalar(&mut self, wave: &Wave, reg: Reg) -> u32 {
-        if wave.unknown_sreg(reg) != 0 {
-            self.fault(wave, Kind::Address(reg, wave.why(reg)));
-        }
-        wave.sreg(reg)
+/// A scalar register that is part of an address.
+pub(super) fn address_scalar(machine: &mut Machine<'_>, wave: &Wave, reg: Reg) -> u32 {
+    if wave.unknown_sreg(reg) != 0 {
+        machine.fault(wave, Kind::Address(reg, wave.why(reg)));
     }
-
-    /// Issues an access: does it at once, or as late as timing allows.
-    pub(super) fn issue(
-        &mut self,
-        wave: &mut Wave,
-        access: Access,
-        counters: &[(Counter, u8)],
-        locks: Option<Locks>,
-    ) {
-        if wave.unknown.is_some() {
-            return self.defer(wave, access, counters, locks);
-        }
-        let read = self.perform(wave, &access);
-        self.deliver(wave, &access, &read);
-    }
+    wave.sreg(reg)
 }

@@ -2,11 +2,11 @@
 
 use super::apply::{self, Action, Dst, Form, Piece, Space};
 use super::counters::Counter;
+use super::decoded::DecodedInst;
 use super::fault::Kind;
-use super::group::Group;
+use super::machine::Machine;
 use super::operand::{From, from, splat};
-use super::pending::Locks;
-use super::program::Step;
+use super::pending::{self, Locks};
 use super::texel::Texel;
 use super::typed::Typed;
 use super::wave::{SCRATCH_BUFFER, Wave, bits};
@@ -193,119 +193,117 @@ impl Access {
     }
 }
 
-impl Group<'_> {
-    pub(super) fn buffer(&mut self, wave: &mut Wave, step: &Step, buffer: &Access) {
-        let generation = self.gpu.generation();
-        let lanes = wave.exec(&self.gpu);
-        let words = [0, 1, 2, 3].map(|n| self.address_scalar(wave, Reg(buffer.descriptor.0 + n)));
-        let descriptor = Descriptor::new(words, generation);
-        let soffset = match buffer.soffset {
-            From::Scalar(reg) => self.address_scalar(wave, reg).into(),
-            From::Const(value) => value & 0xffff_ffff,
-            From::Vgpr(_) => 0,
-        };
-        let mut next = buffer.address;
-        let mut take = |group: &mut Self, wanted: bool| {
-            let reg = next.filter(|_| wanted)?;
-            next = Some(Reg(reg.0 + 1));
-            Some(group.address_lanes(wave, reg, lanes))
-        };
-        let index = take(self, buffer.idxen);
-        let voffset = take(self, buffer.offen);
-        let wide = [take(self, buffer.addr64), take(self, buffer.addr64)];
-        let dwords = match (buffer.action, buffer.shape) {
-            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 2,
-            (_, Some(shape)) => shape.dwords(),
-            _ => 1,
-        };
-        let bytes = match (buffer.action, buffer.shape) {
-            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 8,
-            (_, Some(shape)) => shape.bytes.min(4),
-            _ => 4,
-        };
-        let count = if matches!(buffer.action, Action::Atomic { .. }) { 1 } else { dwords };
-        let mut valid = vec![0u64; usize::from(count)];
-        let mut address = [0u64; LANES];
-        let structured = buffer.idxen || descriptor.add_tid;
-        let mut texel = None;
-        if let Some(typed) = &buffer.typed {
-            match typed.texel(words, &self.gpu) {
-                Some(found) => texel = Some(found),
-                None => return self.fault(wave, Kind::NotEmulated("the buffer's format")),
-            }
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, buffer: &Access) {
+    let generation = machine.gpu.generation();
+    let lanes = wave.exec(&machine.gpu);
+    let words = [0, 1, 2, 3].map(|n| apply::address_scalar(machine, wave, Reg(buffer.descriptor.0 + n)));
+    let descriptor = Descriptor::new(words, generation);
+    let soffset = match buffer.soffset {
+        From::Scalar(reg) => apply::address_scalar(machine, wave, reg).into(),
+        From::Const(value) => value & 0xffff_ffff,
+        From::Vgpr(_) => 0,
+    };
+    let mut next = buffer.address;
+    let mut take = |machine: &mut Machine<'_>, wanted: bool| {
+        let reg = next.filter(|_| wanted)?;
+        next = Some(Reg(reg.0 + 1));
+        Some(apply::address_lanes(machine, wave, reg, lanes))
+    };
+    let index = take(machine, buffer.idxen);
+    let voffset = take(machine, buffer.offen);
+    let wide = [take(machine, buffer.addr64), take(machine, buffer.addr64)];
+    let dwords = match (buffer.action, buffer.shape) {
+        (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 2,
+        (_, Some(shape)) => shape.dwords(),
+        _ => 1,
+    };
+    let bytes = match (buffer.action, buffer.shape) {
+        (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 8,
+        (_, Some(shape)) => shape.bytes.min(4),
+        _ => 4,
+    };
+    let count = if matches!(buffer.action, Action::Atomic { .. }) { 1 } else { dwords };
+    let mut valid = vec![0u64; usize::from(count)];
+    let mut address = [0u64; LANES];
+    let structured = buffer.idxen || descriptor.add_tid;
+    let mut texel = None;
+    if let Some(typed) = &buffer.typed {
+        match typed.texel(words, &machine.gpu) {
+            Some(found) => texel = Some(found),
+            None => return machine.fault(wave, Kind::NotEmulated("the buffer's format")),
         }
-        let bytes = texel.map_or(bytes, |texel| texel.format.bytes());
-        for lane in bits(lanes) {
-            let mut at = index.map_or(0, |v| u64::from(v[lane]));
-            if descriptor.add_tid {
-                at += lane as u64;
-            }
-            let offset = i64::from(buffer.offset) + voffset.map_or(0, |v| i64::from(v[lane]));
-            let offset = if offset < 0 { offset as u64 } else { offset as u64 & 0xffff_ffff };
-            address[lane] = descriptor.base.wrapping_add(soffset).wrapping_add(descriptor.offset(at, offset));
-            if let [Some(low), Some(high)] = &wide {
-                address[lane] =
-                    address[lane].wrapping_add(u64::from(low[lane]) | u64::from(high[lane]) << 32);
-            }
-            for (n, valid) in valid.iter_mut().enumerate() {
-                let inside = buffer.addr64
-                    || descriptor.inside(
-                        generation,
-                        at,
-                        offset.saturating_add(4 * n as u64),
-                        soffset,
-                        bytes.into(),
-                        structured,
-                    );
-                *valid |= u64::from(inside) << lane;
-            }
-        }
-        let mut space = Space::Global;
-        if descriptor.is_scratch() {
-            space = Space::Scratch;
-            for lane in bits(lanes) {
-                match descriptor.own(address[lane], lane) {
-                    Some(own) => address[lane] = own,
-                    None => return self.fault(wave, Kind::NotEmulated("scratch of another lane")),
-                }
-            }
-        }
-        let untyped: Vec<Piece> = valid
-            .iter()
-            .enumerate()
-            .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
-            .collect();
-        let mut pieces =
-            texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
-        if buffer.status {
-            pieces.push(Piece { second: false, offset: 0, bytes: 4, valid: 0 });
-        }
-        let mut action = buffer.action;
-        let mut in_lds = || (self.address_scalar(wave, Reg::M0) & 0xffff).wrapping_add(buffer.offset as u32);
-        if let Action::FromLds(from) = &mut action {
-            *from = in_lds();
-        }
-        let dst = if buffer.lds {
-            Dst::Lds(in_lds())
-        } else {
-            buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
-        };
-        self.vector_memory(
-            wave,
-            step,
-            Memory {
-                space,
-                action,
-                form: texel.map_or(buffer.form, Form::Texel),
-                shape: buffer.shape,
-                dst,
-                data: buffer.data.map(|(reg, _)| reg),
-                lanes,
-                address,
-                pieces,
-            },
-        );
     }
+    let bytes = texel.map_or(bytes, |texel| texel.format.bytes());
+    for lane in bits(lanes) {
+        let mut at = index.map_or(0, |v| u64::from(v[lane]));
+        if descriptor.add_tid {
+            at += lane as u64;
+        }
+        let offset = i64::from(buffer.offset) + voffset.map_or(0, |v| i64::from(v[lane]));
+        let offset = if offset < 0 { offset as u64 } else { offset as u64 & 0xffff_ffff };
+        address[lane] = descriptor.base.wrapping_add(soffset).wrapping_add(descriptor.offset(at, offset));
+        if let [Some(low), Some(high)] = &wide {
+            address[lane] = address[lane].wrapping_add(u64::from(low[lane]) | u64::from(high[lane]) << 32);
+        }
+        for (n, valid) in valid.iter_mut().enumerate() {
+            let inside = buffer.addr64
+                || descriptor.inside(
+                    generation,
+                    at,
+                    offset.saturating_add(4 * n as u64),
+                    soffset,
+                    bytes.into(),
+                    structured,
+                );
+            *valid |= u64::from(inside) << lane;
+        }
+    }
+    let mut space = Space::Global;
+    if descriptor.is_scratch() {
+        space = Space::Scratch;
+        for lane in bits(lanes) {
+            match descriptor.own(address[lane], lane) {
+                Some(own) => address[lane] = own,
+                None => return machine.fault(wave, Kind::NotEmulated("scratch of another lane")),
+            }
+        }
+    }
+    let untyped: Vec<Piece> = valid
+        .iter()
+        .enumerate()
+        .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
+        .collect();
+    let mut pieces = texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
+    if buffer.status {
+        pieces.push(Piece { second: false, offset: 0, bytes: 4, valid: 0 });
+    }
+    let mut action = buffer.action;
+    let mut in_lds =
+        || (apply::address_scalar(machine, wave, Reg::M0) & 0xffff).wrapping_add(buffer.offset as u32);
+    if let Action::FromLds(from) = &mut action {
+        *from = in_lds();
+    }
+    let dst = if buffer.lds {
+        Dst::Lds(in_lds())
+    } else {
+        buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
+    };
+    access_memory(
+        machine,
+        wave,
+        decoded,
+        Memory {
+            space,
+            action,
+            form: texel.map_or(buffer.form, Form::Texel),
+            shape: buffer.shape,
+            dst,
+            data: buffer.data.map(|(reg, _)| reg),
+            lanes,
+            address,
+            pieces,
+        },
+    );
 }
 
 /// An access of the vector memory path, ready to be issued.
@@ -352,71 +350,74 @@ pub(super) fn vector_counters(generation: Gen, returns: bool, sampled: bool) -> 
     (counter, if sampled && generation >= Gen::Gfx10 { SAMPLES } else { PLAIN })
 }
 
-impl Group<'_> {
-    /// Issues an access of the vector memory path, with the counters of its generation.
-    pub(super) fn vector_memory(&mut self, wave: &mut Wave, step: &Step, memory: Memory) {
-        let generation = self.gpu.generation();
-        let (mut data, mut unknown) = (Vec::new(), Vec::new());
-        let returns = match memory.action {
-            Action::Load => true,
-            Action::Store | Action::FromLds(_) => false,
-            Action::Atomic { returns, .. } => returns,
+/// Issues an access of the vector memory path, with the counters of its generation.
+pub(super) fn access_memory(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    memory: Memory,
+) {
+    let generation = machine.gpu.generation();
+    let (mut data, mut unknown) = (Vec::new(), Vec::new());
+    let returns = match memory.action {
+        Action::Load => true,
+        Action::Store | Action::FromLds(_) => false,
+        Action::Atomic { returns, .. } => returns,
+    };
+    let mut locks = None;
+    if !matches!(memory.action, Action::Load | Action::FromLds(_)) {
+        let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
+        let dwords = match (memory.action, memory.form) {
+            (Action::Atomic { compares: true, .. }, _) => dwords * 2,
+            (_, Form::Texel(texel)) => texel.data_registers(),
+            _ => dwords,
         };
-        let mut locks = None;
-        if !matches!(memory.action, Action::Load | Action::FromLds(_)) {
-            let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
-            let dwords = match (memory.action, memory.form) {
-                (Action::Atomic { compares: true, .. }, _) => dwords * 2,
-                (_, Form::Texel(texel)) => texel.data_registers(),
-                _ => dwords,
-            };
-            let Some(first) = memory.data else { return self.fault(wave, Kind::NoSemantics) };
-            let Some(stored) = self.stored(wave, first, dwords) else { return };
-            (data, unknown) = stored;
-            if let Form::Texel(texel) = memory.form {
-                (data, unknown) = texel_data(&texel, &data, &unknown);
-            }
-            if let Some(shape) = memory.shape {
-                for lanes in data.iter_mut().chain(&mut unknown) {
-                    lanes.iter_mut().for_each(|value| *value = shape.stored(*value));
-                }
-            }
-            // There a store's data is read late, and counted.
-            if generation == Gen::Gfx6 {
-                let mut held = Locks::new(Counter::Exp);
-                held.add(first, dwords);
-                locks = Some(held);
+        let Some(first) = memory.data else { return machine.fault(wave, Kind::NoSemantics) };
+        let Some(stored) = apply::stored(machine, wave, first, dwords) else { return };
+        (data, unknown) = stored;
+        if let Form::Texel(texel) = memory.form {
+            (data, unknown) = texel_data(&texel, &data, &unknown);
+        }
+        if let Some(shape) = memory.shape {
+            for lanes in data.iter_mut().chain(&mut unknown) {
+                lanes.iter_mut().for_each(|value| *value = shape.stored(*value));
             }
         }
-        let flat = memory.space == Space::Flat;
-        let mut counters = vec![vector_counters(generation, returns, false)];
-        if flat && generation <= Gen::Gfx906 {
-            counters[0].1 = super::pending::UNORDERED;
+        // There a store's data is read late, and counted.
+        if generation == Gen::Gfx6 {
+            let mut held = Locks::new(Counter::Exp);
+            held.add(first, dwords);
+            locks = Some(held);
         }
-        if flat {
-            let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
-            let kind = if generation <= Gen::Gfx906 { super::pending::UNORDERED } else { 3 };
-            counters.push((shared, kind));
-        }
-        if locks.is_some() {
-            counters.push((Counter::Exp, PLAIN));
-        }
-        let access = apply::Access {
-            at: step.at,
-            space: memory.space,
-            action: memory.action,
-            form: memory.form,
-            dst: if returns { memory.dst } else { Dst::None },
-            lanes: memory.lanes,
-            address: memory.address,
-            second: None,
-            pieces: memory.pieces,
-            data,
-            unknown,
-        };
-        if let Some(first) = memory.data {
-            self.check_stored(wave, &access, first);
-        }
-        self.issue(wave, access, &counters, locks);
     }
+    let flat = memory.space == Space::Flat;
+    let mut counters = vec![vector_counters(generation, returns, false)];
+    if flat && generation <= Gen::Gfx906 {
+        counters[0].1 = pending::UNORDERED;
+    }
+    if flat {
+        let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+        let kind = if generation <= Gen::Gfx906 { pending::UNORDERED } else { 3 };
+        counters.push((shared, kind));
+    }
+    if locks.is_some() {
+        counters.push((Counter::Exp, PLAIN));
+    }
+    let access = apply::Access {
+        at: decoded.at,
+        space: memory.space,
+        action: memory.action,
+        form: memory.form,
+        dst: if returns { memory.dst } else { Dst::None },
+        lanes: memory.lanes,
+        address: memory.address,
+        second: None,
+        pieces: memory.pieces,
+        data,
+        unknown,
+    };
+    if let Some(first) = memory.data {
+        apply::check_stored(machine, wave, &access, first);
+    }
+    pending::issue(machine, wave, access, &counters, locks);
 }

@@ -1,7 +1,7 @@
 //! Operations of the vector ALU that move data between lanes, or between lanes and scalar registers.
 
 use super::fault::{Kind, Missing};
-use super::group::Group;
+use super::machine::Machine;
 use super::operand::{From, from, splat};
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Mod, Type};
@@ -88,175 +88,180 @@ impl Cross {
     }
 }
 
-impl Group<'_> {
-    /// A register or constant in every lane, and what is unknown of it.
-    fn whole(&self, wave: &Wave, from: From) -> (Lanes, Lanes) {
-        match from {
-            From::Vgpr(n) => {
-                let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(usize::from(n)).copied());
-                (wave.v.get(usize::from(n)).copied().unwrap_or(splat(0)), unknown.unwrap_or(splat(0)))
-            }
-            other => {
-                let (value, unknown) = self.scalar_value(wave, other, Type::B32);
-                (splat(value as u32), splat(unknown as u32))
-            }
+/// A register or constant in every lane, and what is unknown of it.
+fn whole(wave: &Wave, from: From) -> (Lanes, Lanes) {
+    match from {
+        From::Vgpr(n) => {
+            let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(usize::from(n)).copied());
+            (wave.v.get(usize::from(n)).copied().unwrap_or(splat(0)), unknown.unwrap_or(splat(0)))
+        }
+        other => {
+            let (value, unknown) = wave.scalar_value(other, Type::B32);
+            (splat(value as u32), splat(unknown as u32))
         }
     }
+}
 
-    fn why_from(&self, wave: &Wave, from: From) -> Missing {
-        match from {
-            From::Vgpr(n) => wave.why(Reg::vgpr(n)),
-            From::Scalar(reg) => wave.why(reg),
-            From::Const(_) => Missing::Undefined,
-        }
+fn why_from(wave: &Wave, from: From) -> Missing {
+    match from {
+        From::Vgpr(n) => wave.why(Reg::vgpr(n)),
+        From::Scalar(reg) => wave.why(reg),
+        From::Const(_) => Missing::Undefined,
     }
+}
 
-    fn put_vector(&mut self, wave: &mut Wave, reg: Reg, lanes: u64, value: &(Lanes, Lanes), why: Missing) {
-        if !reg.is_vgpr() || usize::from(reg.index()) >= wave.v.len() {
-            return self.fault(wave, Kind::NoRegister);
-        }
-        let n = reg.index() as u8;
-        wave.set_lanes(n, lanes, &value.0);
-        if wave.unknown.is_some() {
-            wave.set_unknown_lanes(n, lanes, &value.1, why);
-        }
+fn put_vector(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    reg: Reg,
+    lanes: u64,
+    value: &(Lanes, Lanes),
+    why: Missing,
+) {
+    if !reg.is_vgpr() || usize::from(reg.index()) >= wave.v.len() {
+        return machine.fault(wave, Kind::NoRegister);
     }
-
-    /// The lane a scalar operand selects.
-    fn lane_number(&mut self, wave: &Wave, from: From) -> usize {
-        let (value, unknown) = self.scalar_value(wave, from, Type::B32);
-        if let (From::Scalar(reg), true) = (from, unknown != 0) {
-            self.fault(wave, Kind::Address(reg, wave.why(reg)));
-        }
-        value as usize % if self.gpu.wave64() { 64 } else { 32 }
+    let n = reg.index() as u8;
+    wave.set_lanes(n, lanes, &value.0);
+    if wave.unknown.is_some() {
+        wave.set_unknown_lanes(n, lanes, &value.1, why);
     }
+}
 
-    pub(super) fn cross(&mut self, wave: &mut Wave, cross: &Cross) {
-        let exec = wave.exec(&self.gpu);
-        let first = self.whole(wave, cross.sources[0]);
-        let why = self.why_from(wave, cross.sources[0]);
-        match cross.what {
-            What::ReadFirst | What::Read => {
-                let lane = match cross.what {
-                    What::Read => self.lane_number(wave, cross.sources[1]),
-                    // With no lane enabled the first one is read.
-                    _ if exec == 0 => 0,
-                    _ => exec.trailing_zeros() as usize,
+/// The lane a scalar operand selects.
+fn lane_number(machine: &mut Machine<'_>, wave: &Wave, from: From) -> usize {
+    let (value, unknown) = wave.scalar_value(from, Type::B32);
+    if let (From::Scalar(reg), true) = (from, unknown != 0) {
+        machine.fault(wave, Kind::Address(reg, wave.why(reg)));
+    }
+    value as usize % if machine.gpu.wave64() { 64 } else { 32 }
+}
+
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &Cross) {
+    let exec = wave.exec(&machine.gpu);
+    let first = whole(wave, cross.sources[0]);
+    let why = why_from(wave, cross.sources[0]);
+    match cross.what {
+        What::ReadFirst | What::Read => {
+            let lane = match cross.what {
+                What::Read => lane_number(machine, wave, cross.sources[1]),
+                // With no lane enabled the first one is read.
+                _ if exec == 0 => 0,
+                _ => exec.trailing_zeros() as usize,
+            };
+            wave.set_unknown(cross.dst, first.0[lane], first.1[lane], why);
+        }
+        What::Write => {
+            let lane = lane_number(machine, wave, cross.sources[1]);
+            put_vector(machine, wave, cross.dst, 1 << lane, &first, why);
+        }
+        What::Count { high } => {
+            let added = whole(wave, cross.sources[1]);
+            let (mut value, mut unknown) = (splat(0), splat(0));
+            for lane in 0..LANES {
+                let below = match (lane, high) {
+                    (..32, false) => !(u32::MAX << lane),
+                    (_, false) => u32::MAX,
+                    (..32, true) => 0,
+                    (_, true) => !(u32::MAX << (lane - 32)),
                 };
-                wave.set_unknown(cross.dst, first.0[lane], first.1[lane], why);
-            }
-            What::Write => {
-                let lane = self.lane_number(wave, cross.sources[1]);
-                self.put_vector(wave, cross.dst, 1 << lane, &first, why);
-            }
-            What::Count { high } => {
-                let added = self.whole(wave, cross.sources[1]);
-                let (mut value, mut unknown) = (splat(0), splat(0));
-                for lane in 0..LANES {
-                    let below = match (lane, high) {
-                        (..32, false) => !(u32::MAX << lane),
-                        (_, false) => u32::MAX,
-                        (..32, true) => 0,
-                        (_, true) => !(u32::MAX << (lane - 32)),
-                    };
-                    value[lane] = (first.0[lane] & below).count_ones().wrapping_add(added.0[lane]);
-                    if first.1[lane] & below != 0 || added.1[lane] != 0 {
-                        unknown[lane] = u32::MAX;
-                    }
-                }
-                self.put_vector(wave, cross.dst, exec, &(value, unknown), why);
-            }
-            What::Swap => {
-                let From::Vgpr(n) = cross.sources[0] else { return self.fault(wave, Kind::NoRegister) };
-                let other = self.whole(wave, From::Vgpr(cross.dst.index() as u8));
-                let other_why = wave.why(cross.dst);
-                self.put_vector(wave, cross.dst, exec, &first, why);
-                self.put_vector(wave, Reg::vgpr(n), exec, &other, other_why);
-            }
-            What::Permlane { other, inactive, zero } => {
-                let low = self.scalar_value(wave, cross.sources[1], Type::B32);
-                let high = self.scalar_value(wave, cross.sources[2], Type::B32);
-                if low.1 | high.1 != 0 {
-                    let reg = if let From::Scalar(reg) = cross.sources[1] { reg } else { Reg::NULL };
-                    self.fault(wave, Kind::Address(reg, wave.why(reg)));
-                }
-                let select = low.0 & 0xffff_ffff | high.0 << 32;
-                let number = |lane: usize| (select >> (4 * (lane & 15))) as usize & 15;
-                self.permute(wave, cross.dst, &first, why, other, inactive, zero, number);
-            }
-            What::PermlaneVar { other, inactive, zero } => {
-                let numbers = self.whole(wave, cross.sources[1]);
-                let number = |lane: usize| numbers.0[lane] as usize & 15;
-                self.permute(wave, cross.dst, &first, why, other, inactive, zero, number);
-            }
-            What::Permlane64 => {
-                let turned = |lanes: &Lanes| std::array::from_fn(|lane| lanes[lane ^ 32]);
-                if self.gpu.wave64() {
-                    let value = (turned(&first.0), turned(&first.1));
-                    self.put_vector(wave, cross.dst, exec, &value, why);
+                value[lane] = (first.0[lane] & below).count_ones().wrapping_add(added.0[lane]);
+                if first.1[lane] & below != 0 || added.1[lane] != 0 {
+                    unknown[lane] = u32::MAX;
                 }
             }
-            What::MoveRel { src, dst, two } => {
-                let m0 = wave.sreg(Reg::M0);
-                let to = if two { m0 >> 16 } else { m0 } as u16 & 0xff;
-                let by = m0 as u16 & 0xff;
-                let from = match cross.sources[0] {
-                    From::Vgpr(n) if src => {
-                        let at = u16::from(n) + by;
-                        if usize::from(at) >= wave.v.len() {
-                            return self.fault(wave, Kind::NoRegister);
-                        }
-                        From::Vgpr(at as u8)
-                    }
-                    other => other,
-                };
-                let reg = if dst { Reg(cross.dst.0 + to) } else { cross.dst };
-                let value = self.whole(wave, from);
-                let why = self.why_from(wave, from);
-                self.put_vector(wave, reg, exec, &value, why);
+            put_vector(machine, wave, cross.dst, exec, &(value, unknown), why);
+        }
+        What::Swap => {
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, Kind::NoRegister) };
+            let other = whole(wave, From::Vgpr(cross.dst.index() as u8));
+            let other_why = wave.why(cross.dst);
+            put_vector(machine, wave, cross.dst, exec, &first, why);
+            put_vector(machine, wave, Reg::vgpr(n), exec, &other, other_why);
+        }
+        What::Permlane { other, inactive, zero } => {
+            let low = wave.scalar_value(cross.sources[1], Type::B32);
+            let high = wave.scalar_value(cross.sources[2], Type::B32);
+            if low.1 | high.1 != 0 {
+                let reg = if let From::Scalar(reg) = cross.sources[1] { reg } else { Reg::NULL };
+                machine.fault(wave, Kind::Address(reg, wave.why(reg)));
             }
-            What::SwapRel => {
-                let m0 = wave.sreg(Reg::M0);
-                let From::Vgpr(n) = cross.sources[0] else { return self.fault(wave, Kind::NoRegister) };
-                let a = Reg(cross.dst.0 + (m0 >> 16) as u16 % 256);
-                let b = Reg(256 + u16::from(n) + m0 as u16 % 256);
-                if usize::from(a.index().max(b.index())) >= wave.v.len() {
-                    return self.fault(wave, Kind::NoRegister);
-                }
-                let left = self.whole(wave, From::Vgpr(a.index() as u8));
-                let right = self.whole(wave, From::Vgpr(b.index() as u8));
-                let (left_why, right_why) = (wave.why(a), wave.why(b));
-                self.put_vector(wave, a, exec, &right, right_why);
-                self.put_vector(wave, b, exec, &left, left_why);
+            let select = low.0 & 0xffff_ffff | high.0 << 32;
+            let number = |lane: usize| (select >> (4 * (lane & 15))) as usize & 15;
+            permute(machine, wave, cross.dst, &first, why, other, inactive, zero, number);
+        }
+        What::PermlaneVar { other, inactive, zero } => {
+            let numbers = whole(wave, cross.sources[1]);
+            let number = |lane: usize| numbers.0[lane] as usize & 15;
+            permute(machine, wave, cross.dst, &first, why, other, inactive, zero, number);
+        }
+        What::Permlane64 => {
+            let turned = |lanes: &Lanes| std::array::from_fn(|lane| lanes[lane ^ 32]);
+            if machine.gpu.wave64() {
+                let value = (turned(&first.0), turned(&first.1));
+                put_vector(machine, wave, cross.dst, exec, &value, why);
             }
         }
+        What::MoveRel { src, dst, two } => {
+            let m0 = wave.sreg(Reg::M0);
+            let to = if two { m0 >> 16 } else { m0 } as u16 & 0xff;
+            let by = m0 as u16 & 0xff;
+            let from = match cross.sources[0] {
+                From::Vgpr(n) if src => {
+                    let at = u16::from(n) + by;
+                    if usize::from(at) >= wave.v.len() {
+                        return machine.fault(wave, Kind::NoRegister);
+                    }
+                    From::Vgpr(at as u8)
+                }
+                other => other,
+            };
+            let reg = if dst { Reg(cross.dst.0 + to) } else { cross.dst };
+            let value = whole(wave, from);
+            let why = why_from(wave, from);
+            put_vector(machine, wave, reg, exec, &value, why);
+        }
+        What::SwapRel => {
+            let m0 = wave.sreg(Reg::M0);
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, Kind::NoRegister) };
+            let a = Reg(cross.dst.0 + (m0 >> 16) as u16 % 256);
+            let b = Reg(256 + u16::from(n) + m0 as u16 % 256);
+            if usize::from(a.index().max(b.index())) >= wave.v.len() {
+                return machine.fault(wave, Kind::NoRegister);
+            }
+            let left = whole(wave, From::Vgpr(a.index() as u8));
+            let right = whole(wave, From::Vgpr(b.index() as u8));
+            let (left_why, right_why) = (wave.why(a), wave.why(b));
+            put_vector(machine, wave, a, exec, &right, right_why);
+            put_vector(machine, wave, b, exec, &left, left_why);
+        }
     }
+}
 
-    /// Moves within rows of 16 lanes. A disabled lane is read if that is said; else the lane reads zero, or is left alone.
-    #[allow(clippy::too_many_arguments, reason = "what the instruction says")]
-    fn permute(
-        &mut self,
-        wave: &mut Wave,
-        dst: Reg,
-        source: &(Lanes, Lanes),
-        why: Missing,
-        other: bool,
-        inactive: bool,
-        zero: bool,
-        number: impl Fn(usize) -> usize,
-    ) {
-        let exec = wave.exec(&self.gpu);
-        let (mut value, mut unknown, mut written) = (splat(0), splat(0), exec);
-        for lane in bits(exec) {
-            let row = lane & !15 ^ if other { 16 } else { 0 };
-            let from = row | number(lane);
-            if inactive || exec >> from & 1 != 0 {
-                value[lane] = source.0[from];
-                unknown[lane] = source.1[from];
-            } else if !zero {
-                written &= !(1 << lane);
-            }
+/// Moves within rows of 16 lanes. A disabled lane is read if that is said; else the lane reads zero, or is left alone.
+#[allow(clippy::too_many_arguments, reason = "what the instruction says")]
+fn permute(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    dst: Reg,
+    source: &(Lanes, Lanes),
+    why: Missing,
+    other: bool,
+    inactive: bool,
+    zero: bool,
+    number: impl Fn(usize) -> usize,
+) {
+    let exec = wave.exec(&machine.gpu);
+    let (mut value, mut unknown, mut written) = (splat(0), splat(0), exec);
+    for lane in bits(exec) {
+        let row = lane & !15 ^ if other { 16 } else { 0 };
+        let from = row | number(lane);
+        if inactive || exec >> from & 1 != 0 {
+            value[lane] = source.0[from];
+            unknown[lane] = source.1[from];
+        } else if !zero {
+            written &= !(1 << lane);
         }
-        self.put_vector(wave, dst, written, &(value, unknown), why);
     }
+    put_vector(machine, wave, dst, written, &(value, unknown), why);
 }

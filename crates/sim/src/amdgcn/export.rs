@@ -1,11 +1,11 @@
 //! Exports and messages: what waves tell the rest of the GPU. It is recorded, and has no effect.
 
-use super::apply::{Access, Dst, Space};
+use super::apply::{self, Access, Dst, Space};
 use super::counters::Counter;
+use super::decoded::DecodedInst;
 use super::fault::Kind;
-use super::group::Group;
-use super::pending::Locks;
-use super::program::Step;
+use super::machine::Machine;
+use super::pending::{self, Locks};
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Mod};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
@@ -97,38 +97,42 @@ impl Export {
     }
 }
 
-impl Group<'_> {
-    fn tell(&mut self, wave: &Wave, what: What) {
-        if self.told.len() < KEPT {
-            let lanes = wave.exec(&self.gpu);
-            self.told.push(Told { workgroup: self.number(), wave: wave.id, at: self.offset(), lanes, what });
+fn record(machine: &mut Machine<'_>, wave: &Wave, what: What) {
+    if machine.messages.len() < KEPT {
+        let lanes = wave.exec(&machine.gpu);
+        machine.messages.push(Told {
+            workgroup: machine.number(),
+            wave: wave.id,
+            at: machine.offset(),
+            lanes,
+            what,
+        });
+    }
+}
+
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, export: &Export) {
+    let lanes = wave.exec(&machine.gpu);
+    let mut values = [const { None }; 4];
+    for (place, reg) in values.iter_mut().zip(export.sources) {
+        let Some(reg) = reg else { continue };
+        let at = usize::from(reg.index());
+        let Some(held) = wave.v.get(at) else { return machine.fault(wave, Kind::NoRegister) };
+        *place = Some(held.to_vec());
+        let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(at));
+        if unknown.is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
+            machine.fault(wave, Kind::Stored(reg, wave.why(reg)));
         }
     }
+    let row = export.row.then(|| apply::address_scalar(machine, wave, Reg::M0));
+    let Export { target, compressed, done, valid_mask, .. } = *export;
+    record(machine, wave, What::Export { target, values, compressed, done, valid_mask, row });
+    // Registers are read late: until the counter says so they must stay as they are.
+    let access = Access::made(decoded.at, Space::Gds, Dst::None, 0, 0);
+    let mut locks = Locks::new(Counter::Exp);
+    export.sources.into_iter().flatten().for_each(|reg| locks.add(reg, 1));
+    pending::issue(machine, wave, access, &[(Counter::Exp, IN_ORDER)], Some(locks));
+}
 
-    pub(super) fn export(&mut self, wave: &mut Wave, step: &Step, export: &Export) {
-        let lanes = wave.exec(&self.gpu);
-        let mut values = [const { None }; 4];
-        for (place, reg) in values.iter_mut().zip(export.sources) {
-            let Some(reg) = reg else { continue };
-            let at = usize::from(reg.index());
-            let Some(held) = wave.v.get(at) else { return self.fault(wave, Kind::NoRegister) };
-            *place = Some(held.to_vec());
-            let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(at));
-            if unknown.is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
-                self.fault(wave, Kind::Stored(reg, wave.why(reg)));
-            }
-        }
-        let row = export.row.then(|| self.address_scalar(wave, Reg::M0));
-        let Export { target, compressed, done, valid_mask, .. } = *export;
-        self.tell(wave, What::Export { target, values, compressed, done, valid_mask, row });
-        // Registers are read late: until the counter says so they must stay as they are.
-        let access = Access::made(step.at, Space::Gds, Dst::None, 0, 0);
-        let mut locks = Locks::new(Counter::Exp);
-        export.sources.into_iter().flatten().for_each(|reg| locks.add(reg, 1));
-        self.issue(wave, access, &[(Counter::Exp, IN_ORDER)], Some(locks));
-    }
-
-    pub(super) fn message(&mut self, wave: &Wave, code: u32) {
-        self.tell(wave, What::Message { code, m0: wave.sreg(Reg::M0) });
-    }
+pub(super) fn message(machine: &mut Machine<'_>, wave: &Wave, code: u32) {
+    record(machine, wave, What::Message { code, m0: wave.sreg(Reg::M0) });
 }

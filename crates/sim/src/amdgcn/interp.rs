@@ -4,12 +4,13 @@
 //! P0, of P10 and of P20. `m0` says where they begin and at which quads a new primitive begins; the first quad always
 //! begins one. From gfx11 on parameters are loaded into the lanes of a quad, and interpolation reads them there.
 
-use super::apply::{Access, Dst, Read, Space};
+use super::apply::{self, Access, Dst, Read, Space};
 use super::counters::Counter;
+use super::decoded::DecodedInst;
 use super::fault::{Kind, Missing};
-use super::group::Group;
+use super::machine::Machine;
 use super::operand::{Part, Source, source, splat};
-use super::program::Step;
+use super::pending;
 use super::vector::fetch;
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
@@ -117,158 +118,160 @@ fn primitives(m0: u32) -> ([u32; LANES / 4], u32) {
     (of, now + 1)
 }
 
-impl Group<'_> {
-    /// A vertex' parameter for each lane's primitive: 0 for P0, 1 for P10, 2 for P20.
-    fn parameter(&mut self, m0: u32, attribute: u32, vertex: u32) -> (Lanes, Lanes) {
-        let (of, count) = primitives(m0);
-        let (number, channel) = (attribute >> 2, attribute & 3);
-        let (mut values, mut unknown) = (splat(0), splat(0));
+/// A vertex' parameter for each lane's primitive: 0 for P0, 1 for P10, 2 for P20.
+fn parameter_lanes(machine: &mut Machine<'_>, m0: u32, attribute: u32, vertex: u32) -> (Lanes, Lanes) {
+    let (of, count) = primitives(m0);
+    let (number, channel) = (attribute >> 2, attribute & 3);
+    let (mut values, mut unknown) = (splat(0), splat(0));
+    for lane in 0..LANES {
+        let dword = number * count * PARAMETERS + of[lane / 4] * PARAMETERS + vertex * 4 + channel;
+        let (value, bits) = machine.lds.read(u64::from(m0 & 0xffff) + 4 * u64::from(dword), 4);
+        (values[lane], unknown[lane]) = (value as u32, bits as u32);
+    }
+    (values, unknown)
+}
+
+fn source_lanes(wave: &Wave, source: &Source) -> (Lanes, Lanes) {
+    let values = fetch(source, 0, &wave.v, |reg| wave.sreg(reg), true);
+    let unknown =
+        wave.unknown.as_ref().map(|state| fetch(source, 0, &state.v, |reg| wave.unknown_sreg(reg), false));
+    (values, unknown.unwrap_or(splat(0)))
+}
+
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, interp: &Interp) {
+    let lanes = wave.exec(&machine.gpu);
+    // A lane's parameters are those of its quad.
+    let of_quad = |values: &Lanes, at: usize| {
+        let mut moved = splat(0);
+        moved.iter_mut().enumerate().for_each(|(lane, place)| *place = values[lane & !3 | at]);
+        moved
+    };
+    let (parameter, place, added, semantics) = match interp.what {
+        What::Move => {
+            let m0 = apply::address_scalar(machine, wave, Reg::M0);
+            let vertex = [1, 2, 0].get(interp.slot as usize).copied().unwrap_or(0);
+            let (values, unknown) = parameter_lanes(machine, m0, interp.attribute, vertex);
+            return put(machine, wave, interp, lanes, values, unknown);
+        }
+        What::Load | What::Direct => return load_parameters(machine, wave, decoded, interp, lanes),
+        What::Attribute(semantics, high) => {
+            let m0 = apply::address_scalar(machine, wave, Reg::M0);
+            let half = |(values, unknown): (Lanes, Lanes)| match high {
+                true => (values.map(|value| value >> 16), unknown.map(|bits| bits >> 16)),
+                false => (values, unknown),
+            };
+            let vertex = semantics.parameter.into();
+            let parameter = half(parameter_lanes(machine, m0, interp.attribute, vertex));
+            let place = source_lanes(wave, &interp.sources[0]);
+            // Without a register for it P0 comes from LDS too.
+            let added = if interp.sources[1] == Source::NONE {
+                half(parameter_lanes(machine, m0, interp.attribute, 0))
+            } else {
+                let mut source = interp.sources[1];
+                if semantics.half_in() && semantics.parameter == 1 && high {
+                    source.part = Part::Word(1);
+                }
+                source_lanes(wave, &source)
+            };
+            (parameter, place, added, semantics)
+        }
+        What::Quad(semantics) => {
+            let at = usize::from(semantics.parameter);
+            let (values, unknown) = source_lanes(wave, &interp.sources[0]);
+            let parameter = (of_quad(&values, at), of_quad(&unknown, at));
+            let place = source_lanes(wave, &interp.sources[1]);
+            let mut added = source_lanes(wave, &interp.sources[2]);
+            if at == 1 {
+                added = (of_quad(&added.0, 0), of_quad(&added.1, 0));
+            }
+            (parameter, place, added, semantics)
+        }
+    };
+    let mode = unwedge_isa::amdgcn::semantics::Mode {
+        clamp: interp.clamp,
+        omod: interp.omod,
+        ..wave.float_mode(machine.gpu.generation())
+    };
+    let (mut values, mut unknown) = (splat(0), splat(0));
+    for lane in bits(lanes) {
+        let value = semantics.compute(&mode, parameter.0[lane], place.0[lane], added.0[lane]);
+        values[lane] = mode.output(interp.ty, value.into()) as u32;
+        if (parameter.1[lane] | place.1[lane] | added.1[lane]) != 0 {
+            unknown[lane] = u32::MAX;
+        }
+    }
+    put(machine, wave, interp, lanes, values, unknown);
+}
+
+fn put(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    interp: &Interp,
+    lanes: u64,
+    mut values: Lanes,
+    mut unknown: Lanes,
+) {
+    let at = usize::from(interp.dst);
+    let Some(old) = wave.v.get(at).copied() else { return machine.fault(wave, Kind::NoRegister) };
+    let before = wave.unknown.as_ref().map_or(splat(0), |state| state.v[at]);
+    if let Some(high) = interp.high {
+        let placed = |old: u32, new: u32| match high {
+            true => old & 0xffff | new << 16,
+            false => old & 0xffff_0000 | new & 0xffff,
+        };
         for lane in 0..LANES {
-            let dword = number * count * PARAMETERS + of[lane / 4] * PARAMETERS + vertex * 4 + channel;
-            let (value, bits) = self.lds.read(u64::from(m0 & 0xffff) + 4 * u64::from(dword), 4);
-            (values[lane], unknown[lane]) = (value as u32, bits as u32);
+            values[lane] = placed(old[lane], values[lane]);
+            unknown[lane] = placed(before[lane], unknown[lane]);
         }
-        (values, unknown)
     }
-
-    fn interp_source(&self, wave: &Wave, source: &Source) -> (Lanes, Lanes) {
-        let values = fetch(source, 0, &wave.v, |reg| wave.sreg(reg), true);
-        let unknown = wave
-            .unknown
-            .as_ref()
-            .map(|state| fetch(source, 0, &state.v, |reg| wave.unknown_sreg(reg), false));
-        (values, unknown.unwrap_or(splat(0)))
+    wave.set_lanes(interp.dst, lanes, &values);
+    if wave.unknown.is_some() {
+        wave.set_unknown_lanes(interp.dst, lanes, &unknown, Missing::Undefined);
     }
+}
 
-    pub(super) fn interp(&mut self, wave: &mut Wave, step: &Step, interp: &Interp) {
-        let lanes = wave.exec(&self.gpu);
-        // A lane's parameters are those of its quad.
-        let of_quad = |values: &Lanes, at: usize| {
-            let mut moved = splat(0);
-            moved.iter_mut().enumerate().for_each(|(lane, place)| *place = values[lane & !3 | at]);
-            moved
+/// Parameters, or one value, on their way into a register.
+fn load_parameters(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    interp: &Interp,
+    lanes: u64,
+) {
+    let m0 = apply::address_scalar(machine, wave, Reg::M0);
+    let (mut values, mut unknown) = (splat(0), splat(0));
+    let mut written = lanes;
+    if matches!(interp.what, What::Load) {
+        for vertex in 0..3 {
+            let (found, bits) = parameter_lanes(machine, m0, interp.attribute, vertex);
+            for lane in (vertex as usize..LANES).step_by(4) {
+                (values[lane], unknown[lane]) = (found[lane], bits[lane]);
+            }
+        }
+        // A quad with any lane gets all of its parameters.
+        for quad in 0..LANES / 4 {
+            if lanes >> (4 * quad) & 15 != 0 {
+                written |= 15 << (4 * quad);
+            }
+        }
+    } else {
+        let bytes = match m0 >> 16 & 7 {
+            0 | 4 => 1,
+            1 | 5 => 2,
+            2 => 4,
+            _ => return machine.fault(wave, Kind::Undefined("a direct load of no known type")),
         };
-        let (parameter, place, added, semantics) = match interp.what {
-            What::Move => {
-                let m0 = self.address_scalar(wave, Reg::M0);
-                let vertex = [1, 2, 0].get(interp.slot as usize).copied().unwrap_or(0);
-                let (values, unknown) = self.parameter(m0, interp.attribute, vertex);
-                return self.put_interp(wave, interp, lanes, values, unknown);
-            }
-            What::Load | What::Direct => return self.load_parameters(wave, step, interp, lanes),
-            What::Attribute(semantics, high) => {
-                let m0 = self.address_scalar(wave, Reg::M0);
-                let half = |(values, unknown): (Lanes, Lanes)| match high {
-                    true => (values.map(|value| value >> 16), unknown.map(|bits| bits >> 16)),
-                    false => (values, unknown),
-                };
-                let vertex = semantics.parameter.into();
-                let parameter = half(self.parameter(m0, interp.attribute, vertex));
-                let place = self.interp_source(wave, &interp.sources[0]);
-                // Without a register for it P0 comes from LDS too.
-                let added = if interp.sources[1] == Source::NONE {
-                    half(self.parameter(m0, interp.attribute, 0))
-                } else {
-                    let mut source = interp.sources[1];
-                    if semantics.half_in() && semantics.parameter == 1 && high {
-                        source.part = Part::Word(1);
-                    }
-                    self.interp_source(wave, &source)
-                };
-                (parameter, place, added, semantics)
-            }
-            What::Quad(semantics) => {
-                let at = usize::from(semantics.parameter);
-                let (values, unknown) = self.interp_source(wave, &interp.sources[0]);
-                let parameter = (of_quad(&values, at), of_quad(&unknown, at));
-                let place = self.interp_source(wave, &interp.sources[1]);
-                let mut added = self.interp_source(wave, &interp.sources[2]);
-                if at == 1 {
-                    added = (of_quad(&added.0, 0), of_quad(&added.1, 0));
-                }
-                (parameter, place, added, semantics)
-            }
+        let (value, bits) = machine.lds.read((m0 & 0xffff).into(), bytes);
+        let value = match m0 >> 16 & 7 {
+            4 => value as u8 as i8 as u32,
+            5 => value as u16 as i16 as u32,
+            _ => value as u32,
         };
-        let mode = unwedge_isa::amdgcn::semantics::Mode {
-            clamp: interp.clamp,
-            omod: interp.omod,
-            ..wave.float_mode(self.gpu.generation())
-        };
-        let (mut values, mut unknown) = (splat(0), splat(0));
-        for lane in bits(lanes) {
-            let value = semantics.compute(&mode, parameter.0[lane], place.0[lane], added.0[lane]);
-            values[lane] = mode.output(interp.ty, value.into()) as u32;
-            if (parameter.1[lane] | place.1[lane] | added.1[lane]) != 0 {
-                unknown[lane] = u32::MAX;
-            }
-        }
-        self.put_interp(wave, interp, lanes, values, unknown);
+        (values, unknown) = (splat(value), splat(if bits == 0 { 0 } else { u32::MAX }));
     }
-
-    fn put_interp(
-        &mut self,
-        wave: &mut Wave,
-        interp: &Interp,
-        lanes: u64,
-        mut values: Lanes,
-        mut unknown: Lanes,
-    ) {
-        let at = usize::from(interp.dst);
-        let Some(old) = wave.v.get(at).copied() else { return self.fault(wave, Kind::NoRegister) };
-        let before = wave.unknown.as_ref().map_or(splat(0), |state| state.v[at]);
-        if let Some(high) = interp.high {
-            let placed = |old: u32, new: u32| match high {
-                true => old & 0xffff | new << 16,
-                false => old & 0xffff_0000 | new & 0xffff,
-            };
-            for lane in 0..LANES {
-                values[lane] = placed(old[lane], values[lane]);
-                unknown[lane] = placed(before[lane], unknown[lane]);
-            }
-        }
-        wave.set_lanes(interp.dst, lanes, &values);
-        if wave.unknown.is_some() {
-            wave.set_unknown_lanes(interp.dst, lanes, &unknown, Missing::Undefined);
-        }
-    }
-
-    /// Parameters, or one value, on their way into a register.
-    fn load_parameters(&mut self, wave: &mut Wave, step: &Step, interp: &Interp, lanes: u64) {
-        let m0 = self.address_scalar(wave, Reg::M0);
-        let (mut values, mut unknown) = (splat(0), splat(0));
-        let mut written = lanes;
-        if matches!(interp.what, What::Load) {
-            for vertex in 0..3 {
-                let (found, bits) = self.parameter(m0, interp.attribute, vertex);
-                for lane in (vertex as usize..LANES).step_by(4) {
-                    (values[lane], unknown[lane]) = (found[lane], bits[lane]);
-                }
-            }
-            // A quad with any lane gets all of its parameters.
-            for quad in 0..LANES / 4 {
-                if lanes >> (4 * quad) & 15 != 0 {
-                    written |= 15 << (4 * quad);
-                }
-            }
-        } else {
-            let bytes = match m0 >> 16 & 7 {
-                0 | 4 => 1,
-                1 | 5 => 2,
-                2 => 4,
-                _ => return self.fault(wave, Kind::Undefined("a direct load of no known type")),
-            };
-            let (value, bits) = self.lds.read((m0 & 0xffff).into(), bytes);
-            let value = match m0 >> 16 & 7 {
-                4 => value as u8 as i8 as u32,
-                5 => value as u16 as i16 as u32,
-                _ => value as u32,
-            };
-            (values, unknown) = (splat(value), splat(if bits == 0 { 0 } else { u32::MAX }));
-        }
-        let access = Access::made(step.at, Space::Lds, Dst::Vgpr(interp.dst), written, 1);
-        let read = Read { values: vec![values], unknown: vec![unknown] };
-        self.ready(wave, access, read, &[(Counter::Exp, IN_ORDER)]);
-    }
+    let access = Access::made(decoded.at, Space::Lds, Dst::Vgpr(interp.dst), written, 1);
+    let read = Read { values: vec![values], unknown: vec![unknown] };
+    pending::ready(machine, wave, access, read, &[(Counter::Exp, IN_ORDER)]);
 }
 
 #[cfg(test)]

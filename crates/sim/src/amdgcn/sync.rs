@@ -8,12 +8,12 @@
 
 use super::apply;
 use super::counters::Counter;
-use super::ds::{Access, GDS_COUNTERS};
+use super::decoded::DecodedInst;
+use super::ds::{self, Access, GDS_COUNTERS};
 use super::fault::Kind;
-use super::group::Group;
+use super::machine::Machine;
 use super::operand::splat;
-use super::pending::Locks;
-use super::program::Step;
+use super::pending::{self, Locks};
 use super::wave::{Wave, bits};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::{Gen, Opcode, Reg};
@@ -95,125 +95,128 @@ impl Common {
     }
 }
 
-impl Group<'_> {
-    /// Executes the instruction again after the next change.
-    fn block(&self, wave: &mut Wave, step: &Step) {
-        wave.pc = step.at;
-        wave.waiting.since = Some(self.common.changes);
-    }
+/// Executes the instruction again after the next change.
+fn block(machine: &Machine<'_>, wave: &mut Wave, decoded: &DecodedInst) {
+    wave.pc = decoded.at;
+    wave.waiting.since = Some(machine.common.changes);
+}
 
-    pub(super) fn sync(&mut self, wave: &mut Wave, step: &Step, ds: &Access, sync: Sync) {
-        wave.waiting.since = None;
-        let lanes = wave.exec(&self.gpu);
-        match sync {
-            Sync::Ordered => return self.ordered_count(wave, step, ds, lanes),
-            Sync::Streamout { add } => return self.streamout(wave, ds, lanes, add),
-            _ if lanes == 0 => return,
-            _ => {}
-        }
-        let m0 = self.address_scalar(wave, Reg::M0);
-        let value = match ds.address {
-            Some(reg) => {
-                self.address_lanes(wave, reg, lanes & lanes.wrapping_neg())[lanes.trailing_zeros() as usize]
+pub(super) fn exec(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    ds: &Access,
+    sync: Sync,
+) {
+    wave.waiting.since = None;
+    let lanes = wave.exec(&machine.gpu);
+    match sync {
+        Sync::Ordered => return ordered_count(machine, wave, decoded, ds, lanes),
+        Sync::Streamout { add } => return streamout(machine, wave, ds, lanes, add),
+        _ if lanes == 0 => return,
+        _ => {}
+    }
+    let m0 = apply::address_scalar(machine, wave, Reg::M0);
+    let value = match ds.address {
+        Some(reg) => apply::address_lanes(machine, wave, reg, lanes & lanes.wrapping_neg())
+            [lanes.trailing_zeros() as usize],
+        None => 0,
+    };
+    let at = ((m0 >> 16).wrapping_add(ds.offset) & 63) as usize;
+    let resource = &mut machine.common.resources[at];
+    match sync {
+        Sync::Init => *resource = Resource { count: value, released: resource.released.wrapping_add(1) },
+        Sync::SemaphoreV => resource.count = resource.count.saturating_add(1),
+        Sync::SemaphoreBulk => resource.count = resource.count.saturating_add(value),
+        Sync::ReleaseAll => resource.released = resource.released.wrapping_add(1),
+        Sync::SemaphoreP => {
+            let before = *wave.waiting.released.get_or_insert(resource.released);
+            if resource.count > 0 {
+                resource.count -= 1;
+            } else if resource.released == before {
+                return block(machine, wave, decoded);
             }
-            None => 0,
-        };
-        let at = ((m0 >> 16).wrapping_add(ds.offset) & 63) as usize;
-        let resource = &mut self.common.resources[at];
-        match sync {
-            Sync::Init => *resource = Resource { count: value, released: resource.released.wrapping_add(1) },
-            Sync::SemaphoreV => resource.count = resource.count.saturating_add(1),
-            Sync::SemaphoreBulk => resource.count = resource.count.saturating_add(value),
-            Sync::ReleaseAll => resource.released = resource.released.wrapping_add(1),
-            Sync::SemaphoreP => {
-                let before = *wave.waiting.released.get_or_insert(resource.released);
-                if resource.count > 0 {
-                    resource.count -= 1;
-                } else if resource.released == before {
-                    return self.block(wave, step);
-                }
-                wave.waiting.released = None;
+            wave.waiting.released = None;
+        }
+        _ => match wave.waiting.released {
+            // It has been counted.
+            Some(before) if before == resource.released => return block(machine, wave, decoded),
+            Some(_) => wave.waiting.released = None,
+            None if resource.count > 0 => {
+                resource.count -= 1;
+                wave.waiting.released = Some(resource.released);
+                return block(machine, wave, decoded);
             }
-            _ => match wave.waiting.released {
-                // It has been counted.
-                Some(before) if before == resource.released => return self.block(wave, step),
-                Some(_) => wave.waiting.released = None,
-                None if resource.count > 0 => {
-                    resource.count -= 1;
-                    wave.waiting.released = Some(resource.released);
-                    return self.block(wave, step);
-                }
-                None => *resource = Resource { count: value, released: resource.released.wrapping_add(1) },
-            },
-        }
-        self.common.changes += 1;
-        // Nothing comes back, but counters tell when the operands have been read, and when it is done.
-        let mut access = apply::Access::made(step.at, apply::Space::Gds, apply::Dst::None, 0, 0);
-        access.action = apply::Action::Store;
-        let mut held = Locks::new(Counter::Exp);
-        if let Some(reg) = ds.address {
-            held.add(reg, 1);
-        }
-        self.issue(wave, access, &GDS_COUNTERS, Some(held));
+            None => *resource = Resource { count: value, released: resource.released.wrapping_add(1) },
+        },
     }
+    machine.common.changes += 1;
+    // Nothing comes back, but counters tell when the operands have been read, and when it is done.
+    let mut access = apply::Access::made(decoded.at, apply::Space::Gds, apply::Dst::None, 0, 0);
+    access.action = apply::Action::Store;
+    let mut held = Locks::new(Counter::Exp);
+    if let Some(reg) = ds.address {
+        held.add(reg, 1);
+    }
+    pending::issue(machine, wave, access, &GDS_COUNTERS, Some(held));
+}
 
-    /// Values of a register in some lanes: what is not known of them is reported as stored.
-    pub(super) fn given(&mut self, wave: &Wave, reg: Option<Reg>, lanes: u64) -> Option<Lanes> {
-        let reg = reg?;
-        let (values, unknown) = self.stored(wave, reg, 1)?;
-        if unknown.first().is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
-            self.fault(wave, Kind::Stored(reg, wave.why(reg)));
-        }
-        values.first().copied()
+/// Values of a register in some lanes: what is not known of them is reported as stored.
+pub(super) fn given(machine: &mut Machine<'_>, wave: &Wave, reg: Option<Reg>, lanes: u64) -> Option<Lanes> {
+    let reg = reg?;
+    let (values, unknown) = apply::stored(machine, wave, reg, 1)?;
+    if unknown.first().is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
+        machine.fault(wave, Kind::Stored(reg, wave.why(reg)));
     }
+    values.first().copied()
+}
 
-    /// Adds to counters of GDS, or swaps them, when it is the wave's turn.
-    fn ordered_count(&mut self, wave: &mut Wave, step: &Step, ds: &Access, lanes: u64) {
-        if wave.id != self.common.turn {
-            return self.block(wave, step);
-        }
-        let (index, control) = (ds.offset & 0xff & !3, ds.offset >> 8);
-        // From gfx10 on so many lanes have a counter each; else the first one has one.
-        let count = if self.gpu.generation() >= Gen::Gfx10 { 1 + (control >> 6 & 3) } else { 1 };
-        let used = if count == 1 { lanes & lanes.wrapping_neg() } else { lanes & ((1 << count) - 1) };
-        let base = u64::from(self.address_scalar(wave, Reg::M0) >> 16) + u64::from(index);
-        let Some(data) = self.given(wave, ds.address, used) else { return };
-        let mut before = splat(0);
-        for lane in bits(used) {
-            let at = base + if count == 1 { 0 } else { 4 * lane as u64 };
-            let (old, _) = self.gds.read(at, 4);
-            before[lane] = old as u32;
-            let new = if control >> 4 & 3 == 1 { data[lane] } else { (old as u32).wrapping_add(data[lane]) };
-            self.gds.write(at, 4, new.into(), 0);
-        }
-        if control & 3 != 0 {
-            self.common.turn += 1;
-            self.common.changes += 1;
-        }
-        self.put_ds(wave, ds, used, &[before], &[splat(0)]);
+/// Adds to counters of GDS, or swaps them, when it is the wave's turn.
+fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &Access, lanes: u64) {
+    if wave.id != machine.common.turn {
+        return block(machine, wave, decoded);
     }
+    let (index, control) = (ds.offset & 0xff & !3, ds.offset >> 8);
+    // From gfx10 on so many lanes have a counter each; else the first one has one.
+    let count = if machine.gpu.generation() >= Gen::Gfx10 { 1 + (control >> 6 & 3) } else { 1 };
+    let used = if count == 1 { lanes & lanes.wrapping_neg() } else { lanes & ((1 << count) - 1) };
+    let base = u64::from(apply::address_scalar(machine, wave, Reg::M0) >> 16) + u64::from(index);
+    let Some(data) = given(machine, wave, ds.address, used) else { return };
+    let mut before = splat(0);
+    for lane in bits(used) {
+        let at = base + if count == 1 { 0 } else { 4 * lane as u64 };
+        let (old, _) = machine.gds.read(at, 4);
+        before[lane] = old as u32;
+        let new = if control >> 4 & 3 == 1 { data[lane] } else { (old as u32).wrapping_add(data[lane]) };
+        machine.gds.write(at, 4, new.into(), 0);
+    }
+    if control & 3 != 0 {
+        machine.common.turn += 1;
+        machine.common.changes += 1;
+    }
+    ds::put(machine, wave, ds, used, &[before], &[splat(0)]);
+}
 
-    /// Each lane after the other.
-    fn streamout(&mut self, wave: &mut Wave, ds: &Access, lanes: u64, add: bool) {
-        let number = (ds.offset >> 2 & 15) as usize;
-        let wide = number > 7;
-        let at = if wide { (number - 8) * 2 + 8 } else { number };
-        let Some(data) = self.given(wave, ds.data[0], lanes) else { return };
-        let mut before = [splat(0); 2];
-        for lane in bits(lanes) {
-            let registers = &mut self.common.streamout;
-            let low = u64::from(registers[at]);
-            let old = if wide { low | u64::from(registers[at + 1]) << 32 } else { low };
-            let by = u64::from(data[lane]);
-            let new = if add { old.wrapping_add(by) } else { old.wrapping_sub(by) };
-            registers[at] = new as u32;
-            before[0][lane] = old as u32;
-            if wide {
-                registers[at + 1] = (new >> 32) as u32;
-                before[1][lane] = (old >> 32) as u32;
-            }
+/// Each lane after the other.
+fn streamout(machine: &mut Machine<'_>, wave: &mut Wave, ds: &Access, lanes: u64, add: bool) {
+    let number = (ds.offset >> 2 & 15) as usize;
+    let wide = number > 7;
+    let at = if wide { (number - 8) * 2 + 8 } else { number };
+    let Some(data) = given(machine, wave, ds.data[0], lanes) else { return };
+    let mut before = [splat(0); 2];
+    for lane in bits(lanes) {
+        let registers = &mut machine.common.streamout;
+        let low = u64::from(registers[at]);
+        let old = if wide { low | u64::from(registers[at + 1]) << 32 } else { low };
+        let by = u64::from(data[lane]);
+        let new = if add { old.wrapping_add(by) } else { old.wrapping_sub(by) };
+        registers[at] = new as u32;
+        before[0][lane] = old as u32;
+        if wide {
+            registers[at + 1] = (new >> 32) as u32;
+            before[1][lane] = (old >> 32) as u32;
         }
-        let count = 1 + usize::from(wide);
-        self.put_ds(wave, ds, lanes, &before[..count], &[splat(0); 2][..count]);
     }
+    let count = 1 + usize::from(wide);
+    ds::put(machine, wave, ds, lanes, &before[..count], &[splat(0); 2][..count]);
 }

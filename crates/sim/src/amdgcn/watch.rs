@@ -1,11 +1,25 @@
 //! Looking at a run: every instruction after it was executed, or the whole state before it is.
 
-use super::group::Group;
+use super::machine::Machine;
 use super::operand::SREGS;
-use super::run::Trace;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::Lanes;
+
+/// One executed instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Number of the workgroup.
+    pub workgroup: u32,
+    /// Number of the wave in it.
+    pub wave: u32,
+    /// Offset of the instruction in bytes.
+    pub at: u32,
+    /// Lanes enabled after it.
+    pub exec: u64,
+    /// Registers it writes, with their values after it: of a vector register one for each lane.
+    pub writes: Vec<(Reg, Vec<u32>)>,
+}
 
 /// Who looks. With anybody looking, nothing runs at once.
 pub enum Watch<'a> {
@@ -28,7 +42,7 @@ pub enum Control {
 
 /// A workgroup before one of its waves executes an instruction.
 pub struct State<'g, 'm> {
-    pub(super) group: &'g mut Group<'m>,
+    pub(super) machine: &'g mut Machine<'m>,
     pub(super) waves: &'g [Wave],
     pub(super) now: usize,
 }
@@ -59,7 +73,7 @@ impl State<'_, '_> {
 
     /// Number of the workgroup.
     pub fn workgroup(&self) -> u32 {
-        self.group.number()
+        self.machine.number()
     }
 
     /// The wave whose turn it is.
@@ -71,7 +85,7 @@ impl State<'_, '_> {
         Stand {
             wave: wave.id,
             at: wave.pc,
-            exec: wave.exec(&self.group.gpu),
+            exec: wave.exec(&self.machine.gpu),
             steps: wave.steps,
             ended: wave.ended,
             at_barrier: wave.at_barrier,
@@ -102,13 +116,13 @@ impl State<'_, '_> {
 
     /// A dword of memory as the workgroup sees it, if it is mapped and known.
     pub fn memory(&mut self, address: u64) -> Option<u32> {
-        self.group.view.read(address, 4).known().map(|value| value as u32)
+        self.machine.view.read(address, 4).known().map(|value| value as u32)
     }
 
     /// A dword of LDS.
     pub fn lds(&self, address: u32) -> Option<u32> {
         let at = address as usize;
-        let bytes = self.group.lds.bytes.get(at..at.checked_add(4)?)?;
+        let bytes = self.machine.lds.bytes.get(at..at.checked_add(4)?)?;
         Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
     }
 }

@@ -5,6 +5,7 @@ use super::fault::Missing;
 use super::operand::{From, SREGS, Source};
 use super::pending::Pending;
 use super::sync::Waiting;
+use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
@@ -232,6 +233,18 @@ impl Wave {
             From::Const(_) => Reg::NULL,
         };
         (reg, self.why(reg))
+    }
+
+    /// The value of a scalar operand, and which bits of it are not known.
+    pub(super) fn scalar_value(&self, from: From, ty: Type) -> (u64, u64) {
+        match from {
+            From::Const(value) => (value, 0),
+            From::Scalar(reg) => {
+                let dwords = if ty.bits() > 32 { 2 } else { 1 };
+                (self.value(reg, dwords), self.unknown_value(reg, dwords))
+            }
+            From::Vgpr(_) => (0, 0),
+        }
     }
 
     /// The floating-point mode.
