@@ -1,276 +1,15 @@
 //! Accesses to memory by the lanes of a wave: what is read or written where, and what becomes of it.
 
-use super::fault::{Kind, Missing};
+use super::access::{Access, Action, Dst, Form, Piece, Read, Space};
+use super::fault::{FaultKind, Missing};
+use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, bits, splat};
 use super::machine::Machine;
-use super::operand::splat;
-use super::texel::{Halves, Texel};
-use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, Wave, bits};
+use super::texel::Texel;
+use super::wave::Wave;
 use crate::memory::Load;
 use unwedge_isa::amdgcn::Reg;
-use unwedge_isa::amdgcn::semantics::atomic::{Atomic, Kind as Width};
-use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-
-/// Which memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Space {
-    Global,
-    /// Global, LDS or scratch, by the address.
-    Flat,
-    Lds,
-    Gds,
-    Scratch,
-}
-
-/// One value of each lane.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
-    /// Whether it is relative to the second address.
-    pub(super) second: bool,
-    /// Bytes after the address.
-    pub(super) offset: u32,
-    pub(super) bytes: u8,
-    /// Lanes for which it is within bounds: others read zero and write nothing.
-    pub(super) valid: u64,
-}
-
-/// What is done.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Action {
-    Load,
-    Store,
-    /// Stores what LDS holds from an address on, four bytes for each lane.
-    FromLds(u32),
-    /// The operation, its width, whether the old value is returned, whether a value to compare follows the data.
-    Atomic {
-        atomic: Atomic,
-        width: Width,
-        returns: bool,
-        compares: bool,
-    },
-}
-
-/// How loaded values are put into registers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Dwords,
-    /// Extended from so many bytes.
-    Extended {
-        bytes: u8,
-        signed: bool,
-    },
-    /// Into half of a register, the other half kept.
-    Half {
-        bytes: u8,
-        signed: bool,
-        high: bool,
-    },
-    /// By a format.
-    Texel(Texel),
-    /// Only into registers whose bit is set.
-    Block(u32),
-    /// Halves of registers, or bytes, exchanged among lanes: those of one lane go to one place of eight.
-    Turned {
-        halves: bool,
-    },
-}
-
-impl Form {
-    /// How many registers are written, where that does not follow from what is read.
-    pub(super) fn registers(&self) -> Option<u16> {
-        match self {
-            Form::Texel(texel) => Some(texel.registers().into()),
-            _ => None,
-        }
-    }
-
-    /// Whether one of the registers is left as it was.
-    pub(super) fn leaves(&self, number: usize) -> bool {
-        matches!(self, Form::Block(mask) if mask >> (number & 31) & 1 == 0)
-    }
-
-    /// Which half of a register is written, if the other is kept.
-    pub(super) fn half(&self) -> Option<bool> {
-        match self {
-            Form::Half { high, .. } => Some(*high),
-            Form::Texel(texel) if texel.halves == Halves::High => Some(true),
-            _ => None,
-        }
-    }
-}
-
-/// Where loaded values go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dst {
-    None,
-    Vgpr(u8),
-    Scalar(Reg),
-    /// LDS at an address, four bytes for each lane.
-    Lds(u32),
-}
-
-/// An access of a wave.
-#[derive(Debug, Clone)]
-pub(super) struct Access {
-    /// Offset of the instruction.
-    pub(super) at: u32,
-    pub(super) space: Space,
-    pub(super) action: Action,
-    pub(super) form: Form,
-    pub(super) dst: Dst,
-    pub(super) lanes: u64,
-    pub(super) address: [u64; LANES],
-    pub(super) second: Option<Box<[u64; LANES]>>,
-    pub(super) pieces: Vec<Piece>,
-    /// Dwords to be stored, in the order of pieces, then those to compare with.
-    pub(super) data: Vec<Lanes>,
-    /// What is unknown of them.
-    pub(super) unknown: Vec<Lanes>,
-}
-
-impl Access {
-    /// One whose values are there already, for so many registers.
-    pub(super) fn made(at: u32, space: Space, dst: Dst, lanes: u64, registers: usize) -> Access {
-        let piece = |n: usize| Piece { second: false, offset: 4 * n as u32, bytes: 4, valid: u64::MAX };
-        Access {
-            at,
-            space,
-            action: Action::Load,
-            form: Form::Dwords,
-            dst,
-            lanes,
-            address: [0; LANES],
-            second: None,
-            pieces: (0..registers).map(piece).collect(),
-            data: Vec::new(),
-            unknown: Vec::new(),
-        }
-    }
-}
-
-/// What was read, and what of it is not known.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Read {
-    pub(super) values: Vec<Lanes>,
-    pub(super) unknown: Vec<Lanes>,
-}
-
-/// What a name says of a load or store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) load: bool,
-    pub(super) form: Form,
-    /// Bytes of memory.
-    pub(super) bytes: u8,
-}
-
-/// The shape of `load_dwordx2`, `store_byte_d16_hi` and their like.
-pub(super) fn shape(name: &str) -> Option<Shape> {
-    let (load, rest) = match name.strip_prefix("load_") {
-        Some(rest) => (true, rest),
-        None => (false, name.strip_prefix("store_")?),
-    };
-    let dwords = |n: u8| Some(Shape { load, form: Form::Dwords, bytes: 4 * n });
-    let (kind, half) = match (rest.strip_suffix("_d16_hi"), rest.strip_suffix("_d16")) {
-        (Some(kind), _) => (kind, Some(true)),
-        (_, Some(kind)) => (kind, Some(false)),
-        _ => (rest, None),
-    };
-    let (bytes, signed) = match kind {
-        "dword" => return dwords(1),
-        "dwordx2" => return dwords(2),
-        "dwordx3" => return dwords(3),
-        "dwordx4" => return dwords(4),
-        "dwordx8" => return dwords(8),
-        "dwordx16" => return dwords(16),
-        "ubyte" | "byte" => (1, false),
-        "sbyte" => (1, true),
-        "ushort" | "short" => (2, false),
-        "sshort" => (2, true),
-        _ => return None,
-    };
-    let form = match half {
-        Some(high) => Form::Half { bytes, signed, high },
-        None => Form::Extended { bytes, signed },
-    };
-    Some(Shape { load, form, bytes })
-}
-
-impl Shape {
-    /// How many registers it loads or stores.
-    pub(super) fn dwords(&self) -> u8 {
-        self.bytes.div_ceil(4)
-    }
-
-    /// Its pieces, valid for these lanes.
-    pub(super) fn pieces(&self, valid: u64) -> Vec<Piece> {
-        (0..u32::from(self.dwords()))
-            .map(|n| Piece { second: false, offset: 4 * n, bytes: self.bytes.min(4), valid })
-            .collect()
-    }
-
-    /// The value that is stored of a register.
-    pub(super) fn stored(&self, value: u32) -> u32 {
-        match self.form {
-            Form::Half { high: true, .. } => value >> 16,
-            _ => value,
-        }
-    }
-}
-
-/// A dword as a form puts it into a register.
-fn formed(form: Form, value: u32, old: u32) -> u32 {
-    let extended = |bytes: u8, signed: bool| match (bytes, signed) {
-        (1, false) => value & 0xff,
-        (1, true) => value as u8 as i8 as u32,
-        (_, false) => value & 0xffff,
-        (_, true) => value as u16 as i16 as u32,
-    };
-    match form {
-        Form::Dwords | Form::Texel(_) | Form::Block(_) | Form::Turned { .. } => value,
-        Form::Extended { bytes, signed } => extended(bytes, signed),
-        Form::Half { bytes, signed, high: false } => old & 0xffff_0000 | extended(bytes, signed) & 0xffff,
-        Form::Half { bytes, signed, high: true } => old & 0xffff | extended(bytes, signed) << 16,
-    }
-}
-
-/// Memory of a workgroup or of a wave, and which of its bytes were written.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Shared {
-    pub(super) bytes: Vec<u8>,
-    /// Empty if what is unknown is not asked for.
-    pub(super) known: Vec<u8>,
-}
-
-impl Shared {
-    /// Zeros; if asked for, none of them written.
-    pub(super) fn new(size: usize, unknown: bool) -> Shared {
-        Shared { bytes: vec![0; size], known: vec![0; if unknown { size } else { 0 }] }
-    }
-
-    pub(super) fn read(&self, address: u64, bytes: u8) -> (u64, u64) {
-        let mut value = 0;
-        let mut unknown = 0;
-        for n in 0..u64::from(bytes) {
-            let at = address as usize + n as usize;
-            value |= u64::from(self.bytes.get(at).copied().unwrap_or(0)) << (8 * n);
-            // What is beyond the end reads zero.
-            unknown |= u64::from(self.known.get(at).map_or(0, |known| !known)) << (8 * n);
-        }
-        (value, unknown)
-    }
-
-    pub(super) fn write(&mut self, address: u64, bytes: u8, value: u64, unknown: u64) {
-        for n in 0..u64::from(bytes) {
-            let at = address as usize + n as usize;
-            if let Some(place) = self.bytes.get_mut(at) {
-                *place = (value >> (8 * n)) as u8;
-            }
-            if let Some(place) = self.known.get_mut(at) {
-                *place = !(unknown >> (8 * n)) as u8;
-            }
-        }
-    }
-}
+use unwedge_isa::amdgcn::semantics::Lanes;
+use unwedge_isa::amdgcn::semantics::atomic::Kind as Width;
 
 /// An address of a lane in the memory it means.
 enum Where {
@@ -363,8 +102,8 @@ fn location(machine: &Machine<'_>, access: &Access, lane: usize, piece: &Piece, 
 pub(super) fn load(machine: &mut Machine<'_>, wave: &Wave, address: u64, bytes: u8) -> Option<u64> {
     match machine.view.read(address, bytes.into()) {
         Load::Known(value) => return Some(value),
-        Load::Unknown => machine.fault(wave, Kind::UnknownMemory(address)),
-        Load::Unmapped => machine.fault(wave, Kind::Unmapped { address, write: false }),
+        Load::Unknown => machine.fault(wave, FaultKind::UnknownMemory(address)),
+        Load::Unmapped => machine.fault(wave, FaultKind::Unmapped { address, write: false }),
     }
     None
 }
@@ -376,7 +115,7 @@ fn read_at(machine: &mut Machine<'_>, wave: &mut Wave, at: &Where, bytes: u8) ->
         Where::Gds(address) => machine.gds.read(address, bytes),
         Where::Scratch(at) => {
             if at == usize::MAX {
-                machine.fault(wave, Kind::BeyondScratch);
+                machine.fault(wave, FaultKind::BeyondScratch);
                 return (0, 0);
             }
             wave.scratch.read(at as u64, bytes)
@@ -388,14 +127,14 @@ fn write_at(machine: &mut Machine<'_>, wave: &mut Wave, at: &Where, bytes: u8, v
     match *at {
         Where::Global(address) => {
             if !machine.view.write(address, bytes.into(), value) {
-                machine.fault(wave, Kind::Unmapped { address, write: true });
+                machine.fault(wave, FaultKind::Unmapped { address, write: true });
             }
         }
         Where::Lds(address) => machine.lds.write(address, bytes, value, unknown),
         Where::Gds(address) => machine.gds.write(address, bytes, value, unknown),
         Where::Scratch(at) => {
             if at == usize::MAX {
-                return machine.fault(wave, Kind::BeyondScratch);
+                return machine.fault(wave, FaultKind::BeyondScratch);
             }
             wave.scratch.write(at as u64, bytes, value, unknown);
         }
@@ -446,7 +185,7 @@ pub(super) fn perform(machine: &mut Machine<'_>, wave: &mut Wave, access: &Acces
                 for lane in bits(access.lanes & piece.valid) {
                     let (value, unknown) = machine.lds.read(u64::from(from) + 4 * lane as u64, 4);
                     if unknown != 0 {
-                        machine.fault(wave, Kind::Stored(Reg::LDS_DIRECT, Missing::UnwrittenMemory));
+                        machine.fault(wave, FaultKind::Stored(Reg::LDS_DIRECT, Missing::UnwrittenMemory));
                     }
                     let at = location(machine, access, lane, piece, scratch);
                     write_at(machine, wave, &at, piece.bytes, value, 0);
@@ -531,7 +270,7 @@ pub(super) fn deliver(machine: &mut Machine<'_>, wave: &mut Wave, access: &Acces
                 let form = if n == 0 { access.form } else { Form::Dwords };
                 let at = usize::from(first) + n;
                 let Some(old) = wave.v.get(at).copied() else {
-                    return machine.fault(wave, Kind::NoRegister);
+                    return machine.fault(wave, FaultKind::NoRegister);
                 };
                 let mut new = *values;
                 for (lane, place) in new.iter_mut().enumerate() {
@@ -561,7 +300,7 @@ pub(super) fn stored(
     let from = usize::from(first.index());
     let values = wave.v.get(from..from + usize::from(dwords));
     let Some(values) = values.filter(|_| first.is_vgpr()) else {
-        machine.fault(wave, Kind::NoRegister);
+        machine.fault(wave, FaultKind::NoRegister);
         return None;
     };
     let unknown = wave.unknown.as_ref().map(|state| state.v[from..from + usize::from(dwords)].to_vec());
@@ -590,7 +329,7 @@ pub(super) fn check_stored(machine: &mut Machine<'_>, wave: &Wave, access: &Acce
                 unknown.is_some_and(|lanes| bits(stored & piece.valid).any(|lane| lanes[lane] & mask != 0));
             if found {
                 let reg = Reg(first.0 + dword as u16);
-                return machine.fault(wave, Kind::Stored(reg, wave.why(reg)));
+                return machine.fault(wave, FaultKind::Stored(reg, wave.why(reg)));
             }
             dword += 1;
         }
@@ -603,12 +342,12 @@ pub(super) fn address_lanes(machine: &mut Machine<'_>, wave: &Wave, reg: Reg, la
     if let Some(unknown) = wave.unknown.as_ref().and_then(|state| state.v.get(at))
         && bits(lanes).any(|lane| unknown[lane] != 0)
     {
-        machine.fault(wave, Kind::Address(reg, wave.why(reg)));
+        machine.fault(wave, FaultKind::Address(reg, wave.why(reg)));
     }
     match wave.v.get(at) {
         Some(values) => *values,
         None => {
-            machine.fault(wave, Kind::NoRegister);
+            machine.fault(wave, FaultKind::NoRegister);
             splat(0)
         }
     }
@@ -617,7 +356,23 @@ pub(super) fn address_lanes(machine: &mut Machine<'_>, wave: &Wave, reg: Reg, la
 /// A scalar register that is part of an address.
 pub(super) fn address_scalar(machine: &mut Machine<'_>, wave: &Wave, reg: Reg) -> u32 {
     if wave.unknown_sreg(reg) != 0 {
-        machine.fault(wave, Kind::Address(reg, wave.why(reg)));
+        machine.fault(wave, FaultKind::Address(reg, wave.why(reg)));
     }
     wave.sreg(reg)
+}
+
+/// A dword as a form puts it into a register.
+fn formed(form: Form, value: u32, old: u32) -> u32 {
+    let extended = |bytes: u8, signed: bool| match (bytes, signed) {
+        (1, false) => value & 0xff,
+        (1, true) => value as u8 as i8 as u32,
+        (_, false) => value & 0xffff,
+        (_, true) => value as u16 as i16 as u32,
+    };
+    match form {
+        Form::Dwords | Form::Texel(_) | Form::Block(_) | Form::Turned { .. } => value,
+        Form::Extended { bytes, signed } => extended(bytes, signed),
+        Form::Half { bytes, signed, high: false } => old & 0xffff_0000 | extended(bytes, signed) & 0xffff,
+        Form::Half { bytes, signed, high: true } => old & 0xffff | extended(bytes, signed) << 16,
+    }
 }

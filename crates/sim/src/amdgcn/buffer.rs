@@ -1,25 +1,28 @@
 //! Buffers: addresses and bounds by a descriptor of four dwords.
 
-use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::apply::{self};
 use super::counters::Counter;
 use super::decoded::DecodedInst;
-use super::fault::Kind;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{SCRATCH_BUFFER, bits, splat};
 use super::machine::Machine;
-use super::operand::{From, from, splat};
+use super::operand::{From, from};
 use super::pending::{self, Locks};
 use super::texel::Texel;
 use super::typed::Typed;
-use super::wave::{SCRATCH_BUFFER, Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// A buffer access with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct BufferOp {
     action: Action,
     form: Form,
-    shape: Option<apply::Shape>,
+    shape: Option<access::Shape>,
     typed: Option<Typed>,
     data: Option<(Reg, u8)>,
     address: Option<Reg>,
@@ -128,8 +131,8 @@ impl Descriptor {
     }
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
+impl BufferOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<BufferOp> {
         let name = inst.row().name;
         let rest = name.strip_prefix("tbuffer_").or_else(|| name.strip_prefix("buffer_"))?;
         let typed = Typed::new(inst, gpu);
@@ -142,7 +145,7 @@ impl Access {
             other => other,
         });
         let from_lds = rest == "store_lds_dword";
-        let shape = apply::shape(if from_lds { "store_dword" } else { lds_load.unwrap_or(rest) });
+        let shape = access::shape(if from_lds { "store_dword" } else { lds_load.unwrap_or(rest) });
         let action = match shape {
             // Where in LDS is known when it is executed.
             _ if from_lds => Action::FromLds(0),
@@ -160,7 +163,7 @@ impl Access {
                 Action::Atomic { atomic, width, returns, compares: atomic::has_second(inst.row()) }
             }
         };
-        let mut access = Access {
+        let mut access = BufferOp {
             action,
             form: shape.map_or(Form::Dwords, |shape| shape.form),
             shape,
@@ -193,7 +196,7 @@ impl Access {
     }
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, buffer: &Access) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, buffer: &BufferOp) {
     let generation = machine.gpu.generation();
     let lanes = wave.exec(&machine.gpu);
     let words = [0, 1, 2, 3].map(|n| apply::address_scalar(machine, wave, Reg(buffer.descriptor.0 + n)));
@@ -230,7 +233,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     if let Some(typed) = &buffer.typed {
         match typed.texel(words, &machine.gpu) {
             Some(found) => texel = Some(found),
-            None => return machine.fault(wave, Kind::NotEmulated("the buffer's format")),
+            None => return machine.fault(wave, FaultKind::NotEmulated("the buffer's format")),
         }
     }
     let bytes = texel.map_or(bytes, |texel| texel.format.bytes());
@@ -264,7 +267,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         for lane in bits(lanes) {
             match descriptor.own(address[lane], lane) {
                 Some(own) => address[lane] = own,
-                None => return machine.fault(wave, Kind::NotEmulated("scratch of another lane")),
+                None => return machine.fault(wave, FaultKind::NotEmulated("scratch of another lane")),
             }
         }
     }
@@ -292,7 +295,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         machine,
         wave,
         decoded,
-        Memory {
+        MemoryAccess {
             space,
             action,
             form: texel.map_or(buffer.form, Form::Texel),
@@ -307,11 +310,11 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
 }
 
 /// An access of the vector memory path, ready to be issued.
-pub(super) struct Memory {
+pub(super) struct MemoryAccess {
     pub(super) space: Space,
     pub(super) action: Action,
     pub(super) form: Form,
-    pub(super) shape: Option<apply::Shape>,
+    pub(super) shape: Option<access::Shape>,
     pub(super) dst: Dst,
     /// The first register to be stored.
     pub(super) data: Option<Reg>,
@@ -355,7 +358,7 @@ pub(super) fn access_memory(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     decoded: &DecodedInst,
-    memory: Memory,
+    memory: MemoryAccess,
 ) {
     let generation = machine.gpu.generation();
     let (mut data, mut unknown) = (Vec::new(), Vec::new());
@@ -372,7 +375,7 @@ pub(super) fn access_memory(
             (_, Form::Texel(texel)) => texel.data_registers(),
             _ => dwords,
         };
-        let Some(first) = memory.data else { return machine.fault(wave, Kind::NoSemantics) };
+        let Some(first) = memory.data else { return machine.fault(wave, FaultKind::NoSemantics) };
         let Some(stored) = apply::stored(machine, wave, first, dwords) else { return };
         (data, unknown) = stored;
         if let Form::Texel(texel) = memory.form {
@@ -403,7 +406,7 @@ pub(super) fn access_memory(
     if locks.is_some() {
         counters.push((Counter::Exp, PLAIN));
     }
-    let access = apply::Access {
+    let access = access::Access {
         at: decoded.at,
         space: memory.space,
         action: memory.action,
@@ -419,5 +422,5 @@ pub(super) fn access_memory(
     if let Some(first) = memory.data {
         apply::check_stored(machine, wave, &access, first);
     }
-    pending::issue(machine, wave, access, &counters, locks);
+    issue::issue(machine, wave, access, &counters, locks);
 }

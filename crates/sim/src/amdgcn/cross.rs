@@ -1,9 +1,10 @@
 //! Operations of the vector ALU that move data between lanes, or between lanes and scalar registers.
 
-use super::fault::{Kind, Missing};
+use super::fault::{FaultKind, Missing};
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{From, from, splat};
-use super::wave::{Wave, bits};
+use super::operand::{From, from};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::LanesOp;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
@@ -11,7 +12,7 @@ use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// What moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum CrossLaneKind {
     ReadFirst,
     Read,
     Write,
@@ -44,33 +45,33 @@ enum What {
 
 /// A move between lanes with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cross {
-    what: What,
+pub(super) struct CrossLaneOp {
+    what: CrossLaneKind,
     dst: Reg,
     sources: [From; 3],
 }
 
-impl Cross {
-    pub(super) fn new(op: LanesOp, inst: &Inst) -> Option<Cross> {
+impl CrossLaneOp {
+    pub(super) fn new(op: LanesOp, inst: &Inst) -> Option<CrossLaneOp> {
         let select = inst.mods.get(Mod::OpSel);
         let (inactive, zero) = (select & 1 != 0, select & 2 != 0);
         let what = match op {
-            LanesOp::v_readfirstlane_b32 => What::ReadFirst,
-            LanesOp::v_readlane_b32 => What::Read,
-            LanesOp::v_writelane_b32 => What::Write,
-            LanesOp::v_mbcnt_lo_u32_b32 => What::Count { high: false },
-            LanesOp::v_mbcnt_hi_u32_b32 => What::Count { high: true },
-            LanesOp::v_swap_b32 => What::Swap,
-            LanesOp::v_permlane16_b32 => What::Permlane { other: false, inactive, zero },
-            LanesOp::v_permlanex16_b32 => What::Permlane { other: true, inactive, zero },
-            LanesOp::v_permlane16_var_b32 => What::PermlaneVar { other: false, inactive, zero },
-            LanesOp::v_permlanex16_var_b32 => What::PermlaneVar { other: true, inactive, zero },
-            LanesOp::v_permlane64_b32 => What::Permlane64,
-            LanesOp::v_movrels_b32 => What::MoveRel { src: true, dst: false, two: false },
-            LanesOp::v_movreld_b32 => What::MoveRel { src: false, dst: true, two: false },
-            LanesOp::v_movrelsd_b32 => What::MoveRel { src: true, dst: true, two: false },
-            LanesOp::v_movrelsd_2_b32 => What::MoveRel { src: true, dst: true, two: true },
-            LanesOp::v_swaprel_b32 => What::SwapRel,
+            LanesOp::v_readfirstlane_b32 => CrossLaneKind::ReadFirst,
+            LanesOp::v_readlane_b32 => CrossLaneKind::Read,
+            LanesOp::v_writelane_b32 => CrossLaneKind::Write,
+            LanesOp::v_mbcnt_lo_u32_b32 => CrossLaneKind::Count { high: false },
+            LanesOp::v_mbcnt_hi_u32_b32 => CrossLaneKind::Count { high: true },
+            LanesOp::v_swap_b32 => CrossLaneKind::Swap,
+            LanesOp::v_permlane16_b32 => CrossLaneKind::Permlane { other: false, inactive, zero },
+            LanesOp::v_permlanex16_b32 => CrossLaneKind::Permlane { other: true, inactive, zero },
+            LanesOp::v_permlane16_var_b32 => CrossLaneKind::PermlaneVar { other: false, inactive, zero },
+            LanesOp::v_permlanex16_var_b32 => CrossLaneKind::PermlaneVar { other: true, inactive, zero },
+            LanesOp::v_permlane64_b32 => CrossLaneKind::Permlane64,
+            LanesOp::v_movrels_b32 => CrossLaneKind::MoveRel { src: true, dst: false, two: false },
+            LanesOp::v_movreld_b32 => CrossLaneKind::MoveRel { src: false, dst: true, two: false },
+            LanesOp::v_movrelsd_b32 => CrossLaneKind::MoveRel { src: true, dst: true, two: false },
+            LanesOp::v_movrelsd_2_b32 => CrossLaneKind::MoveRel { src: true, dst: true, two: true },
+            LanesOp::v_swaprel_b32 => CrossLaneKind::SwapRel,
         };
         let mut dst = None;
         let mut sources = [From::Const(0); 3];
@@ -84,7 +85,7 @@ impl Cross {
                 }
             }
         }
-        Some(Cross { what, dst: dst?, sources })
+        Some(CrossLaneOp { what, dst: dst?, sources })
     }
 }
 
@@ -119,7 +120,7 @@ fn put_vector(
     why: Missing,
 ) {
     if !reg.is_vgpr() || usize::from(reg.index()) >= wave.v.len() {
-        return machine.fault(wave, Kind::NoRegister);
+        return machine.fault(wave, FaultKind::NoRegister);
     }
     let n = reg.index() as u8;
     wave.set_lanes(n, lanes, &value.0);
@@ -132,30 +133,30 @@ fn put_vector(
 fn lane_number(machine: &mut Machine<'_>, wave: &Wave, from: From) -> usize {
     let (value, unknown) = wave.scalar_value(from, Type::B32);
     if let (From::Scalar(reg), true) = (from, unknown != 0) {
-        machine.fault(wave, Kind::Address(reg, wave.why(reg)));
+        machine.fault(wave, FaultKind::Address(reg, wave.why(reg)));
     }
     value as usize % if machine.gpu.wave64() { 64 } else { 32 }
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &Cross) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLaneOp) {
     let exec = wave.exec(&machine.gpu);
     let first = whole(wave, cross.sources[0]);
     let why = why_from(wave, cross.sources[0]);
     match cross.what {
-        What::ReadFirst | What::Read => {
+        CrossLaneKind::ReadFirst | CrossLaneKind::Read => {
             let lane = match cross.what {
-                What::Read => lane_number(machine, wave, cross.sources[1]),
+                CrossLaneKind::Read => lane_number(machine, wave, cross.sources[1]),
                 // With no lane enabled the first one is read.
                 _ if exec == 0 => 0,
                 _ => exec.trailing_zeros() as usize,
             };
             wave.set_unknown(cross.dst, first.0[lane], first.1[lane], why);
         }
-        What::Write => {
+        CrossLaneKind::Write => {
             let lane = lane_number(machine, wave, cross.sources[1]);
             put_vector(machine, wave, cross.dst, 1 << lane, &first, why);
         }
-        What::Count { high } => {
+        CrossLaneKind::Count { high } => {
             let added = whole(wave, cross.sources[1]);
             let (mut value, mut unknown) = (splat(0), splat(0));
             for lane in 0..LANES {
@@ -172,37 +173,37 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &Cross) {
             }
             put_vector(machine, wave, cross.dst, exec, &(value, unknown), why);
         }
-        What::Swap => {
-            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, Kind::NoRegister) };
+        CrossLaneKind::Swap => {
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
             let other = whole(wave, From::Vgpr(cross.dst.index() as u8));
             let other_why = wave.why(cross.dst);
             put_vector(machine, wave, cross.dst, exec, &first, why);
             put_vector(machine, wave, Reg::vgpr(n), exec, &other, other_why);
         }
-        What::Permlane { other, inactive, zero } => {
+        CrossLaneKind::Permlane { other, inactive, zero } => {
             let low = wave.scalar_value(cross.sources[1], Type::B32);
             let high = wave.scalar_value(cross.sources[2], Type::B32);
             if low.1 | high.1 != 0 {
                 let reg = if let From::Scalar(reg) = cross.sources[1] { reg } else { Reg::NULL };
-                machine.fault(wave, Kind::Address(reg, wave.why(reg)));
+                machine.fault(wave, FaultKind::Address(reg, wave.why(reg)));
             }
             let select = low.0 & 0xffff_ffff | high.0 << 32;
             let number = |lane: usize| (select >> (4 * (lane & 15))) as usize & 15;
             permute(machine, wave, cross.dst, &first, why, other, inactive, zero, number);
         }
-        What::PermlaneVar { other, inactive, zero } => {
+        CrossLaneKind::PermlaneVar { other, inactive, zero } => {
             let numbers = whole(wave, cross.sources[1]);
             let number = |lane: usize| numbers.0[lane] as usize & 15;
             permute(machine, wave, cross.dst, &first, why, other, inactive, zero, number);
         }
-        What::Permlane64 => {
+        CrossLaneKind::Permlane64 => {
             let turned = |lanes: &Lanes| std::array::from_fn(|lane| lanes[lane ^ 32]);
             if machine.gpu.wave64() {
                 let value = (turned(&first.0), turned(&first.1));
                 put_vector(machine, wave, cross.dst, exec, &value, why);
             }
         }
-        What::MoveRel { src, dst, two } => {
+        CrossLaneKind::MoveRel { src, dst, two } => {
             let m0 = wave.sreg(Reg::M0);
             let to = if two { m0 >> 16 } else { m0 } as u16 & 0xff;
             let by = m0 as u16 & 0xff;
@@ -210,7 +211,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &Cross) {
                 From::Vgpr(n) if src => {
                     let at = u16::from(n) + by;
                     if usize::from(at) >= wave.v.len() {
-                        return machine.fault(wave, Kind::NoRegister);
+                        return machine.fault(wave, FaultKind::NoRegister);
                     }
                     From::Vgpr(at as u8)
                 }
@@ -221,13 +222,13 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &Cross) {
             let why = why_from(wave, from);
             put_vector(machine, wave, reg, exec, &value, why);
         }
-        What::SwapRel => {
+        CrossLaneKind::SwapRel => {
             let m0 = wave.sreg(Reg::M0);
-            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, Kind::NoRegister) };
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
             let a = Reg(cross.dst.0 + (m0 >> 16) as u16 % 256);
             let b = Reg(256 + u16::from(n) + m0 as u16 % 256);
             if usize::from(a.index().max(b.index())) >= wave.v.len() {
-                return machine.fault(wave, Kind::NoRegister);
+                return machine.fault(wave, FaultKind::NoRegister);
             }
             let left = whole(wave, From::Vgpr(a.index() as u8));
             let right = whole(wave, From::Vgpr(b.index() as u8));

@@ -1,14 +1,16 @@
 //! LDS and GDS, and moves between lanes that go through LDS.
 
-use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::apply::{self};
 use super::counters::Counter;
 use super::decoded::DecodedInst;
-use super::fault::Kind;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::splat;
-use super::pending::{self, Locks};
+use super::pending::Locks;
 use super::sync::{self, Sync};
-use super::wave::{Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{AtomicOp, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode, atomic};
 use unwedge_isa::amdgcn::{Gen, Inst, Opcode, Operand, Operation, Reg};
@@ -17,7 +19,7 @@ use unwedge_isa::amdgcn::{Gen, Inst, Opcode, Operand, Operation, Reg};
 pub(super) const GDS_COUNTERS: [(Counter, u8); 2] = [(Counter::Lgkm, 4), (Counter::Exp, 5)];
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum DsKind {
     /// Loads: bytes of each piece, whether there are two, how far offsets are scaled.
     Load {
         form: Form,
@@ -60,8 +62,8 @@ enum What {
 
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
-    what: What,
+pub(super) struct DsOp {
+    what: DsKind,
     dst: Option<Reg>,
     pub(super) address: Option<Reg>,
     pub(super) data: [Option<Reg>; 2],
@@ -87,8 +89,8 @@ fn size(name: &str) -> u8 {
     }
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst) -> Option<Access> {
+impl DsOp {
+    pub(super) fn new(inst: &Inst) -> Option<DsOp> {
         let name = inst.row().name;
         let rest = name.strip_prefix("ds_")?;
         let two = if rest.contains("2st64") {
@@ -100,19 +102,19 @@ impl Access {
         };
         let half = rest.contains("_d16").then(|| rest.ends_with("_hi"));
         let what = match inst.opcode() {
-            Opcode::ds_swizzle_b32 => What::Swizzle,
-            Opcode::ds_permute_b32 => What::Permute,
-            Opcode::ds_bpermute_b32 => What::Bpermute,
-            Opcode::ds_append => What::Append { add: true },
-            Opcode::ds_consume => What::Append { add: false },
-            Opcode::ds_read_addtid_b32 => What::AddTid { load: true },
-            Opcode::ds_write_addtid_b32 => What::AddTid { load: false },
-            Opcode::ds_condxchg32_rtn_b64 => What::ExchangeIf,
-            Opcode::ds_bvh_stack_rtn_b32 => What::Stack,
-            opcode if let Some(sync) = Sync::of(opcode) => What::Sync(sync),
+            Opcode::ds_swizzle_b32 => DsKind::Swizzle,
+            Opcode::ds_permute_b32 => DsKind::Permute,
+            Opcode::ds_bpermute_b32 => DsKind::Bpermute,
+            Opcode::ds_append => DsKind::Append { add: true },
+            Opcode::ds_consume => DsKind::Append { add: false },
+            Opcode::ds_read_addtid_b32 => DsKind::AddTid { load: true },
+            Opcode::ds_write_addtid_b32 => DsKind::AddTid { load: false },
+            Opcode::ds_condxchg32_rtn_b64 => DsKind::ExchangeIf,
+            Opcode::ds_bvh_stack_rtn_b32 => DsKind::Stack,
+            opcode if let Some(sync) = Sync::of(opcode) => DsKind::Sync(sync),
             _ if rest.contains("_src2_") => {
                 let (atomic, width) = atomic::of_row(inst.row())?;
-                What::FromMemory { atomic, width }
+                DsKind::FromMemory { atomic, width }
             }
             _ if rest.starts_with("read") => {
                 let bytes = if two.is_some() && rest.ends_with("64") { 8 } else { size(rest) };
@@ -126,7 +128,7 @@ impl Access {
                     _ => Form::Dwords,
                 };
                 let bytes = if let Form::Half { bytes, .. } = form { bytes } else { bytes };
-                What::Load { form, bytes, two }
+                DsKind::Load { form, bytes, two }
             }
             _ if rest.starts_with("write") => {
                 let bytes = match rest {
@@ -135,15 +137,15 @@ impl Access {
                     _ if two.is_some() && rest.ends_with("64") => 8,
                     _ => size(rest),
                 };
-                What::Store { bytes, two, high: half == Some(true) }
+                DsKind::Store { bytes, two, high: half == Some(true) }
             }
             _ => {
                 let (atomic, width) = atomic::of_row(inst.row())?;
                 let compares = atomic::has_second(inst.row());
-                What::Atomic { atomic, width, returns: rest.contains("rtn"), compares, two }
+                DsKind::Atomic { atomic, width, returns: rest.contains("rtn"), compares, two }
             }
         };
-        let mut access = Access {
+        let mut access = DsOp {
             what,
             dst: None,
             address: None,
@@ -197,14 +199,14 @@ fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
     lane & !31 | from
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &Access) {
-    if let What::Sync(sync) = ds.what {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &DsOp) {
+    if let DsKind::Sync(sync) = ds.what {
         return sync::exec(machine, wave, decoded, ds, sync);
     }
     let generation = machine.gpu.generation();
     let lanes = wave.exec(&machine.gpu);
     let address = ds.address.map(|reg| match ds.what {
-        What::Swizzle | What::Sync(_) => splat(0),
+        DsKind::Swizzle | DsKind::Sync(_) => splat(0),
         _ => apply::address_lanes(machine, wave, reg, lanes),
     });
     let base = address.unwrap_or(splat(0));
@@ -217,7 +219,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     }
     // Until gfx8 m0 says where LDS ends.
     let end = match ds.what {
-        What::Load { .. } | What::Store { .. } | What::Atomic { .. }
+        DsKind::Load { .. } | DsKind::Store { .. } | DsKind::Atomic { .. }
             if generation <= Gen::Gfx8 && !ds.gds =>
         {
             apply::address_scalar(machine, wave, Reg::M0)
@@ -239,7 +241,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             piece.valid &=
                 bits(lanes).filter(|lane| last(*lane) <= end.into()).fold(0, |m, lane| m | 1 << lane);
         }
-        let access = apply::Access {
+        let access = access::Access {
             at: decoded.at,
             space: if ds.gds { Space::Gds } else { Space::Lds },
             action,
@@ -256,7 +258,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         // GDS reads its operands late, and counts that.
         let held = Some(held).filter(|_| ds.gds && generation <= Gen::Gfx11_5);
         let counters = [(counter, if ds.gds { 4 } else { 3 }), (Counter::Exp, 5)];
-        pending::issue(machine, wave, access, &counters[..1 + usize::from(held.is_some())], held);
+        issue::issue(machine, wave, access, &counters[..1 + usize::from(held.is_some())], held);
     };
     let single = |offset: u32| {
         let mut at = [0u64; LANES];
@@ -282,9 +284,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         all
     };
     match ds.what {
-        What::Sync(_) => {}
-        What::Stack => bvh_stack(machine, wave, ds, lanes, &base),
-        What::ExchangeIf => {
+        DsKind::Sync(_) => {}
+        DsKind::Stack => bvh_stack(machine, wave, ds, lanes, &base),
+        DsKind::ExchangeIf => {
             let Some(data) = data(machine, wave, ds, 2, false) else { return };
             let piece = Piece { second: false, offset: 0, bytes: 8, valid: u64::MAX };
             let at = single(ds.offset).map(|at| at & 0xfff8);
@@ -292,12 +294,12 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             let action = Action::Atomic { atomic, width, returns: true, compares: false };
             plain(machine, wave, action, Form::Dwords, dst, vec![piece], at, None, data);
         }
-        What::Load { form, bytes, two } => {
+        DsKind::Load { form, bytes, two } => {
             let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
             let pieces = pieces(bytes, two.is_some());
             plain(machine, wave, Action::Load, form, dst, pieces, at, second, (Vec::new(), Vec::new()));
         }
-        What::Store { bytes, two, high } => {
+        DsKind::Store { bytes, two, high } => {
             let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
             let Some(mut data) = data(machine, wave, ds, bytes.div_ceil(4), two.is_some()) else { return };
             if high {
@@ -315,7 +317,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
                 data,
             );
         }
-        What::Atomic { atomic, width, returns, compares, two } => {
+        DsKind::Atomic { atomic, width, returns, compares, two } => {
             let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
             let (at, second) = two.map_or_else(|| (single(ds.offset), None), |scale| pair(bytes, scale));
             let Some(mut data) = data(machine, wave, ds, bytes / 4, compares || two.is_some()) else {
@@ -338,16 +340,18 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             let action = Action::Atomic { atomic, width, returns, compares };
             plain(machine, wave, action, Form::Dwords, dst, all, at, second, data);
         }
-        What::FromMemory { atomic, width } => from_memory(machine, wave, ds, &base, atomic, width),
-        What::Append { add } => {
+        DsKind::FromMemory { atomic, width } => from_memory(machine, wave, ds, &base, atomic, width),
+        DsKind::Append { add } => {
             let m0 = apply::address_scalar(machine, wave, Reg::M0);
             let place = u64::from(m0 >> 16).wrapping_add(ds.offset.into());
             let count = u64::from(lanes.count_ones());
             let memory = if ds.gds { &mut machine.gds } else { &mut machine.lds };
             let at = place as usize;
             let Some(bytes) = memory.bytes.get_mut(at..at + 4) else {
-                return machine
-                    .fault(wave, Kind::Undefined("the counter lies beyond the memory of the workgroup"));
+                return machine.fault(
+                    wave,
+                    FaultKind::Undefined("the counter lies beyond the memory of the workgroup"),
+                );
             };
             let before = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             let after =
@@ -355,7 +359,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             bytes.copy_from_slice(&after.to_le_bytes());
             put(machine, wave, ds, lanes, &[splat(before)], &[splat(0)]);
         }
-        What::AddTid { load } => {
+        DsKind::AddTid { load } => {
             let m0 = apply::address_scalar(machine, wave, Reg::M0) & 0xffff;
             let mut at = [0u64; LANES];
             for lane in bits(lanes) {
@@ -379,7 +383,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
                 );
             }
         }
-        What::Swizzle => {
+        DsKind::Swizzle => {
             let Some(source) = ds.address.and_then(|reg| wave.v.get(usize::from(reg.index())).copied())
             else {
                 return;
@@ -394,7 +398,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             }
             put(machine, wave, ds, lanes, &[value], &[bits_unknown]);
         }
-        What::Permute | What::Bpermute => {
+        DsKind::Permute | DsKind::Bpermute => {
             let Some(source) = ds.data[0].and_then(|reg| wave.v.get(usize::from(reg.index())).copied())
             else {
                 return;
@@ -408,10 +412,10 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
                 let half = if halves { lane & 32 } else { 0 };
                 let other = half | ((base[lane].wrapping_add(ds.offset) / 4) as usize % count);
                 match ds.what {
-                    What::Bpermute if lanes >> other & 1 != 0 => {
+                    DsKind::Bpermute if lanes >> other & 1 != 0 => {
                         (value[lane], bits_unknown[lane]) = (source[other], unknown[other]);
                     }
-                    What::Permute => (value[other], bits_unknown[other]) = (source[lane], unknown[lane]),
+                    DsKind::Permute => (value[other], bits_unknown[other]) = (source[lane], unknown[lane]),
                     _ => {}
                 }
             }
@@ -423,7 +427,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
 /// Pushes the nodes a ray has yet to visit, and gives the next one: of four the last, or what is popped. AMD's own
 /// model of it in its ray tracing library says more than the manual: entries of 32 lanes stand together, nothing
 /// is pushed if the last node visited is none of the four, and an empty stack gives the node that ends the search.
-fn bvh_stack(machine: &mut Machine<'_>, wave: &mut Wave, ds: &Access, lanes: u64, base: &Lanes) {
+fn bvh_stack(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, base: &Lanes) {
     const INVALID: u32 = u32::MAX;
     const TERMINAL: u32 = u32::MAX - 1;
     let (Some(address), Some(last), Some(first)) = (ds.address, ds.data[0], ds.data[1]) else { return };
@@ -461,7 +465,7 @@ fn bvh_stack(machine: &mut Machine<'_>, wave: &mut Wave, ds: &Access, lanes: u64
         }
         moved[lane] = base[lane] & !0x3_ffff | index;
     }
-    put(machine, wave, &Access { dst: Some(address), ..*ds }, lanes, &[moved], &[splat(0)]);
+    put(machine, wave, &DsOp { dst: Some(address), ..*ds }, lanes, &[moved], &[splat(0)]);
     wave.pending.share();
     put(machine, wave, ds, lanes, &[next], &[unsure]);
 }
@@ -470,22 +474,22 @@ fn bvh_stack(machine: &mut Machine<'_>, wave: &mut Wave, ds: &Access, lanes: u64
 pub(super) fn put(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
-    ds: &Access,
+    ds: &DsOp,
     lanes: u64,
     values: &[Lanes],
     unknown: &[Lanes],
 ) {
     let there = |reg: &Reg| usize::from(reg.index()) + values.len() <= wave.v.len();
     let Some(reg) = ds.dst.filter(there) else {
-        return machine.fault(wave, Kind::NoRegister);
+        return machine.fault(wave, FaultKind::NoRegister);
     };
     let dst = Dst::Vgpr(reg.index() as u8);
-    let space = if ds.gds || matches!(ds.what, What::Sync(_)) { Space::Gds } else { Space::Lds };
-    let access = apply::Access::made(machine.offset(), space, dst, lanes, values.len());
-    let read = apply::Read { values: values.to_vec(), unknown: unknown.to_vec() };
+    let space = if ds.gds || matches!(ds.what, DsKind::Sync(_)) { Space::Gds } else { Space::Lds };
+    let access = access::Access::made(machine.offset(), space, dst, lanes, values.len());
+    let read = access::Read { values: values.to_vec(), unknown: unknown.to_vec() };
     if space == Space::Lds {
         let counter = if machine.gpu.generation() >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
-        return pending::ready(machine, wave, access, read, &[(counter, 3)]);
+        return issue::ready(machine, wave, access, read, &[(counter, 3)]);
     }
     // GDS reads its operands late, and counts that.
     let mut held = Locks::new(Counter::Exp);
@@ -493,7 +497,7 @@ pub(super) fn put(
         held.add(reg, 1);
     }
     match wave.unknown {
-        Some(_) => pending::defer_ready(machine, wave, access, read, &GDS_COUNTERS, Some(held)),
+        Some(_) => issue::defer_ready(machine, wave, access, read, &GDS_COUNTERS, Some(held)),
         None => apply::deliver(machine, wave, &access, &read),
     }
 }
@@ -506,7 +510,7 @@ fn unknown_of(wave: &Wave, reg: Option<Reg>) -> Lanes {
 fn data(
     machine: &mut Machine<'_>,
     wave: &Wave,
-    ds: &Access,
+    ds: &DsOp,
     dwords: u8,
     both: bool,
 ) -> Option<(Vec<Lanes>, Vec<Lanes>)> {
@@ -523,7 +527,7 @@ fn data(
 fn from_memory(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
-    ds: &Access,
+    ds: &DsOp,
     base: &Lanes,
     atomic: atomic::Atomic,
     width: atomic::Kind,

@@ -1,23 +1,25 @@
 //! Flat, global and scratch memory.
 
-use super::apply::{self, Action, Dst, Form, Piece, Space};
-use super::buffer::{self, Memory};
+use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::apply::{self};
+use super::buffer::{self, MemoryAccess};
 use super::decoded::DecodedInst;
-use super::fault::Kind;
+use super::fault::FaultKind;
+use super::lanes::{SHARED_APERTURE, bits};
 use super::machine::Machine;
 use super::operand::{From, from};
-use super::wave::{SHARED_APERTURE, Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Mode, atomic};
 use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
 
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct FlatOp {
     space: Space,
     action: Action,
     form: Form,
-    shape: Option<apply::Shape>,
+    shape: Option<access::Shape>,
     data: Option<Reg>,
     dst: Option<Reg>,
     address: Option<(Reg, u8)>,
@@ -39,8 +41,8 @@ fn ordered_add(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
     u64::from(turn.wrapping_add(1)) | u64::from(sum.wrapping_add((data >> 32) as u32)) << 32
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst) -> Option<Access> {
+impl FlatOp {
+    pub(super) fn new(inst: &Inst) -> Option<FlatOp> {
         let row = inst.row();
         let (space, rest) = match row.format {
             Format::Flat => (Space::Flat, row.name.strip_prefix("flat_")?),
@@ -53,7 +55,7 @@ impl Access {
             "load_tr_b64" => (Some(false), "load_dwordx2"),
             _ => (None, rest.strip_suffix("_addtid").unwrap_or(rest)),
         };
-        let shape = apply::shape(name);
+        let shape = access::shape(name);
         let action = match shape {
             _ if rest == "load_block" => Action::Load,
             _ if rest == "store_block" => Action::Store,
@@ -72,7 +74,7 @@ impl Access {
                 Action::Atomic { atomic, width, returns, compares: atomic::has_second(row) }
             }
         };
-        let mut access = Access {
+        let mut access = FlatOp {
             space,
             action,
             form: match turned {
@@ -115,14 +117,14 @@ impl Access {
     }
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, flat: &Access) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, flat: &FlatOp) {
     let lanes = wave.exec(&machine.gpu);
     if matches!(flat.form, Form::Turned { .. }) {
         if machine.gpu.wave64() {
-            return machine.fault(wave, Kind::NotEmulated("a transposed load of a wave of 64 lanes"));
+            return machine.fault(wave, FaultKind::NotEmulated("a transposed load of a wave of 64 lanes"));
         }
         if lanes != 0 && lanes != Wave::all(&machine.gpu) {
-            machine.fault(wave, Kind::Undefined("a transposed load while not all lanes are enabled"));
+            machine.fault(wave, FaultKind::Undefined("a transposed load while not all lanes are enabled"));
         }
     }
     let mut base = 0u64;
@@ -174,7 +176,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             address[lane] >> 32 == SHARED_APERTURE >> 32 && !address[lane].is_multiple_of(natural)
         })
     {
-        machine.fault(wave, Kind::Hazard("lds_misaligned", decoded.at));
+        machine.fault(wave, FaultKind::Hazard("lds_misaligned", decoded.at));
     }
     let dst = if flat.lds {
         Dst::Lds((apply::address_scalar(machine, wave, Reg::M0) & 0xffff).wrapping_add(flat.offset as u32))
@@ -185,7 +187,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         machine,
         wave,
         decoded,
-        Memory {
+        MemoryAccess {
             space: flat.space,
             action: flat.action,
             form,

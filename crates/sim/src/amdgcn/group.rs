@@ -1,14 +1,16 @@
 //! A workgroup: its waves, their shared memory, and one step of one of them.
 
-use super::apply::Shared;
+use super::common::Waiting;
 use super::dispatch::{Dispatch, Initial, Timing};
-use super::fault::{Kind, Missing};
+use super::fault::{FaultKind, Missing};
 use super::hazard::Hazards;
+use super::issue;
+use super::lanes::splat;
+use super::local::LocalMemory;
 use super::machine::Machine;
-use super::operand::{SREGS, splat};
-use super::pending::{self, Pending};
+use super::operand::SREGS;
+use super::pending::Pending;
 use super::program::{Program, UnitOp};
-use super::sync::Waiting;
 use super::watch::{Control, State, Trace, Watch};
 use super::wave::{Unknown, Wave};
 use super::{buffer, cross, ds, export, flat, flow, image, interp, matrix, rays, scalar, smem, vector};
@@ -36,8 +38,8 @@ impl<'m> Group<'m> {
             Timing::Adversarial { seed } => (true, seed),
         };
         let mut machine = Machine::new(program.gpu, program.base, view, number, seed, dispatch.steps);
-        machine.gds = Shared::new(dispatch.gds as usize, false);
-        machine.lds = Shared::new(dispatch.lds as usize, adversarial);
+        machine.gds = LocalMemory::new(dispatch.gds as usize, false);
+        machine.lds = LocalMemory::new(dispatch.lds as usize, adversarial);
         for (at, byte) in dispatch.lds_content.iter().enumerate().take(dispatch.lds as usize) {
             machine.lds.write(at as u64, 1, (*byte).into(), 0);
         }
@@ -70,7 +72,7 @@ impl<'m> Group<'m> {
             ended: false,
             at_barrier: false,
             steps: 0,
-            scratch: Shared::new(dispatch.scratch as usize * lanes as usize, self.adversarial),
+            scratch: LocalMemory::new(dispatch.scratch as usize * lanes as usize, self.adversarial),
             unknown: None,
             pending: Pending::default(),
             gpr_idx: 0,
@@ -127,7 +129,7 @@ impl<'m> Group<'m> {
 
     /// Whether a wave does not go on by itself.
     fn rests(&self, wave: &Wave) -> bool {
-        wave.ended || wave.at_barrier || self.machine.common.blocks(wave)
+        wave.ended || wave.at_barrier || self.machine.common.blocks(&wave.waiting)
     }
 
     /// Runs the workgroup to its end, or until it cannot go on.
@@ -143,7 +145,7 @@ impl<'m> Group<'m> {
                 if let Some(wave) = waves.iter().find(|wave| !wave.ended && !wave.at_barrier) {
                     self.machine.at = wave.pc;
                     self.machine
-                        .fault(wave, Kind::Undefined("waits for what no wave of its workgroup will do"));
+                        .fault(wave, FaultKind::Undefined("waits for what no wave of its workgroup will do"));
                     self.machine.stopped = true;
                     break;
                 }
@@ -162,7 +164,7 @@ impl<'m> Group<'m> {
                 }
                 if self.machine.budget == 0 {
                     self.machine.at = wave.pc;
-                    self.machine.fault(wave, Kind::Steps);
+                    self.machine.fault(wave, FaultKind::Steps);
                     break;
                 }
                 self.machine.budget -= 1;
@@ -182,7 +184,7 @@ impl<'m> Group<'m> {
             }
             let wave = &mut waves[which];
             if wave.ended {
-                pending::finish(&mut self.machine, wave);
+                issue::finish(&mut self.machine, wave);
             } else if !self.adversarial && !self.rests(wave) && ready.len() > 1 {
                 // Another has its turn.
                 waves.rotate_left(1);
@@ -216,24 +218,24 @@ impl<'m> Group<'m> {
         let (program, machine) = (self.program, &mut self.machine);
         machine.at = wave.pc;
         let Some(step) = program.step(wave.pc) else {
-            return machine.fault(wave, Kind::NotAnInstruction);
+            return machine.fault(wave, FaultKind::NotAnInstruction);
         };
         let decoded = &step.decoded;
         wave.pc = decoded.next;
         wave.steps += 1;
         self.steps += 1;
         if self.adversarial {
-            pending::pass_time(machine, wave);
+            issue::pass_time(machine, wave);
             for (counter, most) in &decoded.waits {
-                pending::wait(machine, wave, *counter, *most);
+                issue::wait(machine, wave, *counter, *most);
             }
-            pending::check_locks(machine, wave, &decoded.effects.writes);
+            issue::check_locks(machine, wave, &decoded.effects.writes);
             let broken = match self.hazards.get_mut(wave.id as usize) {
                 Some(hazards) => hazards.issue(decoded, step.hazard, &machine.gpu),
                 None => Vec::new(),
             };
             for (rule, first) in broken {
-                machine.fault(wave, Kind::Hazard(rule, first));
+                machine.fault(wave, FaultKind::Hazard(rule, first));
             }
         }
         let format = decoded.inst.row().format;
@@ -256,7 +258,7 @@ impl<'m> Group<'m> {
             UnitOp::Image(op) => image::exec(machine, wave, decoded, op),
             UnitOp::Rays(op) => rays::exec(machine, wave, decoded, op),
             UnitOp::Nothing => {}
-            UnitOp::Unknown => machine.fault(wave, Kind::NoSemantics),
+            UnitOp::Unknown => machine.fault(wave, FaultKind::NoSemantics),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Only MODE has an effect here; the others read as zero, but for those that say what the wave is.
 
+use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE};
 use super::machine::Machine;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::Gen;
@@ -19,7 +20,7 @@ pub(super) fn get(machine: &Machine<'_>, wave: &Wave, what: u32) -> u32 {
         // The numbers of the wave: only its place in the workgroup is known.
         4 | 23 => wave.id,
         15 if machine.gpu.generation() >= Gen::Gfx9 && machine.gpu.generation() < Gen::Gfx11 => {
-            (super::wave::SHARED_APERTURE >> 48) as u32 | (super::wave::PRIVATE_APERTURE >> 48 << 16) as u32
+            (SHARED_APERTURE >> 48) as u32 | (PRIVATE_APERTURE >> 48 << 16) as u32
         }
         20 => wave.s[132],
         21 => wave.s[133],

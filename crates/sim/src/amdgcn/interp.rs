@@ -4,15 +4,17 @@
 //! P0, of P10 and of P20. `m0` says where they begin and at which quads a new primitive begins; the first quad always
 //! begins one. From gfx11 on parameters are loaded into the lanes of a quad, and interpolation reads them there.
 
-use super::apply::{self, Access, Dst, Read, Space};
+use super::access::{Access, Dst, Read, Space};
+use super::apply::{self};
 use super::counters::Counter;
 use super::decoded::DecodedInst;
-use super::fault::{Kind, Missing};
+use super::fault::{FaultKind, Missing};
+use super::issue;
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{Part, Source, source, splat};
-use super::pending;
+use super::operand::{Part, Source, source};
 use super::vector::fetch;
-use super::wave::{Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
 use unwedge_isa::amdgcn::opcode::InterpOp;
 use unwedge_isa::amdgcn::semantics::interp::{self, Interp as Semantics};
@@ -25,7 +27,7 @@ const PARAMETERS: u32 = 12;
 const IN_ORDER: u8 = 5;
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum InterpKind {
     /// A step with an attribute in LDS, of 32 bits or the lower or upper 16.
     Attribute(Semantics, bool),
     /// A vertex' parameter as it is.
@@ -40,8 +42,8 @@ enum What {
 
 /// An instruction with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Interp {
-    what: What,
+pub(super) struct InterpolateOp {
+    what: InterpKind,
     dst: u8,
     /// Which half of the destination is written, if the other is kept; without, whether the other is zero.
     high: Option<bool>,
@@ -55,16 +57,16 @@ pub(super) struct Interp {
     ty: Type,
 }
 
-impl Interp {
-    pub(super) fn new(op: InterpOp, inst: &Inst, generation: Gen) -> Option<Interp> {
+impl InterpolateOp {
+    pub(super) fn new(op: InterpOp, inst: &Inst, generation: Gen) -> Option<InterpolateOp> {
         let what = match op {
-            InterpOp::v_interp_mov_f32 => What::Move,
-            InterpOp::lds_param_load => What::Load,
-            InterpOp::lds_direct_load => What::Direct,
-            _ if inst.row().format == Format::Vinterp => What::Quad(interp::of(op)?),
-            _ => What::Attribute(interp::of(op)?, inst.mods.has(Mod::High)),
+            InterpOp::v_interp_mov_f32 => InterpKind::Move,
+            InterpOp::lds_param_load => InterpKind::Load,
+            InterpOp::lds_direct_load => InterpKind::Direct,
+            _ if inst.row().format == Format::Vinterp => InterpKind::Quad(interp::of(op)?),
+            _ => InterpKind::Attribute(interp::of(op)?, inst.mods.has(Mod::High)),
         };
-        let mut made = Interp {
+        let mut made = InterpolateOp {
             what,
             dst: 0,
             high: None,
@@ -98,7 +100,8 @@ impl Interp {
         if let Some(added) = added {
             *made.sources.get_mut(count)? = added;
         }
-        let halves = matches!(what, What::Attribute(step, _) | What::Quad(step) if step.half_out());
+        let halves =
+            matches!(what, InterpKind::Attribute(step, _) | InterpKind::Quad(step) if step.half_out());
         // The first GPUs with 16 bits zeroed the upper half.
         let keeps = generation >= Gen::Gfx9 && !inst.row().traits.has(Trait::ZeroesHigh);
         made.high = (halves && keeps).then_some(high);
@@ -138,7 +141,12 @@ fn source_lanes(wave: &Wave, source: &Source) -> (Lanes, Lanes) {
     (values, unknown.unwrap_or(splat(0)))
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, interp: &Interp) {
+pub(super) fn exec(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    interp: &InterpolateOp,
+) {
     let lanes = wave.exec(&machine.gpu);
     // A lane's parameters are those of its quad.
     let of_quad = |values: &Lanes, at: usize| {
@@ -147,14 +155,16 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         moved
     };
     let (parameter, place, added, semantics) = match interp.what {
-        What::Move => {
+        InterpKind::Move => {
             let m0 = apply::address_scalar(machine, wave, Reg::M0);
             let vertex = [1, 2, 0].get(interp.slot as usize).copied().unwrap_or(0);
             let (values, unknown) = parameter_lanes(machine, m0, interp.attribute, vertex);
             return put(machine, wave, interp, lanes, values, unknown);
         }
-        What::Load | What::Direct => return load_parameters(machine, wave, decoded, interp, lanes),
-        What::Attribute(semantics, high) => {
+        InterpKind::Load | InterpKind::Direct => {
+            return load_parameters(machine, wave, decoded, interp, lanes);
+        }
+        InterpKind::Attribute(semantics, high) => {
             let m0 = apply::address_scalar(machine, wave, Reg::M0);
             let half = |(values, unknown): (Lanes, Lanes)| match high {
                 true => (values.map(|value| value >> 16), unknown.map(|bits| bits >> 16)),
@@ -175,7 +185,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             };
             (parameter, place, added, semantics)
         }
-        What::Quad(semantics) => {
+        InterpKind::Quad(semantics) => {
             let at = usize::from(semantics.parameter);
             let (values, unknown) = source_lanes(wave, &interp.sources[0]);
             let parameter = (of_quad(&values, at), of_quad(&unknown, at));
@@ -206,13 +216,13 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
 fn put(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
-    interp: &Interp,
+    interp: &InterpolateOp,
     lanes: u64,
     mut values: Lanes,
     mut unknown: Lanes,
 ) {
     let at = usize::from(interp.dst);
-    let Some(old) = wave.v.get(at).copied() else { return machine.fault(wave, Kind::NoRegister) };
+    let Some(old) = wave.v.get(at).copied() else { return machine.fault(wave, FaultKind::NoRegister) };
     let before = wave.unknown.as_ref().map_or(splat(0), |state| state.v[at]);
     if let Some(high) = interp.high {
         let placed = |old: u32, new: u32| match high {
@@ -235,13 +245,13 @@ fn load_parameters(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     decoded: &DecodedInst,
-    interp: &Interp,
+    interp: &InterpolateOp,
     lanes: u64,
 ) {
     let m0 = apply::address_scalar(machine, wave, Reg::M0);
     let (mut values, mut unknown) = (splat(0), splat(0));
     let mut written = lanes;
-    if matches!(interp.what, What::Load) {
+    if matches!(interp.what, InterpKind::Load) {
         for vertex in 0..3 {
             let (found, bits) = parameter_lanes(machine, m0, interp.attribute, vertex);
             for lane in (vertex as usize..LANES).step_by(4) {
@@ -259,7 +269,7 @@ fn load_parameters(
             0 | 4 => 1,
             1 | 5 => 2,
             2 => 4,
-            _ => return machine.fault(wave, Kind::Undefined("a direct load of no known type")),
+            _ => return machine.fault(wave, FaultKind::Undefined("a direct load of no known type")),
         };
         let (value, bits) = machine.lds.read((m0 & 0xffff).into(), bytes);
         let value = match m0 >> 16 & 7 {
@@ -271,7 +281,7 @@ fn load_parameters(
     }
     let access = Access::made(decoded.at, Space::Lds, Dst::Vgpr(interp.dst), written, 1);
     let read = Read { values: vec![values], unknown: vec![unknown] };
-    pending::ready(machine, wave, access, read, &[(Counter::Exp, IN_ORDER)]);
+    issue::ready(machine, wave, access, read, &[(Counter::Exp, IN_ORDER)]);
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 //!
 //! It knows neither a program nor the waves: a unit executes an operation on a machine and one wave.
 
-use super::apply::Shared;
-use super::export::Told;
-use super::fault::{Fault, Kind};
-use super::sync::Common;
+use super::common::Common;
+use super::fault::{Fault, FaultKind};
+use super::local::LocalMemory;
+use super::message::WaveMessage;
 use super::wave::Wave;
 use crate::memory::View;
 use std::collections::HashSet;
@@ -20,12 +20,12 @@ pub(super) struct Machine<'m> {
     /// Where the code lies.
     pub(super) code_base: u64,
     pub(super) view: View<'m>,
-    pub(super) lds: Shared,
-    pub(super) gds: Shared,
+    pub(super) lds: LocalMemory,
+    pub(super) gds: LocalMemory,
     pub(super) common: Common,
     pub(super) faults: Vec<Fault>,
-    seen: HashSet<(u32, std::mem::Discriminant<Kind>)>,
-    pub(super) messages: Vec<Told>,
+    seen: HashSet<(u32, std::mem::Discriminant<FaultKind>)>,
+    pub(super) messages: Vec<WaveMessage>,
     /// Number of the workgroup.
     number: u32,
     /// Offset of the instruction that is executed.
@@ -51,8 +51,8 @@ impl<'m> Machine<'m> {
             gpu,
             code_base,
             view,
-            lds: Shared::new(0, false),
-            gds: Shared::new(0, false),
+            lds: LocalMemory::new(0, false),
+            gds: LocalMemory::new(0, false),
             common: Common::default(),
             faults: Vec::new(),
             seen: HashSet::new(),
@@ -82,16 +82,16 @@ impl<'m> Machine<'m> {
     }
 
     /// Reports something that went wrong. What cannot be gone on from ends the workgroup.
-    pub(super) fn fault(&mut self, wave: &Wave, kind: Kind) {
+    pub(super) fn fault(&mut self, wave: &Wave, kind: FaultKind) {
         if matches!(
             kind,
-            Kind::NotAnInstruction
-                | Kind::NoSemantics
-                | Kind::NotEmulated(_)
-                | Kind::Unmapped { .. }
-                | Kind::UnknownMemory(_)
-                | Kind::NoRegister
-                | Kind::Steps
+            FaultKind::NotAnInstruction
+                | FaultKind::NoSemantics
+                | FaultKind::NotEmulated(_)
+                | FaultKind::Unmapped { .. }
+                | FaultKind::UnknownMemory(_)
+                | FaultKind::NoRegister
+                | FaultKind::Steps
         ) {
             self.stopped = true;
         }

@@ -3,10 +3,11 @@
 //! Where elements stand and how they are multiplied is [`unwedge_isa::amdgcn::semantics::matrix`]'s. An element of the
 //! result is not known if any that it depends on is not: C's, A's row, B's column, or a sparse index of the row.
 
-use super::fault::{Kind, Missing};
+use super::fault::{FaultKind, Missing};
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{From, inline, splat};
-use super::wave::{Wave, bits};
+use super::operand::{From, inline};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::MatrixOp;
 use unwedge_isa::amdgcn::semantics::Lanes;
@@ -15,7 +16,7 @@ use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// A matrix operation with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Matrix {
+pub(super) struct MatrixProduct {
     op: matrix::Matrix,
     a: u8,
     b: u8,
@@ -46,8 +47,8 @@ impl Block<'_> {
     }
 }
 
-impl Matrix {
-    pub(super) fn new(op: MatrixOp, inst: &Inst, gpu: &Gpu) -> Option<Matrix> {
+impl MatrixProduct {
+    pub(super) fn new(op: MatrixOp, inst: &Inst, gpu: &Gpu) -> Option<MatrixProduct> {
         let op = matrix::of(op);
         let (generation, wave64, mods) = (gpu.generation(), gpu.wave64(), &inst.mods);
         let stored = if op.sparse { op.depth / 2 } else { op.depth };
@@ -70,7 +71,7 @@ impl Matrix {
             other => (From::Vgpr(vgpr(other)?), None),
         };
         let apart = op.result.is_half() && generation < Gen::Gfx12;
-        Some(Matrix {
+        Some(MatrixProduct {
             op,
             a,
             b,
@@ -110,11 +111,11 @@ impl Matrix {
     }
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &Matrix) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixProduct) {
     let all = Wave::all(&machine.gpu);
     if wave.exec(&machine.gpu) != all {
         // The manuals compute all lanes whatever exec is; others found only enabled ones written.
-        machine.fault(wave, Kind::Undefined("a matrix operation while not all lanes are enabled"));
+        machine.fault(wave, FaultKind::Undefined("a matrix operation while not all lanes are enabled"));
     }
     let op = &matrix.op;
     let dwords = |layout: &Layout, bits: usize| (layout.count() * bits).div_ceil(32);
@@ -127,7 +128,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &Matrix) 
     let index = matrix.index.map_or(matrix.dst, |(n, _)| n);
     let there = |n: u8, size: usize| usize::from(n) + size <= wave.v.len();
     if !ranges.iter().chain(&[(c, d_size), (index, 1)]).all(|(n, size)| there(*n, *size)) {
-        return machine.fault(wave, Kind::NoRegister);
+        return machine.fault(wave, FaultKind::NoRegister);
     }
     let mut complaint = None;
     let mut result: Vec<Lanes> = wave.v[usize::from(matrix.dst)..][..d_size].to_vec();
@@ -219,7 +220,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &Matrix) 
         }
     }
     if let Some(what) = complaint {
-        machine.fault(wave, Kind::Undefined(what));
+        machine.fault(wave, FaultKind::Undefined(what));
     }
     for (n, (values, unsure)) in (matrix.dst..=u8::MAX).zip(result.iter().zip(&unsure)) {
         wave.set_lanes(n, all, values);

@@ -1,15 +1,15 @@
 //! Machine code, decoded once into what is executed.
 
-use super::cross::Cross;
+use super::cross::CrossLaneOp;
 use super::decoded::DecodedInst;
-use super::export::Export;
-use super::flow::Flow;
+use super::export::ExportOp;
+use super::flow::FlowOp;
 use super::hazard::HazardClass;
-use super::interp::Interp;
-use super::matrix::Matrix;
-use super::rays::Rays;
-use super::scalar::Scalar;
-use super::vector::Vector;
+use super::interp::InterpolateOp;
+use super::matrix::MatrixProduct;
+use super::rays::RayOp;
+use super::scalar::ScalarOp;
+use super::vector::VectorOp;
 use super::{buffer, ds, flat, image, smem};
 use unwedge_isa::amdgcn::model::{Class, Format, Trait};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Operation, codec, text};
@@ -17,20 +17,20 @@ use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Operation, codec, text};
 /// UnitOp an instruction is executed as.
 #[derive(Debug)]
 pub(super) enum UnitOp {
-    Vector(Box<Vector>),
-    Dual(Box<[Vector; 2]>),
-    Scalar(Scalar),
-    Cross(Cross),
-    Matrix(Box<Matrix>),
-    Flow(Flow),
-    Smem(smem::Access),
-    Buffer(Box<buffer::Access>),
-    Flat(Box<flat::Access>),
-    Ds(Box<ds::Access>),
-    Image(Box<image::Access>),
-    Rays(Rays),
-    Interp(Box<Interp>),
-    Export(Box<Export>),
+    Vector(Box<VectorOp>),
+    Dual(Box<[VectorOp; 2]>),
+    Scalar(ScalarOp),
+    Cross(CrossLaneOp),
+    Matrix(Box<MatrixProduct>),
+    Flow(FlowOp),
+    Smem(smem::SmemOp),
+    Buffer(Box<buffer::BufferOp>),
+    Flat(Box<flat::FlatOp>),
+    Ds(Box<ds::DsOp>),
+    Image(Box<image::ImageOp>),
+    Rays(RayOp),
+    Interp(Box<InterpolateOp>),
+    Export(Box<ExportOp>),
     /// Neither computes nor accesses anything that is emulated: hints, caches, priorities.
     Nothing,
     Unknown,
@@ -178,10 +178,10 @@ impl Step {
 fn unit_op(inst: &Inst, gpu: &Gpu) -> UnitOp {
     let row = inst.row();
     let made = match row.operation {
-        Operation::Control(op) => Flow::new(op, inst).map(UnitOp::Flow),
-        Operation::Scalar(_) | Operation::ScalarFloat(_) => Scalar::new(inst).map(UnitOp::Scalar),
+        Operation::Control(op) => FlowOp::new(op, inst).map(UnitOp::Flow),
+        Operation::Scalar(_) | Operation::ScalarFloat(_) => ScalarOp::new(inst).map(UnitOp::Scalar),
         Operation::Compare(..) if matches!(row.format, Format::Sopc | Format::Sopk) => {
-            Scalar::new(inst).map(UnitOp::Scalar)
+            ScalarOp::new(inst).map(UnitOp::Scalar)
         }
         Operation::Integer(_)
         | Operation::Float(_)
@@ -189,14 +189,16 @@ fn unit_op(inst: &Inst, gpu: &Gpu) -> UnitOp {
         | Operation::Convert(_)
         | Operation::Transcendental(_)
         | Operation::Packed(_)
-        | Operation::Compare(..) => Vector::new(inst, gpu).map(|vector| UnitOp::Vector(Box::new(vector))),
-        Operation::Dual(_) => Vector::dual(inst).map(|halves| UnitOp::Dual(Box::new(halves))),
-        Operation::Lanes(op) => Cross::new(op, inst).map(UnitOp::Cross),
-        Operation::Matrix(op) => Matrix::new(op, inst, gpu).map(|matrix| UnitOp::Matrix(Box::new(matrix))),
-        Operation::Interp(op) => {
-            Interp::new(op, inst, gpu.generation()).map(|interp| UnitOp::Interp(Box::new(interp)))
+        | Operation::Compare(..) => VectorOp::new(inst, gpu).map(|vector| UnitOp::Vector(Box::new(vector))),
+        Operation::Dual(_) => VectorOp::dual(inst).map(|halves| UnitOp::Dual(Box::new(halves))),
+        Operation::Lanes(op) => CrossLaneOp::new(op, inst).map(UnitOp::Cross),
+        Operation::Matrix(op) => {
+            MatrixProduct::new(op, inst, gpu).map(|matrix| UnitOp::Matrix(Box::new(matrix)))
         }
-        Operation::Export => Export::new(inst).map(|export| UnitOp::Export(Box::new(export))),
+        Operation::Interp(op) => {
+            InterpolateOp::new(op, inst, gpu.generation()).map(|interp| UnitOp::Interp(Box::new(interp)))
+        }
+        Operation::Export => ExportOp::new(inst).map(|export| UnitOp::Export(Box::new(export))),
         Operation::Memory | Operation::Atomic(_) => access(inst, gpu),
         Operation::Idle => Some(UnitOp::Nothing),
         Operation::Unknown => None,
@@ -207,17 +209,17 @@ fn unit_op(inst: &Inst, gpu: &Gpu) -> UnitOp {
 /// UnitOp accesses memory.
 fn access(inst: &Inst, gpu: &Gpu) -> Option<UnitOp> {
     match inst.row().format {
-        Format::Smem => smem::Access::new(inst, gpu).map(UnitOp::Smem),
+        Format::Smem => smem::SmemOp::new(inst, gpu).map(UnitOp::Smem),
         Format::Mubuf | Format::Mtbuf | Format::Vbuffer => {
-            buffer::Access::new(inst, gpu).map(|access| UnitOp::Buffer(Box::new(access)))
+            buffer::BufferOp::new(inst, gpu).map(|access| UnitOp::Buffer(Box::new(access)))
         }
         Format::Flat | Format::Global | Format::Scratch => {
-            flat::Access::new(inst).map(|access| UnitOp::Flat(Box::new(access)))
+            flat::FlatOp::new(inst).map(|access| UnitOp::Flat(Box::new(access)))
         }
-        Format::Ds => ds::Access::new(inst).map(|access| UnitOp::Ds(Box::new(access))),
+        Format::Ds => ds::DsOp::new(inst).map(|access| UnitOp::Ds(Box::new(access))),
         Format::Mimg | Format::Vimage | Format::Vsample => {
-            let access = image::Access::new(inst, gpu).map(|access| UnitOp::Image(Box::new(access)));
-            access.or_else(|| Rays::new(inst, gpu).map(UnitOp::Rays))
+            let access = image::ImageOp::new(inst, gpu).map(|access| UnitOp::Image(Box::new(access)));
+            access.or_else(|| RayOp::new(inst, gpu).map(UnitOp::Rays))
         }
         _ => None,
     }

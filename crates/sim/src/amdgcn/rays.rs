@@ -6,14 +6,15 @@
 //! Nodes are read when the instruction is issued, the result arrives late. Not emulated, and reported: the nodes of gfx12,
 //! flags in pointers, other orders than the nearest first, the identifier in place of barycentric coordinates.
 
-use super::apply::{self, Dst, Read, Space};
+use super::access::{self, Dst, Read, Space};
+use super::apply::{self};
 use super::counters::Counter;
 use super::decoded::DecodedInst;
-use super::fault::Kind;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::splat;
-use super::pending;
-use super::wave::{Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Format, Mod};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
@@ -27,7 +28,7 @@ const ORDER: u8 = 3;
 
 /// A test of rays with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rays {
+pub(super) struct RayOp {
     data: Reg,
     descriptor: Reg,
     /// The registers of the address: node, extent, origin, direction and its inverse.
@@ -69,15 +70,15 @@ struct Ray {
     inverse: [f32; 3],
 }
 
-impl Rays {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Rays> {
+impl RayOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<RayOp> {
         let wide = match inst.opcode() {
             Opcode::image_bvh_intersect_ray => false,
             Opcode::image_bvh64_intersect_ray => true,
             _ => return None,
         };
         let short = inst.mods.has(Mod::A16);
-        let mut rays = Rays { data: Reg::NULL, descriptor: Reg::NULL, address: [0; 12], wide, short };
+        let mut rays = RayOp { data: Reg::NULL, descriptor: Reg::NULL, address: [0; 12], wide, short };
         let node = 1 + u8::from(wide);
         let grouped = gpu.generation() >= Gen::Gfx11;
         for (slot, operand) in inst.written() {
@@ -176,16 +177,16 @@ fn triangle(ray: &Ray, vertices: [[f32; 3]; 3], chosen: u32) -> [u32; 4] {
     [numerator, denominator, weight(0), weight(2)].map(f32::to_bits)
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, rays: &Rays) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, rays: &RayOp) {
     let generation = machine.gpu.generation();
     let lanes = wave.exec(&machine.gpu);
     let words = [0, 1, 2, 3].map(|n| apply::address_scalar(machine, wave, Reg(rays.descriptor.0 + n)));
     if generation >= Gen::Gfx12 {
-        return machine.fault(wave, Kind::NotEmulated("rays of gfx12"));
+        return machine.fault(wave, FaultKind::NotEmulated("rays of gfx12"));
     }
     let tree = match Tree::read(words, generation) {
         Ok(tree) => tree,
-        Err(what) => return machine.fault(wave, Kind::NotEmulated(what)),
+        Err(what) => return machine.fault(wave, FaultKind::NotEmulated(what)),
     };
     let count = 11 + usize::from(rays.wide) - if rays.short { 3 } else { 0 };
     let registers: Vec<Lanes> = rays.address[..count]
@@ -201,7 +202,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             node |= u64::from(registers[1][lane]) << 32;
         }
         if flags && node >> 54 != 0 {
-            return machine.fault(wave, Kind::NotEmulated("flags in the pointer to a node"));
+            return machine.fault(wave, FaultKind::NotEmulated("flags in the pointer to a node"));
         }
         let float = |at: usize| f32::from_bits(registers[first + at][lane]);
         let three = |at: usize| [float(at), float(at + 1), float(at + 2)];
@@ -225,8 +226,8 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         read.values.iter_mut().zip(result).for_each(|(place, value)| place[lane] = value);
     }
     let dst = Dst::Vgpr(rays.data.index() as u8);
-    let made = apply::Access::made(decoded.at, Space::Global, dst, lanes, 4);
-    pending::ready(machine, wave, made, read, &[(Counter::Vm, ORDER)]);
+    let made = access::Access::made(decoded.at, Space::Global, dst, lanes, 4);
+    issue::ready(machine, wave, made, read, &[(Counter::Vm, ORDER)]);
 }
 
 /// What a node gives for a ray; `None`: its memory is not there.

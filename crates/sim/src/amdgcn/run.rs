@@ -1,9 +1,9 @@
 //! A grid of workgroups over memory.
 
 use super::dispatch::Dispatch;
-use super::export::Told;
 use super::fault::Fault;
 use super::group::Group;
+use super::message::WaveMessage;
 use super::program::Program;
 use super::watch::{Trace, Watch};
 use crate::memory::{Memory, View, Written};
@@ -23,21 +23,21 @@ pub struct Outcome {
     /// Workgroups that ran to their end.
     pub groups: u32,
     /// Exports and messages, workgroup by workgroup; of many the first ones.
-    pub told: Vec<Told>,
+    pub messages: Vec<WaveMessage>,
 }
 
 /// A workgroup's result, before it is committed.
 struct Finished {
     written: Written,
     faults: Vec<Fault>,
-    told: Vec<Told>,
+    messages: Vec<WaveMessage>,
     steps: u64,
     lane_steps: u64,
     complete: bool,
 }
 
 /// Exports and messages that are kept.
-const TOLD: usize = 1 << 16;
+const MESSAGES: usize = 1 << 16;
 
 /// Workgroups that are run at once before their results are committed.
 const AHEAD: usize = 64;
@@ -56,7 +56,7 @@ fn one(
     let complete = !group.machine.stopped;
     Finished {
         faults: std::mem::take(&mut group.machine.faults),
-        told: std::mem::take(&mut group.machine.messages),
+        messages: std::mem::take(&mut group.machine.messages),
         steps: group.steps,
         lane_steps: group.lane_steps,
         complete,
@@ -102,8 +102,8 @@ pub fn watch(program: &Program, memory: &mut Memory, dispatch: &Dispatch, mut wa
             };
             memory.commit(&finished.written, &mut lines);
             outcome.faults.extend(finished.faults);
-            let room = TOLD.saturating_sub(outcome.told.len());
-            outcome.told.extend(finished.told.into_iter().take(room));
+            let room = MESSAGES.saturating_sub(outcome.messages.len());
+            outcome.messages.extend(finished.messages.into_iter().take(room));
             outcome.steps += finished.steps;
             outcome.lane_steps += finished.lane_steps;
             if !finished.complete {

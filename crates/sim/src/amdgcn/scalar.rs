@@ -1,6 +1,6 @@
 //! The scalar ALU.
 
-use super::fault::{Kind, Missing};
+use super::fault::{FaultKind, Missing};
 use super::machine::Machine;
 use super::operand::{From, from};
 use super::wave::Wave;
@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// A scalar operation with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scalar {
+pub(super) struct ScalarOp {
     op: Op,
     sources: [(From, Type); 3],
     dst: Option<(Reg, u8)>,
@@ -20,8 +20,8 @@ pub(super) struct Scalar {
     bitwise: bool,
 }
 
-impl Scalar {
-    pub(super) fn new(inst: &Inst) -> Option<Scalar> {
+impl ScalarOp {
+    pub(super) fn new(inst: &Inst) -> Option<ScalarOp> {
         let op = semantics::of(inst)?;
         let mut sources = [(From::Const(0), Type::B32); 3];
         let mut count = 0;
@@ -61,11 +61,11 @@ impl Scalar {
             })
         };
         let bitwise = inst.row().traits.has(Trait::Bitwise);
-        Some(Scalar { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
+        Some(ScalarOp { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
     }
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, scalar: &Scalar) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, scalar: &ScalarOp) {
     let values = scalar.sources.map(|(from, ty)| wave.scalar_value(from, ty));
     let [(a, _), (b, _), (d, _)] = values;
     let unknown = wave.unknown.is_some()
@@ -118,7 +118,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, scalar: &Scalar) 
                     From::Scalar(reg) => (reg, wave.why(reg)),
                     _ => (Reg::EXEC, Missing::Undefined),
                 };
-                machine.fault(wave, Kind::Control(reg, why));
+                machine.fault(wave, FaultKind::Control(reg, why));
             }
             if let Some((reg, dwords)) = scalar.dst {
                 wave.set_value(reg, dwords, old, 0, Missing::Undefined);
@@ -126,11 +126,11 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, scalar: &Scalar) 
             wave.set_value(Reg::EXEC, dwords, after, 0, Missing::Undefined);
             set_scc(wave, after != 0, 0);
         }
-        _ => machine.fault(wave, Kind::NoSemantics),
+        _ => machine.fault(wave, FaultKind::NoSemantics),
     }
     // What is unknown of the enabled lanes matters at once.
     if unknown && wave.unknown_value(Reg::EXEC, 2) != 0 {
-        machine.fault(wave, Kind::Control(Reg::EXEC, wave.why(Reg::EXEC)));
+        machine.fault(wave, FaultKind::Control(Reg::EXEC, wave.why(Reg::EXEC)));
         wave.set_value(Reg::EXEC, 2, wave.pair(Reg::EXEC), 0, Missing::Undefined);
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn set_scc(wave: &mut Wave, scc: bool, unknown: u32) {
     }
 }
 
-fn why_scalar(wave: &Wave, scalar: &Scalar) -> Missing {
+fn why_scalar(wave: &Wave, scalar: &ScalarOp) -> Missing {
     let found = scalar.sources.iter().find_map(|(from, ty)| match from {
         From::Scalar(reg) if wave.unknown_value(*reg, ty.dwords()) != 0 => Some(wave.why(*reg)),
         _ => None,
@@ -155,7 +155,7 @@ fn spread_bits(
     f: &dyn Fn(u64, u64, u64, bool) -> u64,
     values: &[(u64, u64); 3],
     wave: &Wave,
-    scalar: &Scalar,
+    scalar: &ScalarOp,
 ) -> u64 {
     let scc_unknown = scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0;
     let with = |ones: u32, scc: bool| {

@@ -1,20 +1,22 @@
 //! Scalar memory.
 
-use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::apply::{self};
 use super::counters::Counter;
 use super::decoded::DecodedInst;
-use super::fault::{Kind, Missing};
+use super::fault::{FaultKind, Missing};
+use super::issue;
+use super::lanes::splat;
 use super::machine::Machine;
-use super::operand::splat;
-use super::pending::{self, UNORDERED};
+use super::pending::UNORDERED;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 #[derive(Debug, Clone, Copy)]
-enum What {
-    Load(apply::Shape),
+enum SmemKind {
+    Load(access::Shape),
     Store(u8),
     Atomic {
         atomic: atomic::Atomic,
@@ -28,8 +30,8 @@ enum What {
 
 /// A scalar access with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
-    what: What,
+pub(super) struct SmemOp {
+    what: SmemKind,
     data: Reg,
     base: Reg,
     buffer: bool,
@@ -39,8 +41,8 @@ pub(super) struct Access {
     returns: bool,
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
+impl SmemOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<SmemOp> {
         let name = inst.row().name;
         let generation = gpu.generation();
         let buffer = inst.row().traits.has(Trait::Buffer);
@@ -48,17 +50,17 @@ impl Access {
         let rest = name.strip_prefix("s_")?;
         let rest = rest.strip_prefix("buffer_").or_else(|| rest.strip_prefix("scratch_")).unwrap_or(rest);
         let what = match rest {
-            "memtime" | "memrealtime" => What::Time(2),
-            "get_waveid_in_workgroup" => What::WaveId,
-            _ if rest.starts_with("load_") => What::Load(apply::shape(rest)?),
-            _ if rest.starts_with("store_") => What::Store(apply::shape(rest)?.dwords()),
+            "memtime" | "memrealtime" => SmemKind::Time(2),
+            "get_waveid_in_workgroup" => SmemKind::WaveId,
+            _ if rest.starts_with("load_") => SmemKind::Load(access::shape(rest)?),
+            _ if rest.starts_with("store_") => SmemKind::Store(access::shape(rest)?.dwords()),
             _ if rest.starts_with("atomic_") => {
                 let (atomic, width) = atomic::of_row(inst.row())?;
-                What::Atomic { atomic, width, compares: atomic::has_second(inst.row()) }
+                SmemKind::Atomic { atomic, width, compares: atomic::has_second(inst.row()) }
             }
             _ => return None,
         };
-        let mut access = Access {
+        let mut access = SmemOp {
             what,
             data: Reg::NULL,
             base: Reg::NULL,
@@ -87,24 +89,25 @@ impl Access {
     }
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, smem: &Access) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, smem: &SmemOp) {
     let counter = if machine.gpu.generation() >= Gen::Gfx12 { Counter::Km } else { Counter::Lgkm };
     match smem.what {
-        What::Time(dwords) => {
+        SmemKind::Time(dwords) => {
             // Deterministic, and never the same twice.
             return wave.set_value(smem.data, dwords, wave.steps, 0, Missing::Undefined);
         }
-        What::WaveId => return wave.set(smem.data, wave.id),
+        SmemKind::WaveId => return wave.set(smem.data, wave.id),
         _ => {}
     }
-    let writes = matches!(smem.what, What::Store(_) | What::Atomic { .. });
+    let writes = matches!(smem.what, SmemKind::Store(_) | SmemKind::Atomic { .. });
     let generation = machine.gpu.generation();
     if writes
         && (Gen::Gfx8..=Gen::Gfx906).contains(&generation)
         && smem.offset == 0
         && smem.register.is_some_and(|reg| reg != Reg::M0)
     {
-        machine.fault(wave, Kind::Undefined("the offset of a scalar store is in another register than m0"));
+        machine
+            .fault(wave, FaultKind::Undefined("the offset of a scalar store is in another register than m0"));
     }
     let low = apply::address_scalar(machine, wave, smem.base);
     let high = apply::address_scalar(machine, wave, Reg(smem.base.0 + 1));
@@ -122,9 +125,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         end = Some(u64::from(records) * if scaled { stride } else { 1 });
     }
     let (dwords, bytes, form) = match smem.what {
-        What::Load(shape) => (shape.dwords(), shape.bytes.min(4), shape.form),
-        What::Store(dwords) => (dwords, 4, Form::Dwords),
-        What::Atomic { width, .. } => (1, if width == atomic::Kind::B64 { 8 } else { 4 }, Form::Dwords),
+        SmemKind::Load(shape) => (shape.dwords(), shape.bytes.min(4), shape.form),
+        SmemKind::Store(dwords) => (dwords, 4, Form::Dwords),
+        SmemKind::Atomic { width, .. } => (1, if width == atomic::Kind::B64 { 8 } else { 4 }, Form::Dwords),
         _ => (0, 4, Form::Dwords),
     };
     // The low two bits of each part of the address do not count, but for smaller loads.
@@ -139,10 +142,10 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         .collect();
     let returns = smem.returns;
     let action = match smem.what {
-        What::Load(_) => Action::Load,
-        What::Store(_) => Action::Store,
-        What::Atomic { atomic, width, compares } => Action::Atomic { atomic, width, returns, compares },
-        _ => return machine.fault(wave, Kind::NoSemantics),
+        SmemKind::Load(_) => Action::Load,
+        SmemKind::Store(_) => Action::Store,
+        SmemKind::Atomic { atomic, width, compares } => Action::Atomic { atomic, width, returns, compares },
+        _ => return machine.fault(wave, FaultKind::NoSemantics),
     };
     let mut data = Vec::new();
     if !matches!(action, Action::Load) {
@@ -151,12 +154,12 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         for n in 0..count {
             let reg = Reg(smem.data.0 + n);
             if wave.unknown_sreg(reg) != 0 {
-                machine.fault(wave, Kind::Stored(reg, wave.why(reg)));
+                machine.fault(wave, FaultKind::Stored(reg, wave.why(reg)));
             }
             data.push(splat(wave.sreg(reg)));
         }
     }
-    let access = apply::Access {
+    let access = access::Access {
         at: decoded.at,
         space: Space::Global,
         action,
@@ -169,5 +172,5 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         data,
         unknown: Vec::new(),
     };
-    pending::issue(machine, wave, access, &[(counter, UNORDERED)], None);
+    issue::issue(machine, wave, access, &[(counter, UNORDERED)], None);
 }

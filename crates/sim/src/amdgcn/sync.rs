@@ -6,15 +6,18 @@
 //! Facts: AMD's ISA manuals of RDNA 3 (registers of streamout), the kernel's and ROCm's use of GWS (the resource is
 //! `m0` from bit 16 on and the offset, a barrier counts waves less one), Mesa's of ordered counts.
 
+use super::access::{self};
 use super::apply;
+use super::common::Resource;
 use super::counters::Counter;
 use super::decoded::DecodedInst;
-use super::ds::{self, Access, GDS_COUNTERS};
-use super::fault::Kind;
+use super::ds::{self, DsOp, GDS_COUNTERS};
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::splat;
-use super::pending::{self, Locks};
-use super::wave::{Wave, bits};
+use super::pending::Locks;
+use super::wave::Wave;
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::{Gen, Opcode, Reg};
 
@@ -52,62 +55,13 @@ impl Sync {
     }
 }
 
-/// A semaphore or barrier of GWS.
-#[derive(Debug, Clone, Copy, Default)]
-struct Resource {
-    /// How often a semaphore may be taken, or how many more waves a barrier waits for.
-    count: u32,
-    /// How often all that waited were let go.
-    released: u32,
-}
-
-/// What the waves of a workgroup share beside memory.
-#[derive(Debug)]
-pub(super) struct Common {
-    resources: [Resource; 64],
-    /// Eight registers of 32 bits, then eight of 64.
-    streamout: [u32; 24],
-    /// The wave whose turn it is.
-    turn: u32,
-    /// Counts changes that a wave may wait for.
-    changes: u64,
-}
-
-impl Default for Common {
-    fn default() -> Common {
-        Common { resources: [Resource::default(); 64], streamout: [0; 24], turn: 0, changes: 0 }
-    }
-}
-
-/// A wave that waits for a change.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Waiting {
-    /// The change after which it tries again.
-    since: Option<u64>,
-    /// How often the resource had let waves go when it began to wait.
-    released: Option<u32>,
-}
-
-impl Common {
-    /// Whether a wave waits, and nothing has changed since.
-    pub(super) fn blocks(&self, wave: &Wave) -> bool {
-        wave.waiting.since == Some(self.changes)
-    }
-}
-
 /// Executes the instruction again after the next change.
 fn block(machine: &Machine<'_>, wave: &mut Wave, decoded: &DecodedInst) {
     wave.pc = decoded.at;
     wave.waiting.since = Some(machine.common.changes);
 }
 
-pub(super) fn exec(
-    machine: &mut Machine<'_>,
-    wave: &mut Wave,
-    decoded: &DecodedInst,
-    ds: &Access,
-    sync: Sync,
-) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &DsOp, sync: Sync) {
     wave.waiting.since = None;
     let lanes = wave.exec(&machine.gpu);
     match sync {
@@ -152,13 +106,13 @@ pub(super) fn exec(
     }
     machine.common.changes += 1;
     // Nothing comes back, but counters tell when the operands have been read, and when it is done.
-    let mut access = apply::Access::made(decoded.at, apply::Space::Gds, apply::Dst::None, 0, 0);
-    access.action = apply::Action::Store;
+    let mut access = access::Access::made(decoded.at, access::Space::Gds, access::Dst::None, 0, 0);
+    access.action = access::Action::Store;
     let mut held = Locks::new(Counter::Exp);
     if let Some(reg) = ds.address {
         held.add(reg, 1);
     }
-    pending::issue(machine, wave, access, &GDS_COUNTERS, Some(held));
+    issue::issue(machine, wave, access, &GDS_COUNTERS, Some(held));
 }
 
 /// Values of a register in some lanes: what is not known of them is reported as stored.
@@ -166,13 +120,13 @@ pub(super) fn given(machine: &mut Machine<'_>, wave: &Wave, reg: Option<Reg>, la
     let reg = reg?;
     let (values, unknown) = apply::stored(machine, wave, reg, 1)?;
     if unknown.first().is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
-        machine.fault(wave, Kind::Stored(reg, wave.why(reg)));
+        machine.fault(wave, FaultKind::Stored(reg, wave.why(reg)));
     }
     values.first().copied()
 }
 
 /// Adds to counters of GDS, or swaps them, when it is the wave's turn.
-fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &Access, lanes: u64) {
+fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &DsOp, lanes: u64) {
     if wave.id != machine.common.turn {
         return block(machine, wave, decoded);
     }
@@ -198,7 +152,7 @@ fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedIn
 }
 
 /// Each lane after the other.
-fn streamout(machine: &mut Machine<'_>, wave: &mut Wave, ds: &Access, lanes: u64, add: bool) {
+fn streamout(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, add: bool) {
     let number = (ds.offset >> 2 & 15) as usize;
     let wide = number > 7;
     let at = if wide { (number - 8) * 2 + 8 } else { number };

@@ -1,9 +1,10 @@
 //! The vector ALU: lane by lane, with DPP, SDWA and halves of registers.
 
-use super::fault::{Kind, Missing};
+use super::fault::{FaultKind, Missing};
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::{From, Part, Source, from, is_sdwa, part, source, splat};
-use super::wave::{Wave, bits};
+use super::operand::{From, Part, Source, from, is_sdwa, part, source};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::Half;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
 use unwedge_isa::amdgcn::semantics::{self, LANES, Lane, Lanes, Mode, Op};
@@ -49,7 +50,7 @@ struct Dpp {
 
 /// An operation on lanes with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Vector {
+pub(super) struct VectorOp {
     op: Op,
     pub(super) sources: [Source; 3],
     dst: Option<Dst>,
@@ -137,10 +138,10 @@ fn dpp(inst: &Inst, gpu: &Gpu) -> Option<Dpp> {
     }
 }
 
-impl Vector {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Vector> {
+impl VectorOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<VectorOp> {
         let op = semantics::of(inst)?;
-        let mut made = Vector::empty(op, inst);
+        let mut made = VectorOp::empty(op, inst);
         let variant = inst.variant();
         let written = inst.written().map(|(slot, operand)| (*slot, operand));
         let implicit = inst.implicit().iter().map(|slot| (*slot, Operand::reg(Reg(slot.reg), 1)));
@@ -193,8 +194,8 @@ impl Vector {
         Some(made)
     }
 
-    fn empty(op: Op, inst: &Inst) -> Vector {
-        Vector {
+    fn empty(op: Op, inst: &Inst) -> VectorOp {
+        VectorOp {
             op,
             sources: [Source::NONE; 3],
             dst: None,
@@ -237,14 +238,14 @@ impl Vector {
     }
 
     /// The halves of a dual instruction.
-    pub(super) fn dual(inst: &Inst) -> Option<[Vector; 2]> {
+    pub(super) fn dual(inst: &Inst) -> Option<[VectorOp; 2]> {
         let (second, _, first_slot) = inst.variant().second?;
         let rows = unwedge_isa::amdgcn::tables::rows();
         let opcodes = [inst.opcode(), rows.get(usize::from(second))?.opcode];
         let mut halves = Vec::with_capacity(2);
         for (half, opcode) in opcodes.into_iter().enumerate() {
             let op = semantics::of_opcode(opcode)?;
-            let mut made = Vector::empty(op, inst);
+            let mut made = VectorOp::empty(op, inst);
             let (mut count, mut added) = (0, None);
             for (at, (slot, operand)) in inst.written().enumerate() {
                 if (at >= usize::from(first_slot)) != (half == 1) {
@@ -279,7 +280,7 @@ impl Vector {
     }
 
     /// With the registers that indexed access means.
-    fn indexed(&self, wave: &Wave) -> Vector {
+    fn indexed(&self, wave: &Wave) -> VectorOp {
         let by = wave.sreg(Reg::M0) as u8;
         let mut moved = *self;
         for (at, source) in moved.sources.iter_mut().enumerate() {
@@ -403,7 +404,7 @@ fn moved_lanes(machine: &Machine<'_>, wave: &Wave, dpp: &Dpp, lanes: &Lanes) -> 
 }
 
 /// A dword of a source, and what is unknown of it.
-fn source_lanes(machine: &Machine<'_>, wave: &Wave, vector: &Vector, at: usize, dword: u8) -> Lanes {
+fn source_lanes(machine: &Machine<'_>, wave: &Wave, vector: &VectorOp, at: usize, dword: u8) -> Lanes {
     let lanes = fetch(&vector.sources[at], dword, &wave.v, |reg| wave.sreg(reg), true);
     match &vector.dpp {
         Some(dpp) if at == 0 => moved_lanes(machine, wave, dpp, &lanes),
@@ -414,7 +415,7 @@ fn source_lanes(machine: &Machine<'_>, wave: &Wave, vector: &Vector, at: usize, 
 fn unknown_source_lanes(
     machine: &Machine<'_>,
     wave: &Wave,
-    vector: &Vector,
+    vector: &VectorOp,
     at: usize,
     dword: u8,
 ) -> Option<Lanes> {
@@ -435,7 +436,7 @@ fn unknown_source_lanes(
 }
 
 /// Lanes in which some source has unknown bits, and why.
-fn unknown_sources(machine: &Machine<'_>, wave: &Wave, vector: &Vector, enabled: u64) -> (u64, Missing) {
+fn unknown_sources(machine: &Machine<'_>, wave: &Wave, vector: &VectorOp, enabled: u64) -> (u64, Missing) {
     let (mut lanes, mut why) = (0u64, Missing::Undefined);
     if wave.unknown.is_none() {
         return (0, why);
@@ -460,7 +461,7 @@ fn unknown_sources(machine: &Machine<'_>, wave: &Wave, vector: &Vector, enabled:
 fn source_values<'w>(
     machine: &Machine<'_>,
     wave: &'w Wave,
-    vector: &Vector,
+    vector: &VectorOp,
     at: usize,
     place: &'w mut Option<Lanes>,
 ) -> &'w Lanes {
@@ -480,7 +481,7 @@ fn source_values<'w>(
 fn compute(
     machine: &Machine<'_>,
     wave: &Wave,
-    vector: &Vector,
+    vector: &VectorOp,
     lane: &Lane,
     mode: &Mode,
     result: &mut Lanes,
@@ -493,7 +494,7 @@ fn compute(
 }
 
 /// The commonest case: a whole register made of what is known. Whether it was.
-fn exec_in_place(machine: &Machine<'_>, wave: &mut Wave, vector: &Vector) -> bool {
+fn exec_in_place(machine: &Machine<'_>, wave: &mut Wave, vector: &VectorOp) -> bool {
     let (Op::Lane(lane), Some(Dst { to: To::Vgpr(n), place: Place::Whole, ty })) = (&vector.op, vector.dst)
     else {
         return false;
@@ -514,7 +515,7 @@ fn exec_in_place(machine: &Machine<'_>, wave: &mut Wave, vector: &Vector) -> boo
 }
 
 /// The result of an operation on lanes of 32 bits.
-fn make(machine: &Machine<'_>, wave: &Wave, vector: &Vector) -> Option<Made> {
+fn make(machine: &Machine<'_>, wave: &Wave, vector: &VectorOp) -> Option<Made> {
     let mode = vector.mode(wave, &machine.gpu);
     let enabled = enabled_lanes(machine, wave, &vector.dpp);
     let mut result = splat(0);
@@ -583,7 +584,7 @@ fn put(machine: &mut Machine<'_>, wave: &mut Wave, dst: &Dst, dword: u8, made: &
         }
         To::Vgpr(n) => {
             let Some(n) = n.checked_add(dword).filter(|n| usize::from(*n) < wave.v.len()) else {
-                return machine.fault(wave, Kind::NoRegister);
+                return machine.fault(wave, FaultKind::NoRegister);
             };
             let at = usize::from(n);
             if dst.place == Place::Whole {
@@ -617,18 +618,18 @@ fn put(machine: &mut Machine<'_>, wave: &mut Wave, dst: &Dst, dword: u8, made: &
 }
 
 /// Executes both halves of a dual instruction: both read before one writes.
-pub(super) fn exec_dual(machine: &mut Machine<'_>, wave: &mut Wave, halves: &[Vector; 2]) {
+pub(super) fn exec_dual(machine: &mut Machine<'_>, wave: &mut Wave, halves: &[VectorOp; 2]) {
     let made = [make(machine, wave, &halves[0]), make(machine, wave, &halves[1])];
     for (half, made) in halves.iter().zip(made) {
         match (half.dst, made) {
             (Some(dst), Some(made)) => put(machine, wave, &dst, 0, &made),
-            _ => machine.fault(wave, Kind::NoSemantics),
+            _ => machine.fault(wave, FaultKind::NoSemantics),
         }
     }
 }
 
 /// Executes an operation on lanes.
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, vector: &Vector) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, vector: &VectorOp) {
     if wave.gpr_idx != 0 {
         let moved = vector.indexed(wave);
         return exec_lanes(machine, wave, &moved);
@@ -636,7 +637,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, vector: &Vector) 
     exec_lanes(machine, wave, vector);
 }
 
-fn exec_lanes(machine: &mut Machine<'_>, wave: &mut Wave, vector: &Vector) {
+fn exec_lanes(machine: &mut Machine<'_>, wave: &mut Wave, vector: &VectorOp) {
     if exec_in_place(machine, wave, vector) {
         return;
     }
@@ -649,7 +650,7 @@ fn exec_lanes(machine: &mut Machine<'_>, wave: &mut Wave, vector: &Vector) {
                 }
                 put(machine, wave, &dst, 0, &made);
             }
-            _ => machine.fault(wave, Kind::NoSemantics),
+            _ => machine.fault(wave, FaultKind::NoSemantics),
         };
     }
     exec_wide(machine, wave, vector);
@@ -659,7 +660,7 @@ fn exec_lanes(machine: &mut Machine<'_>, wave: &mut Wave, vector: &Vector) {
 fn exec_compare(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
-    vector: &Vector,
+    vector: &VectorOp,
     compare: fn(&Mode, u64, u64) -> bool,
 ) {
     let mode = vector.mode(wave, &machine.gpu);
@@ -684,7 +685,7 @@ fn exec_compare(
 fn unknown_wide(
     machine: &Machine<'_>,
     wave: &Wave,
-    vector: &Vector,
+    vector: &VectorOp,
     sources: &[[Lanes; 2]; 3],
     unsure: u64,
 ) -> [Lanes; 2] {
@@ -721,7 +722,7 @@ fn unknown_wide(
 }
 
 /// Operations with values of 64 bits, or with masks.
-fn exec_wide(machine: &mut Machine<'_>, wave: &mut Wave, vector: &Vector) {
+fn exec_wide(machine: &mut Machine<'_>, wave: &mut Wave, vector: &VectorOp) {
     if let Op::Compare(compare) = vector.op
         && vector.sources.iter().all(|source| source.bits <= 32)
         && unknown_sources(machine, wave, vector, enabled_lanes(machine, wave, &vector.dpp)).0 == 0
@@ -805,7 +806,7 @@ fn exec_wide(machine: &mut Machine<'_>, wave: &mut Wave, vector: &Vector) {
                 .map(|source| wave.why_source(source))
                 .next()
                 .unwrap_or((Reg::EXEC, why));
-            machine.fault(wave, Kind::Control(reg, why));
+            machine.fault(wave, FaultKind::Control(reg, why));
         }
         wave.set_mask(Reg::EXEC, &machine.gpu, mask_out, 0, why);
     }

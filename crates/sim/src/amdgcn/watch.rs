@@ -49,7 +49,7 @@ pub struct State<'g, 'm> {
 
 /// Where a wave is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stand {
+pub struct WaveStatus {
     /// Number of the wave in its workgroup.
     pub wave: u32,
     /// Offset of its next instruction in bytes.
@@ -77,12 +77,12 @@ impl State<'_, '_> {
     }
 
     /// The wave whose turn it is.
-    pub fn now(&self) -> Stand {
-        self.stand(self.wave())
+    pub fn now(&self) -> WaveStatus {
+        self.status(self.wave())
     }
 
-    fn stand(&self, wave: &Wave) -> Stand {
-        Stand {
+    fn status(&self, wave: &Wave) -> WaveStatus {
+        WaveStatus {
             wave: wave.id,
             at: wave.pc,
             exec: wave.exec(&self.machine.gpu),
@@ -94,9 +94,9 @@ impl State<'_, '_> {
     }
 
     /// All waves of the workgroup, by number.
-    pub fn waves(&self) -> Vec<Stand> {
-        let mut all: Vec<Stand> = self.waves.iter().map(|wave| self.stand(wave)).collect();
-        all.sort_by_key(|stand| stand.wave);
+    pub fn waves(&self) -> Vec<WaveStatus> {
+        let mut all: Vec<WaveStatus> = self.waves.iter().map(|wave| self.status(wave)).collect();
+        all.sort_by_key(|status| status.wave);
         all
     }
 
@@ -111,7 +111,7 @@ impl State<'_, '_> {
         let at = usize::from(number);
         let values = self.wave().v.get(at)?;
         let unknown = self.wave().unknown.as_ref().and_then(|state| state.v.get(at));
-        Some((*values, unknown.copied().unwrap_or(super::operand::splat(0))))
+        Some((*values, unknown.copied().unwrap_or(super::lanes::splat(0))))
     }
 
     /// A dword of memory as the workgroup sees it, if it is mapped and known.

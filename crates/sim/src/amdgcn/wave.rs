@@ -1,20 +1,14 @@
 //! The state of one wave.
 
-use super::apply::Shared;
+use super::common::Waiting;
 use super::fault::Missing;
+use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, merge, set_lanes};
+use super::local::LocalMemory;
 use super::operand::{From, SREGS, Source};
 use super::pending::Pending;
-use super::sync::Waiting;
 use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
-
-/// Where LDS lies for flat addresses.
-pub const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
-/// Where scratch lies for flat addresses.
-pub const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
-/// Where scratch lies for buffer instructions: 4 GiB from here on are the wave's own, if the descriptor swizzles by lane.
-pub const SCRATCH_BUFFER: u64 = 0x0000_7d00_0000_0000;
 
 /// What is not known of a wave's registers: a set bit is an unknown one.
 #[derive(Debug, Clone)]
@@ -48,7 +42,7 @@ pub(super) struct Wave {
     pub(super) at_barrier: bool,
     /// Instructions executed.
     pub(super) steps: u64,
-    pub(super) scratch: Shared,
+    pub(super) scratch: LocalMemory,
     pub(super) unknown: Option<Box<Unknown>>,
     pub(super) pending: Pending,
     /// Indexed access of vector registers on gfx8 and gfx9: which operands, as `gpr_idx`.
@@ -161,7 +155,7 @@ impl Wave {
             return;
         }
         merge(place, lanes, unknown);
-        let found = set(unknown) & lanes;
+        let found = set_lanes(unknown) & lanes;
         *has = *has & !lanes | found;
         if found != 0 {
             state.why_v[usize::from(n)] = why;
@@ -251,32 +245,4 @@ impl Wave {
     pub(super) fn float_mode(&self, generation: Gen) -> Mode {
         Mode::from_bits(self.mode, generation)
     }
-}
-
-/// Writes lanes of one register into another.
-#[inline]
-pub(super) fn merge(place: &mut Lanes, lanes: u64, values: &Lanes) {
-    if lanes == u64::MAX {
-        *place = *values;
-        return;
-    }
-    for (lane, (place, value)) in place.iter_mut().zip(values).enumerate() {
-        let keep = (lanes >> lane & 1) as u32;
-        *place = if keep == 0 { *place } else { *value };
-    }
-}
-
-/// Lanes that are not zero.
-fn set(values: &Lanes) -> u64 {
-    values.iter().enumerate().fold(0, |all, (lane, value)| all | u64::from(*value != 0) << lane)
-}
-
-/// Numbers of the set bits.
-pub(super) fn bits(mask: u64) -> impl Iterator<Item = usize> {
-    let mut rest = mask;
-    std::iter::from_fn(move || {
-        let at = rest.trailing_zeros() as usize;
-        rest &= rest.wrapping_sub(1);
-        (at < 64).then_some(at)
-    })
 }

@@ -1,9 +1,9 @@
 //! The parts of an image instruction's address: which registers they are in, and in which order they stand.
 
 use super::super::apply;
+use super::super::lanes::{bits, splat};
 use super::super::machine::Machine;
-use super::super::operand::splat;
-use super::super::wave::{Wave, bits};
+use super::super::wave::Wave;
 use super::descriptor::Kind;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::Lanes;

@@ -9,16 +9,17 @@ mod fields;
 mod layout;
 mod sample;
 
-use super::apply::{self, Action, Dst, Form, Piece, Read, Space};
+use super::access::{self, Action, Dst, Form, Piece, Read, Space};
+use super::apply::{self};
 use super::buffer;
-use super::buffer::{Memory, vector_counters};
+use super::buffer::{MemoryAccess, vector_counters};
 use super::decoded::DecodedInst;
-use super::fault::Kind;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{bits, splat};
 use super::machine::Machine;
-use super::operand::splat;
-use super::pending;
 use super::texel::{Halves, IDENTITY, Texel};
-use super::wave::{Wave, bits};
+use super::wave::Wave;
 use descriptor::{Found, Image};
 use fields::{Coordinates, Fields};
 use sample::Sampled;
@@ -29,7 +30,7 @@ use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Operation, Reg};
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum ImageKind {
     /// Whether a level is given; without a format, whether the sign is extended.
     Load {
         mip: bool,
@@ -53,8 +54,8 @@ enum What {
 
 /// An image instruction with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
-    what: What,
+pub(super) struct ImageOp {
+    what: ImageKind,
     data: Option<Reg>,
     fields: Fields,
     resource: Reg,
@@ -72,8 +73,8 @@ pub(super) struct Access {
     status: bool,
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
+impl ImageOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<ImageOp> {
         let (row, mods) = (inst.row(), &inst.mods);
         let name = row.name.strip_prefix("image_")?;
         if row.traits.has(Trait::Msaa)
@@ -85,15 +86,15 @@ impl Access {
         }
         let what = match name {
             "load" | "load_mip" | "load_pck" | "load_pck_sgn" | "load_mip_pck" | "load_mip_pck_sgn" => {
-                What::Load {
+                ImageKind::Load {
                     mip: name.contains("_mip"),
                     raw: name.contains("_pck").then(|| name.ends_with("_sgn")),
                 }
             }
             "store" | "store_mip" | "store_pck" | "store_mip_pck" => {
-                What::Store { mip: name.contains("_mip"), raw: name.ends_with("_pck") }
+                ImageKind::Store { mip: name.contains("_mip"), raw: name.ends_with("_pck") }
             }
-            "get_resinfo" => What::Size,
+            "get_resinfo" => ImageKind::Size,
             _ if row.traits.has(Trait::Atomic) => {
                 let Operation::Atomic(op) = row.operation else { return None };
                 let (small, wide) = (atomic::of(op, atomic::Kind::B32)?, atomic::of(op, atomic::Kind::B64));
@@ -102,16 +103,16 @@ impl Access {
                 } else {
                     mods.has(Mod::Glc)
                 };
-                What::Atomic { small, wide, returns, compares: op.has_second() }
+                ImageKind::Atomic { small, wide, returns, compares: op.has_second() }
             }
-            _ => What::Sample(Sampled::new(name)?),
+            _ => ImageKind::Sample(Sampled::new(name)?),
         };
         let halves = match mods.has(Mod::D16) {
             false => Halves::Whole,
             true if gpu.unpacked_d16() => Halves::Spread,
             true => Halves::Packed,
         };
-        let mut access = Access {
+        let mut access = ImageOp {
             what,
             data: None,
             fields: Fields::default(),
@@ -170,7 +171,7 @@ fn raw_format(bytes: u8, signed: bool) -> Option<Format> {
     Format::of_name(&format!("{data}_{}", if signed { "SINT" } else { "UINT" }))
 }
 
-pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, access: &Access) {
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, access: &ImageOp) {
     let lanes = wave.exec(&machine.gpu);
     // What the other half would say is zero.
     let given = if access.half_descriptor { 4 } else { 8 };
@@ -180,7 +181,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let read = match Image::read(words, &machine.gpu) {
         Found::Image(image) if access.half_descriptor => match image.of_half() {
             Ok(image) => Found::Image(Box::new(image)),
-            Err(what) => return machine.fault(wave, Kind::NotEmulated(what)),
+            Err(what) => return machine.fault(wave, FaultKind::NotEmulated(what)),
         },
         other => other,
     };
@@ -188,20 +189,20 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         Found::Null => None,
         Found::Image(image) => Some(*image),
         Found::Other => {
-            return machine.fault(wave, Kind::NotEmulated("a descriptor that is not an image's"));
+            return machine.fault(wave, FaultKind::NotEmulated("a descriptor that is not an image's"));
         }
     };
     if let Some(image) = &image
         && image.format.is_none()
-        && !matches!(access.what, What::Size)
+        && !matches!(access.what, ImageKind::Size)
     {
-        return machine.fault(wave, Kind::NotEmulated("the image's format"));
+        return machine.fault(wave, FaultKind::NotEmulated("the image's format"));
     }
     match access.what {
-        What::Sample(sampled) => {
+        ImageKind::Sample(sampled) => {
             sample::exec(machine, wave, decoded, access, &sampled, image.as_ref(), lanes)
         }
-        What::Size => image_size(machine, wave, decoded, access, image.as_ref(), lanes),
+        ImageKind::Size => image_size(machine, wave, decoded, access, image.as_ref(), lanes),
         _ => texels(machine, wave, decoded, access, image.as_ref(), lanes),
     }
 }
@@ -211,23 +212,25 @@ fn texels(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     decoded: &DecodedInst,
-    access: &Access,
+    access: &ImageOp,
     image: Option<&Image>,
     lanes: u64,
 ) {
     let generation = machine.gpu.generation();
     let raw = match access.what {
-        What::Load { raw, .. } => raw,
-        What::Store { raw, .. } => raw.then_some(false),
+        ImageKind::Load { raw, .. } => raw,
+        ImageKind::Store { raw, .. } => raw.then_some(false),
         _ => None,
     };
-    let mip = matches!(access.what, What::Load { mip: true, .. } | What::Store { mip: true, .. });
+    let mip = matches!(access.what, ImageKind::Load { mip: true, .. } | ImageKind::Store { mip: true, .. });
     let format = image.and_then(|image| image.format).or_else(|| Format::of_name("32_32_32_32_UINT"));
     let format = match (format, raw) {
         (Some(format), Some(signed)) => raw_format(format.bytes(), signed),
         (format, _) => format,
     };
-    let Some(format) = format else { return machine.fault(wave, Kind::NotEmulated("the image's format")) };
+    let Some(format) = format else {
+        return machine.fault(wave, FaultKind::NotEmulated("the image's format"));
+    };
     let mut texel = match image {
         Some(image) => access.texel(image, format, generation),
         None => access.plain(format),
@@ -259,29 +262,29 @@ fn texels(
                     address[lane] = place;
                     valid |= 1 << lane;
                 }
-                Err(what) => return machine.fault(wave, Kind::NotEmulated(what)),
+                Err(what) => return machine.fault(wave, FaultKind::NotEmulated(what)),
             }
         }
     }
     let dst = access.data.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
     let (action, form, pieces) = match access.what {
-        What::Atomic { small, wide, returns, compares } => {
+        ImageKind::Atomic { small, wide, returns, compares } => {
             // Four components are a value of 64 bits and one to compare with.
             let double = access.mask == if compares { 15 } else { 3 };
             let (width, bytes) = if double { (atomic::Kind::B64, 8) } else { (atomic::Kind::B32, 4) };
             if image.is_some() && format.bytes() != bytes {
-                return machine.fault(wave, Kind::Undefined("an atomic on texels of another size"));
+                return machine.fault(wave, FaultKind::Undefined("an atomic on texels of another size"));
             }
             let Some(atomic) = (if double { wide } else { Some(small) }) else {
-                return machine.fault(wave, Kind::NoSemantics);
+                return machine.fault(wave, FaultKind::NoSemantics);
             };
             let piece = Piece { second: false, offset: 0, bytes, valid };
             (Action::Atomic { atomic, width, returns, compares }, Form::Dwords, vec![piece])
         }
-        What::Store { .. } => (Action::Store, Form::Texel(texel), texel.pieces(valid)),
+        ImageKind::Store { .. } => (Action::Store, Form::Texel(texel), texel.pieces(valid)),
         _ => (Action::Load, Form::Texel(texel), texel.pieces(valid)),
     };
-    let memory = Memory {
+    let memory = MemoryAccess {
         space: Space::Global,
         action,
         form,
@@ -300,7 +303,7 @@ fn image_size(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     decoded: &DecodedInst,
-    access: &Access,
+    access: &ImageOp,
     image: Option<&Image>,
     lanes: u64,
 ) {
@@ -328,13 +331,13 @@ fn return_values(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     decoded: &DecodedInst,
-    access: &Access,
+    access: &ImageOp,
     texel: &Texel,
     values: &[[u32; 4]; LANES],
     lanes: u64,
     sampled: bool,
 ) {
-    let Some(first) = access.data else { return machine.fault(wave, Kind::NoSemantics) };
+    let Some(first) = access.data else { return machine.fault(wave, FaultKind::NoSemantics) };
     let count = usize::from(texel.registers());
     let mut read = Read { values: vec![splat(0); count], unknown: Vec::new() };
     for lane in bits(lanes) {
@@ -343,7 +346,7 @@ fn return_values(
         read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
     }
     let dst = Dst::Vgpr(first.index() as u8);
-    let made = apply::Access::made(decoded.at, Space::Global, dst, lanes, count);
+    let made = access::Access::made(decoded.at, Space::Global, dst, lanes, count);
     let counter = vector_counters(machine.gpu.generation(), true, sampled);
-    pending::ready(machine, wave, made, read, &[counter]);
+    issue::ready(machine, wave, made, read, &[counter]);
 }

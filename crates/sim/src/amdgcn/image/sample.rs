@@ -5,11 +5,12 @@
 
 use super::super::apply;
 use super::super::decoded::DecodedInst;
-use super::super::fault::Kind as FaultKind;
+use super::super::fault::FaultKind;
+use super::super::lanes::bits;
 use super::super::machine::Machine;
 use super::super::texel::Texel;
-use super::super::wave::{Wave, bits};
-use super::Access;
+use super::super::wave::Wave;
+use super::ImageOp;
 use super::descriptor::{Image, Kind};
 use super::fields::{Coordinates, NOTHING};
 use crate::texture::sampler::{Sampler, Tap, across_edge};
@@ -108,7 +109,7 @@ fn float(lanes: &Lanes, lane: usize) -> f32 {
 fn address_parts(
     machine: &mut Machine<'_>,
     wave: &Wave,
-    access: &Access,
+    access: &ImageOp,
     sampled: &Sampled,
     kind: Kind,
     lanes: u64,
@@ -159,7 +160,7 @@ pub(super) fn exec(
     machine: &mut Machine<'_>,
     wave: &mut Wave,
     decoded: &DecodedInst,
-    access: &Access,
+    access: &ImageOp,
     sampled: &Sampled,
     image: Option<&Image>,
     lanes: u64,
