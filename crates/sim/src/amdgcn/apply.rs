@@ -361,6 +361,16 @@ pub(super) fn address_scalar(machine: &mut Machine<'_>, wave: &Wave, reg: Reg) -
     wave.sreg(reg)
 }
 
+/// Values of a register in some lanes: what is not known of them is reported as stored.
+pub(super) fn given(machine: &mut Machine<'_>, wave: &Wave, reg: Option<Reg>, lanes: u64) -> Option<Lanes> {
+    let reg = reg?;
+    let (values, unknown) = stored(machine, wave, reg, 1)?;
+    if unknown.first().is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
+        machine.fault(wave, FaultKind::Stored(reg, wave.why(reg)));
+    }
+    values.first().copied()
+}
+
 /// A dword as a form puts it into a register.
 fn formed(form: Form, value: u32, old: u32) -> u32 {
     let extended = |bytes: u8, signed: bool| match (bytes, signed) {

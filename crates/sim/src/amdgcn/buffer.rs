@@ -99,6 +99,17 @@ impl Descriptor {
         (at / element % count == lane as u64).then(|| at / (element * count) * element + at % element)
     }
 
+    /// Makes addresses in scratch bytes of each lane; whether all are the lane's own.
+    fn make_own(&self, address: &mut [u64; LANES], lanes: u64) -> bool {
+        bits(lanes).all(|lane| match self.own(address[lane], lane) {
+            Some(own) => {
+                address[lane] = own;
+                true
+            }
+            None => false,
+        })
+    }
+
     /// Whether so many bytes are within bounds.
     fn inside(
         &self,
@@ -132,6 +143,16 @@ impl Descriptor {
 }
 
 impl BufferOp {
+    /// How many values of each lane are accessed, and the bytes of one.
+    fn values(&self) -> (u8, u8) {
+        match (self.action, self.shape) {
+            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => (1, 8),
+            (Action::Atomic { .. }, shape) => (1, shape.map_or(4, |shape| shape.bytes.min(4))),
+            (_, Some(shape)) => (shape.dwords(), shape.bytes.min(4)),
+            _ => (1, 4),
+        }
+    }
+
     pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<BufferOp> {
         let name = inst.row().name;
         let rest = name.strip_prefix("tbuffer_").or_else(|| name.strip_prefix("buffer_"))?;
@@ -215,17 +236,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let index = take(machine, buffer.idxen);
     let voffset = take(machine, buffer.offen);
     let wide = [take(machine, buffer.addr64), take(machine, buffer.addr64)];
-    let dwords = match (buffer.action, buffer.shape) {
-        (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 2,
-        (_, Some(shape)) => shape.dwords(),
-        _ => 1,
-    };
-    let bytes = match (buffer.action, buffer.shape) {
-        (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 8,
-        (_, Some(shape)) => shape.bytes.min(4),
-        _ => 4,
-    };
-    let count = if matches!(buffer.action, Action::Atomic { .. }) { 1 } else { dwords };
+    let (count, bytes) = buffer.values();
     let mut valid = vec![0u64; usize::from(count)];
     let mut address = [0u64; LANES];
     let structured = buffer.idxen || descriptor.add_tid;
@@ -261,15 +272,9 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             *valid |= u64::from(inside) << lane;
         }
     }
-    let mut space = Space::Global;
-    if descriptor.is_scratch() {
-        space = Space::Scratch;
-        for lane in bits(lanes) {
-            match descriptor.own(address[lane], lane) {
-                Some(own) => address[lane] = own,
-                None => return machine.fault(wave, FaultKind::NotEmulated("scratch of another lane")),
-            }
-        }
+    let space = if descriptor.is_scratch() { Space::Scratch } else { Space::Global };
+    if space == Space::Scratch && !descriptor.make_own(&mut address, lanes) {
+        return machine.fault(wave, FaultKind::NotEmulated("scratch of another lane"));
     }
     let untyped: Vec<Piece> = valid
         .iter()

@@ -46,7 +46,7 @@ enum CrossLaneKind {
 /// A move between lanes with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CrossLaneOp {
-    what: CrossLaneKind,
+    kind: CrossLaneKind,
     dst: Reg,
     sources: [From; 3],
 }
@@ -55,7 +55,7 @@ impl CrossLaneOp {
     pub(super) fn new(op: LanesOp, inst: &Inst) -> Option<CrossLaneOp> {
         let select = inst.mods.get(Mod::OpSel);
         let (inactive, zero) = (select & 1 != 0, select & 2 != 0);
-        let what = match op {
+        let kind = match op {
             LanesOp::v_readfirstlane_b32 => CrossLaneKind::ReadFirst,
             LanesOp::v_readlane_b32 => CrossLaneKind::Read,
             LanesOp::v_writelane_b32 => CrossLaneKind::Write,
@@ -85,7 +85,7 @@ impl CrossLaneOp {
                 }
             }
         }
-        Some(CrossLaneOp { what, dst: dst?, sources })
+        Some(CrossLaneOp { kind, dst: dst?, sources })
     }
 }
 
@@ -138,13 +138,31 @@ fn lane_number(machine: &mut Machine<'_>, wave: &Wave, from: From) -> usize {
     value as usize % if machine.gpu.wave64() { 64 } else { 32 }
 }
 
+/// Counts the bits of a mask below each lane, in its lower or upper half, and adds.
+fn count_below(first: &(Lanes, Lanes), added: &(Lanes, Lanes), high: bool) -> (Lanes, Lanes) {
+    let (mut value, mut unknown) = (splat(0), splat(0));
+    for lane in 0..LANES {
+        let below = match (lane, high) {
+            (..32, false) => !(u32::MAX << lane),
+            (_, false) => u32::MAX,
+            (..32, true) => 0,
+            (_, true) => !(u32::MAX << (lane - 32)),
+        };
+        value[lane] = (first.0[lane] & below).count_ones().wrapping_add(added.0[lane]);
+        if first.1[lane] & below != 0 || added.1[lane] != 0 {
+            unknown[lane] = u32::MAX;
+        }
+    }
+    (value, unknown)
+}
+
 pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLaneOp) {
     let exec = wave.exec(&machine.gpu);
     let first = whole(wave, cross.sources[0]);
     let why = why_from(wave, cross.sources[0]);
-    match cross.what {
+    match cross.kind {
         CrossLaneKind::ReadFirst | CrossLaneKind::Read => {
-            let lane = match cross.what {
+            let lane = match cross.kind {
                 CrossLaneKind::Read => lane_number(machine, wave, cross.sources[1]),
                 // With no lane enabled the first one is read.
                 _ if exec == 0 => 0,
@@ -157,21 +175,8 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLane
             put_vector(machine, wave, cross.dst, 1 << lane, &first, why);
         }
         CrossLaneKind::Count { high } => {
-            let added = whole(wave, cross.sources[1]);
-            let (mut value, mut unknown) = (splat(0), splat(0));
-            for lane in 0..LANES {
-                let below = match (lane, high) {
-                    (..32, false) => !(u32::MAX << lane),
-                    (_, false) => u32::MAX,
-                    (..32, true) => 0,
-                    (_, true) => !(u32::MAX << (lane - 32)),
-                };
-                value[lane] = (first.0[lane] & below).count_ones().wrapping_add(added.0[lane]);
-                if first.1[lane] & below != 0 || added.1[lane] != 0 {
-                    unknown[lane] = u32::MAX;
-                }
-            }
-            put_vector(machine, wave, cross.dst, exec, &(value, unknown), why);
+            let counted = count_below(&first, &whole(wave, cross.sources[1]), high);
+            put_vector(machine, wave, cross.dst, exec, &counted, why);
         }
         CrossLaneKind::Swap => {
             let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
@@ -265,4 +270,38 @@ fn permute(
         }
     }
     put_vector(machine, wave, dst, written, &(value, unknown), why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amdgcn::local::LocalMemory;
+    use crate::memory::{Memory, View};
+    use unwedge_isa::amdgcn::Gpu;
+
+    /// A unit needs a machine and a wave, and neither a program nor a workgroup.
+    #[test]
+    fn moves_on_one_wave() {
+        let memory = Memory::default();
+        let gpu = Gpu::new("gfx1010").expect("a GPU of the table");
+        let mut machine = Machine::new(gpu, 0, View::new(&memory), 0, 0, 0);
+        let mut wave = Wave::new(0, false, 2, LocalMemory::new(0, false));
+        wave.set(Reg::EXEC, 0b1010);
+        wave.v[0] = std::array::from_fn(|lane| 100 + lane as u32);
+        wave.v[1] = splat(7);
+        let first = CrossLaneOp { kind: CrossLaneKind::ReadFirst, dst: Reg(5), sources: [From::Vgpr(0); 3] };
+        exec(&mut machine, &mut wave, &first);
+        assert_eq!(wave.sreg(Reg(5)), 101);
+        let swap = CrossLaneOp { kind: CrossLaneKind::Swap, dst: Reg::vgpr(1), sources: [From::Vgpr(0); 3] };
+        exec(&mut machine, &mut wave, &swap);
+        assert_eq!(
+            (wave.v[1][..4].to_vec(), wave.v[0][..4].to_vec()),
+            (vec![7, 101, 7, 103], vec![100, 7, 102, 7])
+        );
+        assert!(machine.faults.is_empty());
+        let beyond =
+            CrossLaneOp { kind: CrossLaneKind::Write, dst: Reg::vgpr(9), sources: [From::Const(1); 3] };
+        exec(&mut machine, &mut wave, &beyond);
+        assert!(matches!(&machine.faults[..], [fault] if fault.kind == FaultKind::NoRegister));
+    }
 }

@@ -11,7 +11,7 @@ use super::operand::{From, from};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Mode, atomic};
-use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Inst, Opcode, Operand, Reg};
 
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +62,10 @@ impl FlatOp {
             Some(shape) if shape.load => Action::Load,
             Some(_) => Action::Store,
             None => {
-                let (atomic, width) = match rest {
-                    "atomic_ordered_add_b64" => (ordered_add as atomic::Atomic, atomic::Kind::B64),
+                let (atomic, width) = match inst.opcode() {
+                    Opcode::global_atomic_ordered_add_b64 => {
+                        (ordered_add as atomic::Atomic, atomic::Kind::B64)
+                    }
                     _ => atomic::of_row(row)?,
                 };
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {

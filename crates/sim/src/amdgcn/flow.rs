@@ -278,23 +278,8 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         FlowOp::BarrierState(dst) => wave.set(dst, 0),
         FlowOp::RoundMode(mode) => wave.mode = wave.mode & !15 | mode,
         FlowOp::DenormMode(mode) => wave.mode = wave.mode & !0xf0 | mode << 4,
-        FlowOp::GprIdxOn(index, mode) => {
-            let (index, _) = wave.scalar_value(index, Type::B32);
-            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf0ff | index as u32 & 0xff | mode << 12);
-            wave.gpr_idx = mode;
-            wave.mode |= 1 << 27;
-        }
-        FlowOp::GprIdxMode(mode) => {
-            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf000 | mode << 12);
-            wave.gpr_idx = mode;
-        }
-        FlowOp::GprIdxIdx(index) => {
-            let (index, _) = wave.scalar_value(index, Type::B32);
-            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xff | index as u32 & 0xff);
-        }
-        FlowOp::GprIdxOff => {
-            wave.gpr_idx = 0;
-            wave.mode &= !(1 << 27);
+        FlowOp::GprIdxOn(..) | FlowOp::GprIdxMode(_) | FlowOp::GprIdxIdx(_) | FlowOp::GprIdxOff => {
+            index_mode(wave, flow);
         }
         FlowOp::GetReg(dst, what) => {
             let value = hwreg::get(machine, wave, what);
@@ -313,6 +298,45 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             machine.fault(wave, FaultKind::Undefined("a trap: there is no trap handler"));
             wave.ended = true;
         }
+        FlowOp::Movrels { .. } | FlowOp::Movreld { .. } | FlowOp::Movrelsd2 { .. } => {
+            move_relative(machine, wave, flow);
+        }
+        FlowOp::Fork { mask, to } => fork(machine, wave, decoded, mask, to),
+        FlowOp::Join(saved) => join(machine, wave, saved),
+        FlowOp::Message(code) => export::message(machine, wave, code),
+        // The counters and names of a machine that is not there.
+        FlowOp::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
+    }
+}
+
+/// Indexed access of vector registers: on, off, and by which index.
+fn index_mode(wave: &mut Wave, flow: FlowOp) {
+    match flow {
+        FlowOp::GprIdxOn(index, mode) => {
+            let (index, _) = wave.scalar_value(index, Type::B32);
+            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf0ff | index as u32 & 0xff | mode << 12);
+            wave.gpr_idx = mode;
+            wave.mode |= 1 << 27;
+        }
+        FlowOp::GprIdxMode(mode) => {
+            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf000 | mode << 12);
+            wave.gpr_idx = mode;
+        }
+        FlowOp::GprIdxIdx(index) => {
+            let (index, _) = wave.scalar_value(index, Type::B32);
+            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xff | index as u32 & 0xff);
+        }
+        FlowOp::GprIdxOff => {
+            wave.gpr_idx = 0;
+            wave.mode &= !(1 << 27);
+        }
+        _ => {}
+    }
+}
+
+/// Moves between scalar registers whose numbers `m0` is added to.
+fn move_relative(machine: &mut Machine<'_>, wave: &mut Wave, flow: FlowOp) {
+    match flow {
         FlowOp::Movrels { dst, src, dwords } => {
             let from = Reg(src.0.wrapping_add(wave.sreg(Reg::M0) as u16 & 0x7f));
             if from.0 + u16::from(dwords) > 108 {
@@ -339,11 +363,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
             }
             wave.set_unknown(to, wave.sreg(from), wave.unknown_sreg(from), wave.why(from));
         }
-        FlowOp::Fork { mask, to } => fork(machine, wave, decoded, mask, to),
-        FlowOp::Join(saved) => join(machine, wave, saved),
-        FlowOp::Message(code) => export::message(machine, wave, code),
-        // The counters and names of a machine that is not there.
-        FlowOp::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
+        _ => {}
     }
 }
 

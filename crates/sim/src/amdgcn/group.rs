@@ -1,6 +1,5 @@
 //! A workgroup: its waves, their shared memory, and one step of one of them.
 
-use super::common::Waiting;
 use super::dispatch::{Dispatch, Initial, Timing};
 use super::fault::{FaultKind, Missing};
 use super::hazard::Hazards;
@@ -9,7 +8,6 @@ use super::lanes::splat;
 use super::local::LocalMemory;
 use super::machine::Machine;
 use super::operand::SREGS;
-use super::pending::Pending;
 use super::program::{Program, UnitOp};
 use super::watch::{Control, State, Trace, Watch};
 use super::wave::{Unknown, Wave};
@@ -61,23 +59,9 @@ impl<'m> Group<'m> {
                 .vgprs
                 .max(dispatch.vectors.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0)),
         );
-        let mut wave = Wave {
-            id: number,
-            wave64: lanes == 64,
-            pc: dispatch.entry,
-            s: [0; SREGS],
-            v: vec![splat(0); vgprs],
-            scc: false,
-            mode: dispatch.mode,
-            ended: false,
-            at_barrier: false,
-            steps: 0,
-            scratch: LocalMemory::new(dispatch.scratch as usize * lanes as usize, self.adversarial),
-            unknown: None,
-            pending: Pending::default(),
-            gpr_idx: 0,
-            waiting: Waiting::default(),
-        };
+        let scratch = LocalMemory::new(dispatch.scratch as usize * lanes as usize, self.adversarial);
+        let mut wave = Wave::new(number, lanes == 64, vgprs, scratch);
+        (wave.pc, wave.mode) = (dispatch.entry, dispatch.mode);
         if self.adversarial {
             // What nobody wrote is anything.
             let random: Vec<u32> = (0..64).map(|_| self.machine.random() as u32).collect();

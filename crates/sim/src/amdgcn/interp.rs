@@ -43,7 +43,7 @@ enum InterpKind {
 /// An instruction with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InterpolateOp {
-    what: InterpKind,
+    kind: InterpKind,
     dst: u8,
     /// Which half of the destination is written, if the other is kept; without, whether the other is zero.
     high: Option<bool>,
@@ -59,7 +59,7 @@ pub(super) struct InterpolateOp {
 
 impl InterpolateOp {
     pub(super) fn new(op: InterpOp, inst: &Inst, generation: Gen) -> Option<InterpolateOp> {
-        let what = match op {
+        let kind = match op {
             InterpOp::v_interp_mov_f32 => InterpKind::Move,
             InterpOp::lds_param_load => InterpKind::Load,
             InterpOp::lds_direct_load => InterpKind::Direct,
@@ -67,7 +67,7 @@ impl InterpolateOp {
             _ => InterpKind::Attribute(interp::of(op)?, inst.mods.has(Mod::High)),
         };
         let mut made = InterpolateOp {
-            what,
+            kind,
             dst: 0,
             high: None,
             attribute: 0,
@@ -101,7 +101,7 @@ impl InterpolateOp {
             *made.sources.get_mut(count)? = added;
         }
         let halves =
-            matches!(what, InterpKind::Attribute(step, _) | InterpKind::Quad(step) if step.half_out());
+            matches!(kind, InterpKind::Attribute(step, _) | InterpKind::Quad(step) if step.half_out());
         // The first GPUs with 16 bits zeroed the upper half.
         let keeps = generation >= Gen::Gfx9 && !inst.row().traits.has(Trait::ZeroesHigh);
         made.high = (halves && keeps).then_some(high);
@@ -154,7 +154,7 @@ pub(super) fn exec(
         moved.iter_mut().enumerate().for_each(|(lane, place)| *place = values[lane & !3 | at]);
         moved
     };
-    let (parameter, place, added, semantics) = match interp.what {
+    let (parameter, place, added, semantics) = match interp.kind {
         InterpKind::Move => {
             let m0 = apply::address_scalar(machine, wave, Reg::M0);
             let vertex = [1, 2, 0].get(interp.slot as usize).copied().unwrap_or(0);
@@ -251,7 +251,7 @@ fn load_parameters(
     let m0 = apply::address_scalar(machine, wave, Reg::M0);
     let (mut values, mut unknown) = (splat(0), splat(0));
     let mut written = lanes;
-    if matches!(interp.what, InterpKind::Load) {
+    if matches!(interp.kind, InterpKind::Load) {
         for vertex in 0..3 {
             let (found, bits) = parameter_lanes(machine, m0, interp.attribute, vertex);
             for lane in (vertex as usize..LANES).step_by(4) {

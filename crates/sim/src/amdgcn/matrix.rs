@@ -38,6 +38,18 @@ struct Block<'w> {
     unknown: &'w [Lanes],
 }
 
+/// A row of A.
+struct Row {
+    /// Its elements, widened, with their places in K.
+    factors: [(u32, u8); 64],
+    /// Some of it is not known.
+    unsure: bool,
+    /// Places in K of what is there.
+    chosen: u64,
+    /// A sparse index does not rise.
+    falling: bool,
+}
+
 impl Block<'_> {
     /// So many bits of a lane from a bit on, and whether some of them are not known.
     fn bits(&self, lane: usize, from: usize, bits: u8) -> (u32, bool) {
@@ -102,6 +114,51 @@ impl MatrixProduct {
         number.widen(raw, self.neg_lo >> source & 1 != 0)
     }
 
+    /// Elements of a row of A that are there.
+    fn stored(&self) -> u8 {
+        if self.op.sparse { self.op.depth / 2 } else { self.op.depth }
+    }
+
+    /// Columns of B, widened once, and which of their elements are not known.
+    fn columns(&self, b: &Block<'_>) -> [([u32; 64], u64); 16] {
+        let (op, layout) = (&self.op, &self.layouts[1]);
+        let mut columns = [([0u32; 64], 0u64); 16];
+        for (number, (column, unsure)) in columns.iter_mut().enumerate() {
+            for (k, value) in column.iter_mut().enumerate().take(op.depth.into()) {
+                let (lane, place) = layout.place(k as u8, number as u8);
+                let (raw, missing) = b.bits(lane, place * usize::from(op.b.bits()), op.b.bits());
+                *value = self.factor(op.b, 1, raw, place);
+                *unsure |= u64::from(missing) << k;
+            }
+        }
+        columns
+    }
+
+    /// A row of A.
+    fn row(&self, row: u8, a: &Block<'_>, indices: &Block<'_>) -> Row {
+        let (op, layout) = (&self.op, &self.layouts[0]);
+        let mut made = Row { factors: [(0, 0); 64], unsure: false, chosen: 0, falling: false };
+        let mut before = None;
+        for (at, factor) in made.factors.iter_mut().enumerate().take(self.stored().into()) {
+            let (lane, place) = layout.place(at as u8, row);
+            let (raw, missing) = a.bits(lane, place * usize::from(op.a.bits()), op.a.bits());
+            made.unsure |= missing;
+            let mut k = at as u8;
+            if let Some((_, key)) = self.index {
+                let sets = (16 / layout.count()).max(1);
+                let from = 2 * (place + layout.count() * (usize::from(key) % sets));
+                let (index, missing) = indices.bits(lane, from, 2);
+                made.unsure |= missing;
+                k = 4 * (at as u8 / 2) + index as u8;
+                made.falling |= at % 2 == 1 && before.is_some_and(|before| before >= k) && !missing;
+                before = Some(k);
+            }
+            *factor = (self.factor(op.a, 0, raw, place), k);
+            made.chosen |= 1 << k;
+        }
+        made
+    }
+
     /// The first bit of an element of C or the result in its lane.
     fn bit(&self, place: usize) -> usize {
         match self.half {
@@ -153,41 +210,11 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
         if machine.gpu.generation() < Gen::Gfx12 && !copied(&a, all) | !copied(&b, all) {
             complaint = Some("copies of a matrix in groups of 16 lanes that differ");
         }
-        let stored = if op.sparse { op.depth / 2 } else { op.depth };
-        // Columns of B, widened once, and which of their elements are not known.
-        let mut columns = [[0u32; 64]; 16];
-        let mut columns_unsure = [0u64; 16];
-        for (number, column) in columns.iter_mut().enumerate() {
-            for (k, value) in column.iter_mut().enumerate().take(op.depth.into()) {
-                let (lane, place) = b_layout.place(k as u8, number as u8);
-                let (raw, missing) = b.bits(lane, place * usize::from(op.b.bits()), op.b.bits());
-                *value = matrix.factor(op.b, 1, raw, place);
-                columns_unsure[number] |= u64::from(missing) << k;
-            }
-        }
+        let columns = matrix.columns(&b);
         for row in 0..16u8 {
-            // The row of A, with the places in K of what is there.
-            let mut factors = [(0u32, 0u8); 64];
-            let (mut row_unsure, mut chosen) = (false, 0u64);
-            let mut before = None;
-            for (at, factor) in factors.iter_mut().enumerate().take(stored.into()) {
-                let (lane, place) = a_layout.place(at as u8, row);
-                let (raw, missing) = a.bits(lane, place * usize::from(op.a.bits()), op.a.bits());
-                row_unsure |= missing;
-                let mut k = at as u8;
-                if let Some((_, key)) = matrix.index {
-                    let sets = (16 / a_layout.count()).max(1);
-                    let from = 2 * (place + a_layout.count() * (usize::from(key) % sets));
-                    let (index, missing) = indices.bits(lane, from, 2);
-                    row_unsure |= missing;
-                    k = 4 * (at as u8 / 2) + index as u8;
-                    if at % 2 == 1 && before.is_some_and(|before| before >= k) && !missing {
-                        complaint = Some("sparse indices that do not rise");
-                    }
-                    before = Some(k);
-                }
-                *factor = (matrix.factor(op.a, 0, raw, place), k);
-                chosen |= 1 << k;
+            let Row { factors, unsure: row_unsure, chosen, falling } = matrix.row(row, &a, &indices);
+            if falling {
+                complaint = Some("sparse indices that do not rise");
             }
             for column in 0..16u8 {
                 let (lane, place) = d_layout.place(row, column);
@@ -206,10 +233,11 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
                         addend ^= op.result.sign();
                     }
                 }
-                let values = &columns[usize::from(column)];
-                let pairs =
-                    factors[..usize::from(stored)].iter().map(|(value, k)| (*value, values[usize::from(*k)]));
-                missing |= chosen & columns_unsure[usize::from(column)] != 0;
+                let (values, column_unsure) = &columns[usize::from(column)];
+                let pairs = factors[..usize::from(matrix.stored())]
+                    .iter()
+                    .map(|(value, k)| (*value, values[usize::from(*k)]));
+                missing |= chosen & column_unsure != 0;
                 let addend = op.result.widen(addend, true);
                 let sum = matrix::element(op, machine.gpu.generation(), addend, pairs, matrix.clamp);
                 let mask = (u32::MAX >> (32 - u32::from(op.result.bits()))) << (bit % 32);

@@ -36,7 +36,6 @@ mod run;
 mod scalar;
 mod shadow;
 mod smem;
-mod sync;
 mod texel;
 mod typed;
 mod vector;

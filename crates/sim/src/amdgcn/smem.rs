@@ -12,7 +12,7 @@ use super::pending::UNORDERED;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
 
 #[derive(Debug, Clone, Copy)]
 enum SmemKind {
@@ -31,7 +31,7 @@ enum SmemKind {
 /// A scalar access with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SmemOp {
-    what: SmemKind,
+    kind: SmemKind,
     data: Reg,
     base: Reg,
     buffer: bool,
@@ -49,9 +49,9 @@ impl SmemOp {
         let scratch = name.starts_with("s_scratch_");
         let rest = name.strip_prefix("s_")?;
         let rest = rest.strip_prefix("buffer_").or_else(|| rest.strip_prefix("scratch_")).unwrap_or(rest);
-        let what = match rest {
-            "memtime" | "memrealtime" => SmemKind::Time(2),
-            "get_waveid_in_workgroup" => SmemKind::WaveId,
+        let kind = match inst.opcode() {
+            Opcode::s_memtime | Opcode::s_memrealtime => SmemKind::Time(2),
+            Opcode::s_get_waveid_in_workgroup => SmemKind::WaveId,
             _ if rest.starts_with("load_") => SmemKind::Load(access::shape(rest)?),
             _ if rest.starts_with("store_") => SmemKind::Store(access::shape(rest)?.dwords()),
             _ if rest.starts_with("atomic_") => {
@@ -61,7 +61,7 @@ impl SmemOp {
             _ => return None,
         };
         let mut access = SmemOp {
-            what,
+            kind,
             data: Reg::NULL,
             base: Reg::NULL,
             buffer,
@@ -91,7 +91,7 @@ impl SmemOp {
 
 pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, smem: &SmemOp) {
     let counter = if machine.gpu.generation() >= Gen::Gfx12 { Counter::Km } else { Counter::Lgkm };
-    match smem.what {
+    match smem.kind {
         SmemKind::Time(dwords) => {
             // Deterministic, and never the same twice.
             return wave.set_value(smem.data, dwords, wave.steps, 0, Missing::Undefined);
@@ -99,7 +99,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         SmemKind::WaveId => return wave.set(smem.data, wave.id),
         _ => {}
     }
-    let writes = matches!(smem.what, SmemKind::Store(_) | SmemKind::Atomic { .. });
+    let writes = matches!(smem.kind, SmemKind::Store(_) | SmemKind::Atomic { .. });
     let generation = machine.gpu.generation();
     if writes
         && (Gen::Gfx8..=Gen::Gfx906).contains(&generation)
@@ -124,7 +124,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         let scaled = stride != 0 && machine.gpu.generation() != Gen::Gfx8;
         end = Some(u64::from(records) * if scaled { stride } else { 1 });
     }
-    let (dwords, bytes, form) = match smem.what {
+    let (dwords, bytes, form) = match smem.kind {
         SmemKind::Load(shape) => (shape.dwords(), shape.bytes.min(4), shape.form),
         SmemKind::Store(dwords) => (dwords, 4, Form::Dwords),
         SmemKind::Atomic { width, .. } => (1, if width == atomic::Kind::B64 { 8 } else { 4 }, Form::Dwords),
@@ -141,7 +141,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         .map(|n| Piece { second: false, offset: 4 * u32::from(n), bytes, valid: u64::from(inside(n)) })
         .collect();
     let returns = smem.returns;
-    let action = match smem.what {
+    let action = match smem.kind {
         SmemKind::Load(_) => Action::Load,
         SmemKind::Store(_) => Action::Store,
         SmemKind::Atomic { atomic, width, compares } => Action::Atomic { atomic, width, returns, compares },

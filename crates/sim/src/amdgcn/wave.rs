@@ -52,6 +52,27 @@ pub(super) struct Wave {
 }
 
 impl Wave {
+    /// A wave at the begin of the code, with so many vector registers: all is zero, and known.
+    pub(super) fn new(id: u32, wave64: bool, vgprs: usize, scratch: LocalMemory) -> Wave {
+        Wave {
+            id,
+            wave64,
+            pc: 0,
+            s: [0; SREGS],
+            v: vec![[0; LANES]; vgprs],
+            scc: false,
+            mode: 0,
+            ended: false,
+            at_barrier: false,
+            steps: 0,
+            scratch,
+            unknown: None,
+            pending: Pending::default(),
+            gpr_idx: 0,
+            waiting: Waiting::default(),
+        }
+    }
+
     /// A mask of all lanes.
     pub(super) fn all(gpu: &Gpu) -> u64 {
         if gpu.wave64() { u64::MAX } else { u32::MAX.into() }

@@ -67,7 +67,7 @@ impl Distances {
 
     fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gen, found: &mut Found) {
         let (unit, effects) = (class.unit, &decoded.effects);
-        let (inst, at) = (&decoded.inst, decoded.at);
+        let inst = &decoded.inst;
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
         let row = inst.row();
         if matches!(unit, Unit::Valu | Unit::Ds | Unit::Export | Unit::Interp | Unit::Vmem) {
@@ -152,6 +152,14 @@ impl Distances {
             let states = if generation <= Gen::Gfx7 { 1 } else { 2 };
             rule("setreg_setreg", self.within(states, |done| done.hwreg == Some(what)));
         }
+        self.after_m0(decoded, unit, generation, found);
+    }
+
+    /// Rules of gfx8 and gfx9 about what uses `m0`, and about negative offsets.
+    fn after_m0(&self, decoded: &DecodedInst, unit: Unit, generation: Gen, found: &mut Found) {
+        let (inst, at) = (&decoded.inst, decoded.at);
+        let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
+        let row = inst.row();
         let m0_written = |done: &Done| done.unit == Unit::Salu && done.writes.has(Reg::M0);
         if generation >= Gen::Gfx9
             && inst.mods.get(Mod::Offset) < 0

@@ -55,7 +55,7 @@ enum ImageKind {
 /// An image instruction with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImageOp {
-    what: ImageKind,
+    kind: ImageKind,
     data: Option<Reg>,
     fields: Fields,
     resource: Reg,
@@ -84,7 +84,7 @@ impl ImageOp {
         {
             return None;
         }
-        let what = match name {
+        let kind = match name {
             "load" | "load_mip" | "load_pck" | "load_pck_sgn" | "load_mip_pck" | "load_mip_pck_sgn" => {
                 ImageKind::Load {
                     mip: name.contains("_mip"),
@@ -113,7 +113,7 @@ impl ImageOp {
             true => Halves::Packed,
         };
         let mut access = ImageOp {
-            what,
+            kind,
             data: None,
             fields: Fields::default(),
             resource: Reg::NULL,
@@ -194,11 +194,11 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     };
     if let Some(image) = &image
         && image.format.is_none()
-        && !matches!(access.what, ImageKind::Size)
+        && !matches!(access.kind, ImageKind::Size)
     {
         return machine.fault(wave, FaultKind::NotEmulated("the image's format"));
     }
-    match access.what {
+    match access.kind {
         ImageKind::Sample(sampled) => {
             sample::exec(machine, wave, decoded, access, &sampled, image.as_ref(), lanes)
         }
@@ -217,12 +217,12 @@ fn texels(
     lanes: u64,
 ) {
     let generation = machine.gpu.generation();
-    let raw = match access.what {
+    let raw = match access.kind {
         ImageKind::Load { raw, .. } => raw,
         ImageKind::Store { raw, .. } => raw.then_some(false),
         _ => None,
     };
-    let mip = matches!(access.what, ImageKind::Load { mip: true, .. } | ImageKind::Store { mip: true, .. });
+    let mip = matches!(access.kind, ImageKind::Load { mip: true, .. } | ImageKind::Store { mip: true, .. });
     let format = image.and_then(|image| image.format).or_else(|| Format::of_name("32_32_32_32_UINT"));
     let format = match (format, raw) {
         (Some(format), Some(signed)) => raw_format(format.bytes(), signed),
@@ -267,7 +267,7 @@ fn texels(
         }
     }
     let dst = access.data.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
-    let (action, form, pieces) = match access.what {
+    let (action, form, pieces) = match access.kind {
         ImageKind::Atomic { small, wide, returns, compares } => {
             // Four components are a value of 64 bits and one to compare with.
             let double = access.mask == if compares { 15 } else { 3 };

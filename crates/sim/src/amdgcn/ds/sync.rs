@@ -6,54 +6,19 @@
 //! Facts: AMD's ISA manuals of RDNA 3 (registers of streamout), the kernel's and ROCm's use of GWS (the resource is
 //! `m0` from bit 16 on and the offset, a barrier counts waves less one), Mesa's of ordered counts.
 
-use super::access::{self};
-use super::apply;
-use super::common::Resource;
-use super::counters::Counter;
-use super::decoded::DecodedInst;
-use super::ds::{self, DsOp, GDS_COUNTERS};
-use super::fault::FaultKind;
-use super::issue;
-use super::lanes::{bits, splat};
-use super::machine::Machine;
-use super::pending::Locks;
-use super::wave::Wave;
-use unwedge_isa::amdgcn::semantics::Lanes;
-use unwedge_isa::amdgcn::{Gen, Opcode, Reg};
-
-/// What is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sync {
-    Init,
-    SemaphoreV,
-    SemaphoreBulk,
-    SemaphoreP,
-    ReleaseAll,
-    Barrier,
-    /// Waves have their turn in the order of their numbers.
-    Ordered,
-    /// A register of streamout is added to or subtracted from.
-    Streamout {
-        add: bool,
-    },
-}
-
-impl Sync {
-    pub(super) fn of(opcode: Opcode) -> Option<Sync> {
-        Some(match opcode {
-            Opcode::ds_gws_init => Sync::Init,
-            Opcode::ds_gws_sema_v => Sync::SemaphoreV,
-            Opcode::ds_gws_sema_br => Sync::SemaphoreBulk,
-            Opcode::ds_gws_sema_p => Sync::SemaphoreP,
-            Opcode::ds_gws_sema_release_all => Sync::ReleaseAll,
-            Opcode::ds_gws_barrier => Sync::Barrier,
-            Opcode::ds_ordered_count => Sync::Ordered,
-            Opcode::ds_add_gs_reg_rtn => Sync::Streamout { add: true },
-            Opcode::ds_sub_gs_reg_rtn => Sync::Streamout { add: false },
-            _ => return None,
-        })
-    }
-}
+use super::super::access::{self};
+use super::super::apply;
+use super::super::common::Resource;
+use super::super::counters::Counter;
+use super::super::decoded::DecodedInst;
+use super::super::issue;
+use super::super::lanes::{bits, splat};
+use super::super::machine::Machine;
+use super::super::pending::Locks;
+use super::super::wave::Wave;
+use super::op::{DsOp, Sync};
+use super::result::{GDS_COUNTERS, put};
+use unwedge_isa::amdgcn::{Gen, Reg};
 
 /// Executes the instruction again after the next change.
 fn block(machine: &Machine<'_>, wave: &mut Wave, decoded: &DecodedInst) {
@@ -115,16 +80,6 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     issue::issue(machine, wave, access, &GDS_COUNTERS, Some(held));
 }
 
-/// Values of a register in some lanes: what is not known of them is reported as stored.
-pub(super) fn given(machine: &mut Machine<'_>, wave: &Wave, reg: Option<Reg>, lanes: u64) -> Option<Lanes> {
-    let reg = reg?;
-    let (values, unknown) = apply::stored(machine, wave, reg, 1)?;
-    if unknown.first().is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
-        machine.fault(wave, FaultKind::Stored(reg, wave.why(reg)));
-    }
-    values.first().copied()
-}
-
 /// Adds to counters of GDS, or swaps them, when it is the wave's turn.
 fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, ds: &DsOp, lanes: u64) {
     if wave.id != machine.common.turn {
@@ -135,7 +90,7 @@ fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedIn
     let count = if machine.gpu.generation() >= Gen::Gfx10 { 1 + (control >> 6 & 3) } else { 1 };
     let used = if count == 1 { lanes & lanes.wrapping_neg() } else { lanes & ((1 << count) - 1) };
     let base = u64::from(apply::address_scalar(machine, wave, Reg::M0) >> 16) + u64::from(index);
-    let Some(data) = given(machine, wave, ds.address, used) else { return };
+    let Some(data) = apply::given(machine, wave, ds.address, used) else { return };
     let mut before = splat(0);
     for lane in bits(used) {
         let at = base + if count == 1 { 0 } else { 4 * lane as u64 };
@@ -148,7 +103,7 @@ fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedIn
         machine.common.turn += 1;
         machine.common.changes += 1;
     }
-    ds::put(machine, wave, ds, used, &[before], &[splat(0)]);
+    put(machine, wave, ds, used, &[before], &[splat(0)]);
 }
 
 /// Each lane after the other.
@@ -156,7 +111,7 @@ fn streamout(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, 
     let number = (ds.offset >> 2 & 15) as usize;
     let wide = number > 7;
     let at = if wide { (number - 8) * 2 + 8 } else { number };
-    let Some(data) = given(machine, wave, ds.data[0], lanes) else { return };
+    let Some(data) = apply::given(machine, wave, ds.data[0], lanes) else { return };
     let mut before = [splat(0); 2];
     for lane in bits(lanes) {
         let registers = &mut machine.common.streamout;
@@ -172,5 +127,5 @@ fn streamout(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lanes: u64, 
         }
     }
     let count = 1 + usize::from(wide);
-    ds::put(machine, wave, ds, lanes, &before[..count], &[splat(0); 2][..count]);
+    put(machine, wave, ds, lanes, &before[..count], &[splat(0); 2][..count]);
 }
