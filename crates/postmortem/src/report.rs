@@ -1,9 +1,11 @@
 //! The result of a post-mortem. Serializers (text, JSON, later HTML) show exactly this.
 
 use crate::args::{Arg, Args};
+use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::rules::{AdviceId, Rule};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
+use unwedge_hw::Identity;
 
 /// How far to trust an inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -285,6 +287,8 @@ pub struct HangPoint {
     pub levels: Vec<LevelPosition>,
     /// The packet there, `CP_WAIT_REG_MEM`, if it decodes.
     pub packet: Option<String>,
+    /// The dword there, if it is not a valid packet.
+    pub header: Option<u32>,
     /// Its address.
     pub iova: Option<u64>,
     /// Number of the draw (dispatch, blit, event) in flight, if any was started.
@@ -342,14 +346,14 @@ pub struct CounterWait {
 /// The verdict on a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// `Adreno 630 (a6xx, 6.3.0.2)`.
-    pub gpu: String,
-    /// `msm, Linux 5.8.0-rc1-c630+`.
-    pub kernel: String,
-    /// `crashit: ./crashit IB1 4 5`.
-    pub process: String,
+    /// The GPU.
+    pub gpu: GpuIdentity,
+    /// The driver, its kernel and Mesa.
+    pub driver: DriverIdentity,
+    /// The process whose work it was.
+    pub process: ProcessIdentity,
     /// Which register database was used.
-    pub database: String,
+    pub database: Identity,
     /// Where the CP stopped, if the dump tells.
     pub hang: Option<HangPoint>,
     /// Findings, the most telling first; where the hang point is known, it is the first.

@@ -512,11 +512,15 @@ fn describe(
     let (packet, iova) = match (&sds, &scene.packet, &scene.garbage) {
         (Some((_, name, iova)), ..) => (Some(name.clone()), Some(*iova)),
         (None, Some(step), _) => (Some(step.name.clone()), step.iova),
-        (None, None, Some((raw, iova))) => (Some(format!("{raw:#010x} (no packet)")), *iova),
+        (None, None, Some((_, iova))) => (None, *iova),
         (None, None, None) => {
             let header = case.sqe.as_ref().and_then(|s| header_of(s.header(), case.gpu.generation()));
             (header.map(|h| packet_name(case.gpu, h)), None)
         }
+    };
+    let header = match (&sds, &scene.packet, &scene.garbage) {
+        (None, None, Some((raw, _))) => Some(*raw),
+        _ => None,
     };
     levels.extend(sds.map(|(position, ..)| position));
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
@@ -528,6 +532,7 @@ fn describe(
         ring_name: None,
         levels,
         packet,
+        header,
         iova,
         draw,
         trust,
