@@ -30,7 +30,7 @@ pub struct Db {
 }
 
 /// Which database decoded something. Every output of unwedge names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Identity {
     /// `built-in`, or the folder the XML came from.
     pub source: String,

@@ -5,14 +5,17 @@
 pub mod adreno;
 pub mod amd;
 mod args;
+mod head;
 pub mod intel;
 mod prose;
 mod report;
 mod rules;
+mod signature;
 
 pub use adreno::explain_msm;
 pub use amd::{explain_amdgpu, explain_radv, explain_umr};
 pub use args::{Arg, Args};
+pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
 pub use report::*;
 pub use rules::{AdviceId, RULES, Rule, RuleRow, Vendors};

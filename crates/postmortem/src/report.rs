@@ -1,9 +1,11 @@
 //! The result of a post-mortem. Serializers (text, JSON, later HTML) show exactly this.
 
 use crate::args::{Arg, Args};
+use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::rules::{AdviceId, Rule};
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
+use unwedge_hw::Identity;
 
 /// How far to trust an inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -292,6 +294,8 @@ pub struct HangPoint {
     pub levels: Vec<LevelPosition>,
     /// The packet there, `CP_WAIT_REG_MEM`, if it decodes.
     pub packet: Option<String>,
+    /// The dword there, if it is not a valid packet.
+    pub header: Option<u32>,
     /// Its address.
     pub iova: Option<u64>,
     /// Number of the draw (dispatch, blit, event) in flight, if any was started.
@@ -349,14 +353,14 @@ pub struct CounterWait {
 /// The verdict on a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// `Adreno 630 (a6xx, 6.3.0.2)`.
-    pub gpu: String,
-    /// `msm, Linux 5.8.0-rc1-c630+`.
-    pub kernel: String,
-    /// `crashit: ./crashit IB1 4 5`.
-    pub process: String,
+    /// The GPU.
+    pub gpu: GpuIdentity,
+    /// The driver, its kernel and Mesa.
+    pub driver: DriverIdentity,
+    /// The process whose work it was.
+    pub process: ProcessIdentity,
     /// Which register database was used.
-    pub database: String,
+    pub database: Identity,
     /// Where the CP stopped, if the dump tells.
     pub hang: Option<HangPoint>,
     /// Findings, the most telling first; where the hang point is known, it is the first.
@@ -420,28 +424,5 @@ impl HangPoint {
     /// The innermost level, the one the CP was reading.
     pub fn innermost(&self) -> Option<&LevelPosition> {
         self.levels.last()
-    }
-
-    /// `ring 0 › IB1 0x100000000+0x18`, `gfx_0.0.0 › IB1 0x100000000+0x18`; the offset is in bytes. With a range where
-    /// the dump leaves one.
-    pub fn place(&self) -> String {
-        let ring = match (&self.ring_name, self.ring) {
-            (Some(name), _) => name.clone(),
-            (None, Some(id)) => format!("ring {id}"),
-            (None, None) => "ring ?".to_owned(),
-        };
-        let Some(at) = self.innermost() else { return ring };
-        let (first, last) = (at.range.0.saturating_mul(4), at.range.1.saturating_mul(4));
-        let offset = match self.iova.and_then(|iova| iova.checked_sub(at.base)) {
-            Some(offset) => format!("+{offset:#x}"),
-            None if first == last => format!("+{first:#x}"),
-            None => format!("+{first:#x}…{last:#x}"),
-        };
-        match at.level {
-            // A ring with a name is known by it: where it lies is not in the dump.
-            0 if self.ring_name.is_some() => format!("{ring}{offset}"),
-            0 => format!("{ring} {:#x}{offset}", at.base),
-            _ => format!("{ring} › {} {:#x}{offset}", at.name(), at.base),
-        }
     }
 }

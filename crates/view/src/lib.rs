@@ -11,6 +11,7 @@ pub mod decode;
 pub mod device;
 pub mod diff;
 mod error;
+mod facts;
 pub mod info;
 pub mod intel;
 pub mod json;

@@ -5,9 +5,12 @@
 use crate::{Style, words};
 use std::io::{self, Write};
 
+use crate::facts::{JsonArgs, JsonFact, JsonSubject};
 use serde::Serialize;
 use unwedge_base::{Severity, Span};
-use unwedge_postmortem::{Advice, CodeExcerpt, CodeLine, Evidence, Finding, FindingKind, HangPoint, Report};
+use unwedge_postmortem::{
+    Advice, CodeExcerpt, CodeLine, Evidence, Fact, Finding, FindingKind, HangPoint, Report,
+};
 
 /// Columns of the screen, and lines that findings may take of it.
 const WIDTH: usize = 118;
@@ -25,7 +28,8 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// Writes a report as one screen of text. `file` is what the advised commands call the dump.
 pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let head = [&report.gpu, &report.kernel, &report.process].map(|s| clean(s)).join(" · ");
+    let head =
+        [words::gpu(report), words::driver(report), words::process(report)].map(|s| clean(&s)).join(" · ");
     let mut head = wrap(&head, WIDTH, 3);
     if head.len() > HEAD_LINES {
         head.truncate(HEAD_LINES);
@@ -91,7 +95,11 @@ pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Wri
     let lost = report.diagnostics.iter().filter(|d| d.severity == Severity::Loss).count();
     let lost =
         if lost > 0 { format!(" · {lost} parts of the dump were malformed or lost") } else { String::new() };
-    writeln!(out, "{}", style.paint("2", &format!("{INDENT}registers: {}{lost}", clean(&report.database))))
+    writeln!(
+        out,
+        "{}",
+        style.paint("2", &format!("{INDENT}registers: {}{lost}", clean(&words::database(report))))
+    )
 }
 
 /// The lines of one finding.
@@ -221,10 +229,11 @@ pub fn json<S: Serialize>(
         sqe,
         schema: "unwedge.explain",
         schema_version: SCHEMA_VERSION,
-        gpu: &report.gpu,
-        kernel: &report.kernel,
-        process: &report.process,
-        database: &report.database,
+        signature: report.signature(),
+        gpu: words::gpu(report),
+        kernel: words::driver(report),
+        process: words::process(report),
+        database: words::database(report),
         hang: report.hang.as_ref().map(Hang::of),
         findings: report.findings.iter().map(|finding| JsonFinding::of(report, finding)).collect(),
         code: report.code.iter().map(JsonCode::of).collect(),
@@ -250,10 +259,11 @@ pub fn json<S: Serialize>(
 struct Document<'r, S> {
     schema: &'static str,
     schema_version: u32,
-    gpu: &'r str,
-    kernel: &'r str,
-    process: &'r str,
-    database: &'r str,
+    signature: String,
+    gpu: String,
+    kernel: String,
+    process: String,
+    database: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hang: Option<Hang<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,7 +284,7 @@ struct Hang<'r> {
     place: String,
     levels: Vec<Level>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    packet: Option<&'r str>,
+    packet: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -299,9 +309,13 @@ struct JsonFinding<'r> {
     rule: Option<&'static str>,
     kind: &'static str,
     trust: &'static str,
+    signature: String,
+    subject: JsonSubject<'r>,
     title: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<JsonArgs<'r>>,
     evidence: Vec<JsonEvidence<'r>>,
 }
 
@@ -309,6 +323,8 @@ struct JsonFinding<'r> {
 struct JsonEvidence<'r> {
     section: &'r str,
     what: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fact: Option<JsonFact<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -373,7 +389,7 @@ struct JsonDiagnostic<'r> {
     bytes: Option<[u64; 2]>,
 }
 
-fn address(iova: u64) -> String {
+pub(crate) fn address(iova: u64) -> String {
     format!("{iova:#018x}")
 }
 
@@ -394,9 +410,9 @@ impl<'r> Hang<'r> {
         Hang {
             ring: point.ring,
             ring_name: point.ring_name.as_deref(),
-            place: point.place(),
+            place: words::hang_place(point),
             levels: levels.collect(),
-            packet: point.packet.as_deref(),
+            packet: words::hang_packet(point),
             address: point.iova.map(address),
             draw: point.draw,
             trust: point.trust.word(),
@@ -435,6 +451,7 @@ impl<'r> JsonFinding<'r> {
         let evidence = finding.evidence.iter().map(|e| JsonEvidence {
             section: &e.section,
             what: words::evidence(e),
+            fact: Some(&e.fact).filter(|fact| !matches!(fact, Fact::Prose(_))).map(JsonFact),
             address: e.iova.map(address),
             bytes: e.span.map(bytes),
         });
@@ -443,8 +460,11 @@ impl<'r> JsonFinding<'r> {
             rule: finding.rule.map(|rule| rule.row().id),
             kind: finding.kind.id(),
             trust: finding.trust.word(),
+            signature: finding.signature(),
+            subject: JsonSubject(&finding.subject),
             title: words.title,
             why: words.why,
+            args: Some(&finding.args).filter(|args| !args.is_empty()).map(JsonArgs),
             evidence: evidence.collect(),
         }
     }
@@ -453,7 +473,7 @@ impl<'r> JsonFinding<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_postmortem::{Args, Fact, Subject, Trust};
+    use unwedge_postmortem::{Args, ProcessIdentity, Subject, Trust};
 
     fn report() -> Report {
         let finding = |kind, title: &str| Finding {
@@ -472,8 +492,10 @@ mod tests {
             }],
         };
         Report {
-            gpu: "Adreno 630 (a6xx, 6.3.0.2)".to_owned(),
-            process: "evil\x1b[2J\nprocess".to_owned(),
+            process: ProcessIdentity {
+                name: Some("evil\x1b[2J\nprocess".to_owned()),
+                ..ProcessIdentity::default()
+            },
             findings: vec![
                 finding(FindingKind::HangPoint, "ring 0 › IB1 0x100000000+0x18: CP_NOP"),
                 finding(FindingKind::Busy, &"word ".repeat(60)),
@@ -512,7 +534,7 @@ mod tests {
     fn many_findings_still_fit_the_screen() {
         let mut report = report();
         report.findings = std::iter::repeat_n(report.findings[1].clone(), 100).collect();
-        report.process = "x".repeat(1000);
+        report.process.name = Some("x".repeat(1000));
         let shown = screen(&report, true);
         assert!(shown.lines().count() <= 45, "{shown}");
         assert!(shown.contains("more: --json shows all"));

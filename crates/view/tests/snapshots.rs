@@ -3,14 +3,17 @@
 //! The dumps are made here, by the test kit.
 
 use std::path::Path;
+use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::msm::Devcore;
 use unwedge_capture::radv::{Member, RadvReport};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
-use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
+use unwedge_postmortem::{Report, explain_amdgpu, explain_msm, explain_radv, explain_umr};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, waves_text,
 };
+use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_view::Style;
 
 /// Compares text with the snapshot of this name, or writes it if the switch is on.
@@ -136,4 +139,13 @@ fn waves_of_umr() {
     let text = waves_text(Gfx::V11, &WaveSpec::some(Gfx::V11), WaveForm::ALL[0]);
     let report = explain_umr(&UmrText::read(text.as_bytes()).expect("text of umr"), &Db::amd());
     check_report("umr-waves", &report);
+}
+
+#[test]
+fn msm_dumps() {
+    for generation in Generation::ALL {
+        let text = DevcoreBuilder::complete(generation).text();
+        let dump = Devcore::read(&text).expect("a dump");
+        check_report(&format!("msm-{}", generation.name()), &explain_msm(&dump, &Db::builtin()));
+    }
 }

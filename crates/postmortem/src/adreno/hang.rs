@@ -519,6 +519,10 @@ fn describe(
             (header.map(|h| packet_name(case.gpu, h)), None)
         }
     };
+    let header = match (&sds, &scene.packet, &scene.garbage) {
+        (None, None, Some((raw, _))) => Some(*raw),
+        _ => None,
+    };
     levels.extend(sds.map(|(position, ..)| position));
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
     let reached = scene.reached;
@@ -530,6 +534,7 @@ fn describe(
         ring_name: None,
         levels,
         packet,
+        header,
         iova,
         draw,
         trust,

@@ -19,33 +19,40 @@ pub use advice::Driver;
 pub use case::{Case, Values};
 pub use fault::{Whereabouts, whereabouts};
 
-use unwedge_base::{ChipId, Diagnostic, Generation};
+use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 
 use crate::args::{Arg, Args};
+use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Finding, Report, Subject, Trust};
 use crate::rules::{Rule, causes, rank};
 use hang::Stop;
 
 /// Explains a msm devcoredump.
 pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
-    let identity = db.identity();
     let mut report = Report {
-        kernel: kernel(dump),
-        process: process(dump),
-        database: [&*identity.source, &*identity.version, &*identity.hash]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(" "),
+        driver: DriverIdentity {
+            name: dump.module.as_deref().map(str::to_owned),
+            linux: dump.kernel.as_deref().map(str::to_owned),
+            mesa: None,
+        },
+        process: ProcessIdentity {
+            name: dump.comm.as_deref().and_then(some_text),
+            command_line: dump.cmdline.as_deref().and_then(some_text),
+            pid: None,
+        },
+        database: db.identity().clone(),
         diagnostics: dump.diagnostics.clone(),
         ..Report::default()
     };
     let revision = dump.revision.map(|r| (r.gpu_id, r.chip_id));
     let gpu = revision.and_then(|(gpu_id, chip)| db.identify(gpu_id, chip));
     let known = gpu.map(|gpu| gpu.generation);
-    report.gpu = gpu_name(revision, gpu.and_then(|gpu| gpu.name()), known);
+    if let Some((gpu_id, chip)) = revision {
+        let device = gpu.and_then(|gpu| gpu.name()).map(str::to_owned);
+        report.gpu = GpuIdentity::Adreno { gpu_id, chip, device, generation: known };
+    }
     let Some(generation) = known else {
         let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
         report.findings.extend(fault::finding(&case, None));
@@ -116,35 +123,4 @@ fn verdict(case: &Case<'_>, stop: &Stop) -> Finding {
         .with("sqe_disagrees", stop.headers_agree == Some(false))
         .with_some("stray", stray)
         .seen(stop.evidence.clone())
-}
-
-fn gpu_name(revision: Option<(u32, ChipId)>, device: Option<&str>, generation: Option<Generation>) -> String {
-    let Some((gpu_id, chip)) = revision else { return "unknown GPU".to_owned() };
-    let family = generation.map_or("unknown generation", Generation::name);
-    let name = match (gpu_id, device) {
-        (0, Some(device)) => match device.strip_prefix("FD") {
-            Some(number) => format!("Adreno {number}"),
-            None => device.to_owned(),
-        },
-        (0, None) => "Adreno".to_owned(),
-        (id, _) => format!("Adreno {id}"),
-    };
-    format!("{name} ({family}, {chip})")
-}
-
-fn kernel(dump: &Devcore<'_>) -> String {
-    let module = dump.module.as_deref().unwrap_or("unknown driver");
-    match dump.kernel.as_deref() {
-        Some(version) => format!("{module}, Linux {version}"),
-        None => module.to_owned(),
-    }
-}
-
-fn process(dump: &Devcore<'_>) -> String {
-    match (dump.comm.as_deref().unwrap_or_default(), dump.cmdline.as_deref().unwrap_or_default()) {
-        ("", "") => "unknown process".to_owned(),
-        (comm, "") => comm.to_owned(),
-        ("", cmdline) => cmdline.to_owned(),
-        (comm, cmdline) => format!("{comm}: {cmdline}"),
-    }
 }

@@ -22,6 +22,7 @@ pub use case::{code_of_dump, code_of_radv, code_of_umr, engine_of, gfx_of_dump, 
 pub use waves::wave_code;
 
 use crate::args::{Arg, Args};
+use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::report::{Evidence, Fact, Finding, HangPoint, Report, Subject, Trust};
 use crate::rules::{Rule, causes, rank};
 use case::Case;
@@ -39,25 +40,28 @@ use unwedge_stream::amd::Engine;
 /// Explains a devcoredump of amdgpu. `db` is that of [`Db::amd`].
 pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
     let case = Case::of_dump(dump, db);
-    let version = dump.gfx_version();
-    let gpu = match (version, dump.soc.and_then(|soc| soc.device_id)) {
-        (Some(version), Some(device)) => format!("AMD {version} (PCI 1002:{device:04x})"),
-        (Some(version), None) => format!("AMD {version}"),
-        (None, Some(device)) => format!("AMD GPU of unknown generation (PCI 1002:{device:04x})"),
-        (None, None) => "AMD GPU of unknown generation".to_owned(),
+    let process = dump.process.as_ref().filter(|process| !process.name.is_empty());
+    let mut report = Report {
+        gpu: GpuIdentity::Amd {
+            name: None,
+            gfx: case.amd.map(|amd| amd.gfx()),
+            version: dump.gfx_version(),
+            device_id: dump.soc.and_then(|soc| soc.device_id),
+            by_registers: false,
+        },
+        driver: DriverIdentity {
+            name: Some(dump.module.as_deref().unwrap_or("amdgpu").to_owned()),
+            linux: dump.kernel.as_deref().map(str::to_owned),
+            mesa: None,
+        },
+        process: ProcessIdentity {
+            name: process.map(|process| process.name.clone().into_owned()),
+            command_line: None,
+            pid: process.and_then(|process| process.pid).map(i64::from),
+        },
+        diagnostics: dump.diagnostics.clone(),
+        ..Report::default()
     };
-    let module = dump.module.as_deref().unwrap_or("amdgpu");
-    let kernel =
-        dump.kernel.as_deref().map_or(module.to_owned(), |kernel| format!("{module}, Linux {kernel}"));
-    let process = match &dump.process {
-        Some(process) if !process.name.is_empty() => {
-            let pid = process.pid.map_or(String::new(), |pid| format!(" (PID {pid})"));
-            format!("{}{pid}", process.name)
-        }
-        _ => "unknown process".to_owned(),
-    };
-    let mut report =
-        Report { gpu, kernel, process, diagnostics: dump.diagnostics.clone(), ..Report::default() };
     judge(&case, db, &mut report);
     report
 }
@@ -71,12 +75,23 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
             .map(|e| e.value.trim().to_owned())
             .filter(|v| !v.is_empty())
     };
-    let gpu = of(&radv.gpu, "Device name").unwrap_or_else(|| "AMD GPU".to_owned());
-    let mesa = of(&radv.gpu, "Mesa version").or_else(|| of(&radv.app, "Mesa version"));
-    let kernel = mesa.map_or("RADV".to_owned(), |mesa| format!("RADV, Mesa {mesa}"));
-    let process = of(&radv.app, "Application name").unwrap_or_else(|| "unknown process".to_owned());
-    let mut report =
-        Report { gpu, kernel, process, diagnostics: radv.diagnostics.clone(), ..Report::default() };
+    let mut report = Report {
+        gpu: GpuIdentity::Amd {
+            name: of(&radv.gpu, "Device name"),
+            gfx: case.amd.map(|amd| amd.gfx()),
+            version: None,
+            device_id: None,
+            by_registers: false,
+        },
+        driver: DriverIdentity {
+            name: Some("RADV".to_owned()),
+            linux: None,
+            mesa: of(&radv.gpu, "Mesa version").or_else(|| of(&radv.app, "Mesa version")),
+        },
+        process: ProcessIdentity { name: of(&radv.app, "Application name"), ..ProcessIdentity::default() },
+        diagnostics: radv.diagnostics.clone(),
+        ..Report::default()
+    };
     judge(&case, db, &mut report);
     report
 }
@@ -85,13 +100,14 @@ pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
 pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
     let case = Case::of_umr(text, db);
     let mut report = Report {
-        gpu: match (case.amd, text.registers.iter().any(|register| register.path.is_some())) {
-            (Some(amd), true) => format!("AMD {}", amd.gfx()),
-            (Some(amd), false) => format!("AMD {} or one like it, by the registers of its waves", amd.gfx()),
-            (None, _) => "AMD GPU of unknown generation".to_owned(),
+        gpu: GpuIdentity::Amd {
+            name: None,
+            gfx: case.amd.map(|amd| amd.gfx()),
+            version: None,
+            device_id: None,
+            by_registers: text.registers.iter().all(|register| register.path.is_none()),
         },
-        kernel: "umr".to_owned(),
-        process: "unknown process".to_owned(),
+        driver: DriverIdentity { name: Some("umr".to_owned()), ..DriverIdentity::default() },
         diagnostics: text.diagnostics.clone(),
         ..Report::default()
     };
@@ -100,12 +116,7 @@ pub fn explain_umr(text: &UmrText<'_>, db: &Db) -> Report {
 }
 
 fn judge(case: &Case<'_>, db: &Db, report: &mut Report) {
-    let identity = db.identity();
-    report.database = [&*identity.source, &*identity.version, &*identity.hash]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ");
+    report.database = db.identity().clone();
     let engine = case.engine();
     let mut walked = match (case.hung_ring(), engine) {
         (Some(ring), Some(engine)) => Walked::ring(case, ring, engine),

@@ -119,6 +119,7 @@ pub(super) fn locate(case: &Case<'_>, walked: &Walked) -> Option<Stop> {
         ring_name: Some(name.to_owned()),
         levels,
         packet: packet.and_then(|p| p.name.clone()),
+        header: None,
         iova: packet.and_then(|p| p.place.iova),
         draw: packet.and_then(|p| p.draw).map(|(number, _)| number),
         trust,

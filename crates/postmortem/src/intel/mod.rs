@@ -13,6 +13,7 @@ mod state;
 mod stop;
 mod wait;
 
+use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::prose::Finding;
 use crate::report::{FindingKind, Report, Trust};
 use case::{Case, Unit, finding, list, seen};
@@ -22,6 +23,7 @@ use std::cell::{OnceCell, RefCell};
 
 use unwedge_capture::intel::{Block, BlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::Devcore};
+use unwedge_hw::Identity;
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 
@@ -81,11 +83,19 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
         wanted: RefCell::default(),
     };
     let mut report = Report {
-        kernel: ["i915", dump.field("Kernel").map_or("", str::trim)]
-            .join(", Linux ")
-            .trim_end_matches(", Linux ")
-            .to_owned(),
-        process: hang.and_then(|h| Some(format!("{} [{}]", h.process?, h.pid?))).unwrap_or_default(),
+        driver: DriverIdentity {
+            name: Some("i915".to_owned()),
+            linux: dump.field("Kernel").map(str::trim).and_then(some_text),
+            mesa: None,
+        },
+        process: hang
+            .and_then(|h| Some((h.process?, h.pid?)))
+            .map(|(name, pid)| ProcessIdentity {
+                name: Some(name.to_owned()),
+                command_line: None,
+                pid: Some(pid),
+            })
+            .unwrap_or_default(),
         ..Report::default()
     };
     let mut more = Vec::new();
@@ -163,10 +173,16 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Repor
         ggtt: memory.ggtt(),
         wanted: RefCell::default(),
     };
-    let kernel = dump.field("kernel").map_or("", str::trim);
     let mut report = Report {
-        kernel: ["xe", kernel].join(", Linux ").trim_end_matches(", Linux ").to_owned(),
-        process: process.unwrap_or_default(),
+        driver: DriverIdentity {
+            name: Some("xe".to_owned()),
+            linux: dump.field("kernel").map(str::trim).and_then(some_text),
+            mesa: None,
+        },
+        process: dump
+            .process()
+            .map(|(name, pid)| ProcessIdentity { name: Some(name.to_owned()), command_line: None, pid })
+            .unwrap_or_default(),
         ..Report::default()
     };
     let mut more = Vec::new();
@@ -252,12 +268,13 @@ fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
 
 /// Puts a report together.
 fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
-    report.gpu = match (case.platform, case.version) {
-        (Some(platform), Some(version)) => format!("Intel {} (graphics {version})", platform.name()),
-        (None, Some(version)) => format!("Intel, graphics {version}"),
-        _ => "Intel, of an unknown generation".to_owned(),
+    report.gpu =
+        GpuIdentity::Intel { platform: case.platform.map(|platform| platform.name()), version: case.version };
+    report.database = Identity {
+        source: "built-in intel".to_owned(),
+        version: String::new(),
+        hash: format!("{:016x}", unwedge_hw::intel::hash()),
     };
-    report.database = format!("built-in intel {:016x}", unwedge_hw::intel::hash());
     let mut findings = more;
     findings.extend(fault::findings(case));
     findings.extend(fault::errors(case));

@@ -263,6 +263,7 @@ impl Stop {
             ring_name: Some(unit.name()),
             levels,
             packet: self.command.as_ref().map(|c| c.name.clone()),
+            header: None,
             iova: Some(place.address),
             draw: (self.draws > 0).then_some(self.draws),
             trust,

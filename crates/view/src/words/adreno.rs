@@ -1,7 +1,7 @@
 //! The words of rules over dumps of msm.
 
 use super::{Words, because};
-use unwedge_postmortem::{AdviceId, Arg, Args, Finding, HangPoint, Report, Rule, Subject};
+use unwedge_postmortem::{AdviceId, Arg, Args, Finding, Report, Rule, Subject};
 
 fn records(list: &[Arg]) -> impl Iterator<Item = &Args> {
     list.iter().filter_map(|arg| match arg {
@@ -55,7 +55,7 @@ fn sentences(parts: &[&str]) -> String {
 // ---- Where it hung ----
 
 pub(super) fn cp_stopped(report: &Report, f: &Finding) -> Words {
-    let place = report.hang.as_ref().map(HangPoint::place).unwrap_or_default();
+    let place = report.hang.as_ref().map(super::hang_place).unwrap_or_default();
     let packet = match (f.args.text("packet"), f.args.number("garbage")) {
         (Some(packet), _) if !f.args.flag("started") => {
             format!("the CP has read nothing of the ring; its first packet is {packet}")

@@ -2,7 +2,7 @@
 
 use super::{Words, because};
 use unwedge_check::amdgcn::Rule as Check;
-use unwedge_postmortem::{AdviceId, Arg, Args, Finding, HangPoint, Report, Subject};
+use unwedge_postmortem::{AdviceId, Arg, Args, Finding, Report, Subject};
 
 /// What is in a list, by name.
 fn names(list: &[Arg]) -> impl Iterator<Item = &str> {
@@ -28,7 +28,7 @@ fn waves_are(count: u64) -> String {
 // ---- Where it hung ----
 
 pub(super) fn job_timed_out(report: &Report, f: &Finding) -> Words {
-    let place = report.hang.as_ref().map(HangPoint::place).unwrap_or_default();
+    let place = report.hang.as_ref().map(super::hang_place).unwrap_or_default();
     let packet = f.args.text("packet").map(str::to_owned);
     let packet = packet.or_else(|| Some(format!("unknown packet {:#010x}", f.args.number("header")?)));
     let packet = packet.map(|name| match (f.args.text("work"), f.args.number("called")) {

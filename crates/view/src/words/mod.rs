@@ -5,10 +5,13 @@
 
 mod adreno;
 mod amd;
+mod head;
 mod intel;
 
+pub use head::{database, driver, gpu, process};
+
 use unwedge_postmortem::{
-    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, LevelPosition, Report, Rule,
+    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, Rule,
 };
 
 /// The words of a finding.
@@ -244,6 +247,35 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
             Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
         } // Intel.
     }
+}
+
+/// Where it hung: `ring 0 › IB1 0x100000000+0x18`, `gfx_0.0.0 › IB1 0x100000000+0x18`. The offset is in bytes; it is a range
+/// where the dump leaves one.
+pub fn hang_place(hang: &HangPoint) -> String {
+    let ring = match (&hang.ring_name, hang.ring) {
+        (Some(name), _) => name.clone(),
+        (None, Some(id)) => format!("ring {id}"),
+        (None, None) => "ring ?".to_owned(),
+    };
+    let Some(at) = hang.innermost() else { return ring };
+    let (first, last) = (at.range.0.saturating_mul(4), at.range.1.saturating_mul(4));
+    let offset = match hang.iova.and_then(|iova| iova.checked_sub(at.base)) {
+        Some(offset) => format!("+{offset:#x}"),
+        None if first == last => format!("+{first:#x}"),
+        None => format!("+{first:#x}…{last:#x}"),
+    };
+    match at.level {
+        // A ring with a name is known by it: where it lies is not in the dump.
+        0 if hang.ring_name.is_some() => format!("{ring}{offset}"),
+        0 => format!("{ring} {:#x}{offset}", at.base),
+        _ => format!("{ring} › {} {:#x}{offset}", at.name(), at.base),
+    }
+}
+
+/// The packet where it hung, or the dword there that is not one.
+pub fn hang_packet(hang: &HangPoint) -> Option<String> {
+    let header = || Some(format!("{:#010x} (not a valid packet)", hang.header?));
+    hang.packet.clone().or_else(header)
 }
 
 /// Why it hung, in the titles of the strongest causes: for the reason of the hang point.

@@ -1,0 +1,88 @@
+//! The head of a report as data: which GPU hung, under which driver, in whose process.
+//!
+//! Never: sentences, and nothing that the dump does not say.
+
+use unwedge_base::{ChipId, Generation};
+use unwedge_capture::amd::GfxVersion;
+use unwedge_hw::amd::Gfx;
+use unwedge_hw::intel::platform::Version;
+
+/// Which GPU it is, as far as the dump tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GpuIdentity {
+    /// The dump does not tell.
+    #[default]
+    Unknown,
+    /// A GPU of Qualcomm.
+    Adreno {
+        /// The number that the kernel derives from the chip id; 0 where it has none.
+        gpu_id: u32,
+        /// The chip id.
+        chip: ChipId,
+        /// The name of the device in the tables: `FD740`.
+        device: Option<String>,
+        /// Its generation, if the tables have the GPU.
+        generation: Option<Generation>,
+    },
+    /// A GPU of AMD.
+    Amd {
+        /// The name of the device, as the driver has it.
+        name: Option<String>,
+        /// Its generation.
+        gfx: Option<Gfx>,
+        /// The exact version of its graphics block.
+        version: Option<GfxVersion>,
+        /// Its PCI device id.
+        device_id: Option<u32>,
+        /// The generation follows from registers that several generations have.
+        by_registers: bool,
+    },
+    /// A GPU of Intel.
+    Intel {
+        /// The platform.
+        platform: Option<&'static str>,
+        /// The version of its graphics block.
+        version: Option<Version>,
+    },
+}
+
+impl GpuIdentity {
+    /// The family that signatures name: `a6xx`, `gfx10`, `Kaby Lake`.
+    pub fn family(&self) -> Option<String> {
+        match self {
+            GpuIdentity::Unknown => None,
+            GpuIdentity::Adreno { generation, .. } => Some(generation.as_ref()?.name().to_owned()),
+            GpuIdentity::Amd { gfx, .. } => Some(gfx.as_ref()?.to_string()),
+            GpuIdentity::Intel { platform: Some(platform), .. } => Some((*platform).to_owned()),
+            GpuIdentity::Intel { platform: None, version } => Some(version.as_ref()?.to_string()),
+        }
+    }
+}
+
+/// Who made the dump, and what ran there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DriverIdentity {
+    /// The driver or tool: `msm`, `amdgpu`, `i915`, `xe`, `RADV`, `umr`.
+    pub name: Option<String>,
+    /// The release of the Linux kernel.
+    pub linux: Option<String>,
+    /// The release of Mesa.
+    pub mesa: Option<String>,
+}
+
+/// The process whose work hung.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIdentity {
+    /// Its name; it may hold anything.
+    pub name: Option<String>,
+    /// Its command line.
+    pub command_line: Option<String>,
+    /// Its number.
+    pub pid: Option<i64>,
+}
+
+/// A text that says something.
+pub(crate) fn some_text(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}

@@ -1,0 +1,88 @@
+//! Signatures: what is the same whenever the same thing goes wrong, as a short line that people can read and programs can
+//! count.
+//!
+//! Never in one: addresses, process names, numbers of draws, values of registers, names of files. What is in one: the
+//! family of the GPU, the rules that fired, the stable part of their subjects, and the names and flags of their values.
+
+use crate::args::{Arg, Args};
+use crate::report::{Finding, FindingKind, HangPoint, Report, Subject};
+
+/// Causes that a signature names.
+const CAUSES: usize = 2;
+
+impl Report {
+    /// What identifies this hang among others: `a6xx/corrupt-stream-poison/packet:CP_NOP@IB1`. Two equal hangs with other
+    /// addresses and processes have the same.
+    pub fn signature(&self) -> String {
+        let findings = || self.findings.iter().filter(|f| f.kind != FindingKind::NotCaptured);
+        let causes = self.causes.iter().filter_map(|&i| self.findings.get(i)).take(CAUSES);
+        let mut reasons: Vec<String> = causes.map(Finding::signature).collect();
+        if reasons.is_empty() {
+            reasons.extend(findings().next().map(Finding::signature));
+        }
+        if reasons.is_empty() {
+            reasons.push("nothing".to_owned());
+        }
+        let family = self.gpu.family().unwrap_or_else(|| "unknown".to_owned());
+        let place = self.hang.as_ref().map(|hang| format!("/{}", place(hang))).unwrap_or_default();
+        format!("{family}/{}{place}", reasons.join("+"))
+    }
+}
+
+impl Finding {
+    /// What identifies this finding among others: its rule, the stable part of its subject, its names and flags.
+    pub fn signature(&self) -> String {
+        let mut out = self.rule.map_or_else(|| self.kind.id(), |rule| rule.row().id).to_owned();
+        if let Some(subject) = subject(&self.subject) {
+            out.push(':');
+            out.push_str(&subject);
+        }
+        let mut names = Vec::new();
+        collect(&self.args, &mut names);
+        if !names.is_empty() {
+            out.push_str(&format!("({})", names.join(",")));
+        }
+        out
+    }
+}
+
+/// The packet at the stop and the level of its stream: `CP_NOP@IB1`.
+fn place(hang: &HangPoint) -> String {
+    let packet = match (&hang.packet, hang.header) {
+        (Some(packet), _) => packet,
+        (None, Some(_)) => "garbage",
+        (None, None) => "unknown",
+    };
+    format!("{packet}@{}", hang.innermost().map_or("ring", |level| level.name()))
+}
+
+/// The part of a subject that is the same in every run; `None` for the GPU as a whole and what has no such part.
+fn subject(subject: &Subject) -> Option<String> {
+    match subject {
+        Subject::Gpu | Subject::Dump | Subject::Memory(_) | Subject::Context(_) | Subject::Process(_) => None,
+        Subject::Ring(number) => Some(format!("ring{number}")),
+        Subject::Engine(name) => Some(name.clone()),
+        Subject::Packet { name, .. } | Subject::Shader { name, .. } => name.clone(),
+        Subject::Work { kind, .. } => Some((*kind).to_owned()),
+        Subject::Block(name) | Subject::Register(name) | Subject::Section(name) => Some(name.to_string()),
+    }
+}
+
+/// Names, and flags that are set.
+fn collect(args: &Args, out: &mut Vec<String>) {
+    for (name, arg) in args.iter() {
+        match arg {
+            Arg::Flag(true) => out.push(name.to_owned()),
+            arg => collect_arg(arg, out),
+        }
+    }
+}
+
+fn collect_arg(arg: &Arg, out: &mut Vec<String>) {
+    match arg {
+        Arg::Name(name) => out.push(name.to_string()),
+        Arg::List(list) => list.iter().for_each(|arg| collect_arg(arg, out)),
+        Arg::Record(args) => collect(args, out),
+        Arg::Number(_) | Arg::Value(_) | Arg::Address(_) | Arg::Flag(_) | Arg::Text(_) => {}
+    }
+}

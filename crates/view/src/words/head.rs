@@ -1,0 +1,70 @@
+//! The words of a report's head: the GPU, the driver, the process and the register database.
+
+use unwedge_base::Generation;
+use unwedge_postmortem::{GpuIdentity, Report};
+
+/// `Adreno 630 (a6xx, 6.3.0.2)`, `AMD gfx10.3.0 (PCI 1002:73bf)`, `Intel Kaby Lake (graphics 9)`.
+pub fn gpu(report: &Report) -> String {
+    match &report.gpu {
+        GpuIdentity::Adreno { gpu_id, chip, device, generation } => {
+            let family = generation.map_or("unknown generation", Generation::name);
+            let name = match (gpu_id, device) {
+                (0, Some(device)) => match device.strip_prefix("FD") {
+                    Some(number) => format!("Adreno {number}"),
+                    None => device.clone(),
+                },
+                (0, None) => "Adreno".to_owned(),
+                (id, _) => format!("Adreno {id}"),
+            };
+            format!("{name} ({family}, {chip})")
+        }
+        GpuIdentity::Amd { name: Some(name), .. } => name.clone(),
+        GpuIdentity::Amd { gfx, version, device_id, by_registers, .. } => {
+            let version = version.map(|version| version.to_string());
+            let generation = match (version.or_else(|| gfx.map(|gfx| gfx.to_string())), by_registers) {
+                (Some(gfx), false) => format!("AMD {gfx}"),
+                (Some(gfx), true) => format!("AMD {gfx} or one like it, by the registers of its waves"),
+                (None, _) => "AMD GPU of unknown generation".to_owned(),
+            };
+            let device = device_id.map(|device| format!(" (PCI 1002:{device:04x})")).unwrap_or_default();
+            generation + &device
+        }
+        GpuIdentity::Intel { platform: Some(platform), version: Some(version) } => {
+            format!("Intel {platform} (graphics {version})")
+        }
+        GpuIdentity::Intel { platform: None, version: Some(version) } => format!("Intel, graphics {version}"),
+        GpuIdentity::Intel { .. } => "Intel, of an unknown generation".to_owned(),
+        _ => "unknown GPU".to_owned(),
+    }
+}
+
+/// `msm, Linux 5.8.0-rc1-c630+`, `RADV, Mesa 25.0.7`.
+pub fn driver(report: &Report) -> String {
+    let driver = &report.driver;
+    let name = driver.name.as_deref().unwrap_or("unknown driver");
+    let linux = driver.linux.as_ref().map(|linux| format!(", Linux {linux}")).unwrap_or_default();
+    let mesa = driver.mesa.as_ref().map(|mesa| format!(", Mesa {mesa}")).unwrap_or_default();
+    format!("{name}{linux}{mesa}")
+}
+
+/// `crashit: ./crashit IB1 4 5`, `vkcube (PID 4711)`, `game [1234]`: as the driver's own messages write it.
+pub fn process(report: &Report) -> String {
+    let process = &report.process;
+    let intel = matches!(report.gpu, GpuIdentity::Intel { .. });
+    match (process.name.as_deref(), process.command_line.as_deref(), process.pid) {
+        (None, None, _) if intel => String::new(),
+        (None, None, _) => "unknown process".to_owned(),
+        (Some(name), Some(line), _) => format!("{name}: {line}"),
+        (None, Some(line), _) => line.to_owned(),
+        (Some(name), None, Some(pid)) if intel => format!("{name} [{pid}]"),
+        (Some(name), None, Some(pid)) => format!("{name} (PID {pid})"),
+        (Some(name), None, None) => name.to_owned(),
+    }
+}
+
+/// The register database: source, version and hash, as far as they are known.
+pub fn database(report: &Report) -> String {
+    let identity = &report.database;
+    let parts = [&*identity.source, &*identity.version, &*identity.hash];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
