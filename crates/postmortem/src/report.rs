@@ -226,6 +226,13 @@ pub struct Advice {
     pub reason: String,
 }
 
+impl Advice {
+    /// Advice by its identifier.
+    pub fn new(id: AdviceId, args: Args) -> Advice {
+        Advice { id: Some(id), args, action: String::new(), reason: String::new() }
+    }
+}
+
 impl Finding {
     /// A finding by a rule, about a subject.
     pub fn new(rule: Rule, trust: Trust, subject: Subject) -> Finding {
@@ -404,7 +411,12 @@ impl FindingKind {
 impl LevelPosition {
     /// `ring`, `IB1`, `IB2` or `SDS`.
     pub fn name(&self) -> &'static str {
-        ["ring", "IB1", "IB2", "SDS"].get(usize::from(self.level)).copied().unwrap_or("IB3")
+        LevelPosition::name_of(self.level).unwrap_or("IB3")
+    }
+
+    /// The name of a level by its number.
+    pub fn name_of(level: u8) -> Option<&'static str> {
+        ["ring", "IB1", "IB2", "SDS"].get(usize::from(level)).copied()
     }
 }
 
@@ -412,28 +424,5 @@ impl HangPoint {
     /// The innermost level, the one the CP was reading.
     pub fn innermost(&self) -> Option<&LevelPosition> {
         self.levels.last()
-    }
-
-    /// `ring 0 › IB1 0x100000000+0x18`, `gfx_0.0.0 › IB1 0x100000000+0x18`; the offset is in bytes. With a range where
-    /// the dump leaves one.
-    pub fn place(&self) -> String {
-        let ring = match (&self.ring_name, self.ring) {
-            (Some(name), _) => name.clone(),
-            (None, Some(id)) => format!("ring {id}"),
-            (None, None) => "ring ?".to_owned(),
-        };
-        let Some(at) = self.innermost() else { return ring };
-        let (first, last) = (at.range.0.saturating_mul(4), at.range.1.saturating_mul(4));
-        let offset = match self.iova.and_then(|iova| iova.checked_sub(at.base)) {
-            Some(offset) => format!("+{offset:#x}"),
-            None if first == last => format!("+{first:#x}"),
-            None => format!("+{first:#x}…{last:#x}"),
-        };
-        match at.level {
-            // A ring with a name is known by it: where it lies is not in the dump.
-            0 if self.ring_name.is_some() => format!("{ring}{offset}"),
-            0 => format!("{ring} {:#x}{offset}", at.base),
-            _ => format!("{ring} › {} {:#x}{offset}", at.name(), at.base),
-        }
     }
 }

@@ -90,6 +90,30 @@ advice! {
     /// Show the packets around the hang.
     DecodeAroundHang: "decode-around-hang";
     // Adreno.
+    /// Capture the submit as the kernel got it.
+    CaptureHungSubmit: "capture-hung-submit";
+    /// Capture the submit with all its buffers.
+    CaptureAllBuffers: "capture-all-buffers";
+    /// Capture the submits before it.
+    CaptureEarlierSubmits: "capture-earlier-submits";
+    /// One piece of work at a time.
+    SerializeWork: "serialize-work";
+    /// Render without tiling.
+    RenderToSysmem: "render-to-sysmem";
+    /// Render with tiling.
+    RenderToGmem: "render-to-gmem";
+    /// Leave the binning pass out.
+    NoBinning: "no-binning";
+    /// Leave LRZ out.
+    NoLrz: "no-lrz";
+    /// Leave compressed render targets out.
+    NoUbwc: "no-ubwc";
+    /// Leave the 2D engine out.
+    NoBlitEngine: "no-blit-engine";
+    /// Leave shader optimizations out.
+    ShaderOptimizationsOff: "shader-optimizations-off";
+    /// Wait longer before a hang is reported.
+    LongerHangcheck: "longer-hangcheck";
     // AMD.
     /// Show the packets of the ring and of the buffers in the dump.
     DecodeStreams: "decode-streams";
@@ -118,6 +142,153 @@ advice! {
 
 rules! {
     // ---- Adreno ----
+    // In the order of weight: a broken stream, a fault or a wait says more than the blocks that are busy because of it.
+    /// Where the command processor stopped.
+    CpStopped: "cp-stopped", HangPoint, ADRENO, 100, false, [DecodeAroundHang];
+    /// A value that somebody writes on purpose is where a packet should start.
+    PoisonInStream: "poison-in-stream", CorruptStream, ADRENO, 60, true, [CaptureHungSubmit];
+    /// A dword that no packet starts with is where a packet should start.
+    NotAPacket: "not-a-packet", CorruptStream, ADRENO, 60, true, [CaptureHungSubmit];
+    /// Bad packet headers before the stop.
+    EarlierBadHeaders: "earlier-bad-headers", CorruptStream, ADRENO, 60, true, [CaptureHungSubmit];
+    /// An IOMMU fault in the first pages.
+    IommuFaultNullPage: "iommu-fault-null-page", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault at what has more bits than an address.
+    IommuFaultNotAnAddress: "iommu-fault-not-an-address", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault where UCHE sends accesses out of bounds.
+    IommuFaultTrapRange: "iommu-fault-trap-range", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault in a buffer that is mapped for other accesses.
+    IommuFaultPermission: "iommu-fault-permission", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// Memory refused an access after its address was translated.
+    IommuFaultExternal: "iommu-fault-external", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault in a listed buffer that was unmapped.
+    IommuFaultUnmappedBuffer: "iommu-fault-unmapped-buffer", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault in a buffer that the submit lists.
+    IommuFaultListedBuffer: "iommu-fault-listed-buffer", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault in memory that was unmapped.
+    IommuFaultUseAfterFree: "iommu-fault-use-after-free", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault shortly after the end of a buffer.
+    IommuFaultOverrun: "iommu-fault-overrun", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault shortly before the start of a buffer.
+    IommuFaultUnderrun: "iommu-fault-underrun", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault between the buffers of the submit.
+    IommuFaultBetweenBuffers: "iommu-fault-between-buffers", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault far from every buffer.
+    IommuFaultOutside: "iommu-fault-outside", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// An IOMMU fault in a dump that lists no buffers.
+    IommuFaultNoBuffers: "iommu-fault-no-buffers", Fault, ADRENO, 55, true, [CaptureAllBuffers];
+    /// The CP waits for a value, and the dump has another.
+    CpWaitsForValue: "cp-waits-for-value", CpWait, ADRENO, 50, true, [CaptureEarlierSubmits];
+    /// The CP is at a wait for a value that the dump has.
+    CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, ADRENO, 50, true, [];
+    /// The CP waits for a value that the dump does not have.
+    CpWaitsForUnknownValue: "cp-waits-for-unknown-value", CpWait, ADRENO, 50, true, [CaptureEarlierSubmits];
+    /// The CP waits for earlier work.
+    CpWaitsForWork: "cp-waits-for-work", CpWait, ADRENO, 50, true, [];
+    /// The CP waits for earlier register writes.
+    CpWaitsForRegisterWrites: "cp-waits-for-register-writes", CpWait, ADRENO, 50, true, [];
+    /// The CP waits for earlier waits.
+    CpWaitsForWaits: "cp-waits-for-waits", CpWait, ADRENO, 50, true, [];
+    /// The GPU was not initialized when the dump was taken.
+    GpuNotInitialized: "gpu-not-initialized", Gmu, ADRENO, 46, true, [];
+    /// The watchdog of the GMU fired.
+    GmuWatchdog: "gmu-watchdog", Gmu, ADRENO, 46, true, [];
+    /// A register access was stopped at the GMU's fence.
+    GmuFenceStoppedAccess: "gmu-fence-stopped-access", Gmu, ADRENO, 46, true, [];
+    /// An AHB bus error on the side of the GMU.
+    GmuBusError: "gmu-bus-error", Gmu, ADRENO, 46, true, [];
+    /// The processor of the GMU reports a fault.
+    GmuProcessorFault: "gmu-processor-fault", Gmu, ADRENO, 46, true, [];
+    /// A register write was dropped at the GMU's fence.
+    GmuFenceDroppedWrite: "gmu-fence-dropped-write", Gmu, ADRENO, 46, true, [];
+    /// The firmware of the GMU did not start as usual.
+    GmuStartResult: "gmu-start-result", Gmu, ADRENO, 46, true, [];
+    /// The GMU sent an error message.
+    GmuErrorMessage: "gmu-error-message", Gmu, ADRENO, 46, true, [];
+    /// The GMU refused a message of the kernel.
+    GmuRefusedMessage: "gmu-refused-message", Gmu, ADRENO, 46, true, [];
+    /// The GMU has not read the last message of the kernel.
+    GmuMessageUnread: "gmu-message-unread", Gmu, ADRENO, 46, true, [];
+    /// A HFI queue dropped messages.
+    HfiDroppedMessages: "hfi-dropped-messages", Gmu, ADRENO, 46, true, [];
+    /// An error interrupt that the CP or the GPU raised.
+    ErrorInterrupt: "error-interrupt", ErrorInterrupt, ADRENO, 44, true, [];
+    /// The CP hardware reports a fault.
+    CpHwFault: "cp-hw-fault", ErrorInterrupt, ADRENO, 44, true, [];
+    /// The stream accessed a protected register.
+    ProtectedRegister: "protected-register", ErrorInterrupt, ADRENO, 44, true, [];
+    /// A blit whose end the clusters have not taken.
+    BlitNotFinished: "blit-not-finished", Suspect, ADRENO, 40, true, [];
+    /// Earlier work that no wait is known to have ended.
+    WorkMayBeRunning: "work-may-be-running", Suspect, ADRENO, 40, true, [];
+    /// The IOMMU stalls the GPU at a fault.
+    SmmuStalled: "smmu-stalled", Busy, ADRENO, 36, true, [];
+    /// Shader processors, texture units and the L2 cache have work open.
+    ShadersWaitForTextures: "shaders-wait-for-textures", Busy, ADRENO, 36, true, [];
+    /// Shader processors wait for the bus.
+    ShadersWaitForMemory: "shaders-wait-for-memory", Busy, ADRENO, 36, true, [];
+    /// Shader processors are busy without a memory access.
+    ShaderProcessorsStuck: "shader-processors-stuck", Busy, ADRENO, 36, true, [ShaderOptimizationsOff];
+    /// Shader processors are busy.
+    ShaderProcessorsBusy: "shader-processors-busy", Busy, ADRENO, 36, true, [ShaderOptimizationsOff];
+    /// The render backend holds earlier work while the front end waits.
+    BackEndNotDraining: "back-end-not-draining", Busy, ADRENO, 36, true, [];
+    /// The front end waits for memory.
+    FrontEndWaitsForMemory: "front-end-waits-for-memory", Busy, ADRENO, 36, true, [];
+    /// Primitive or vertex fetch is busy alone.
+    FrontEndStuck: "front-end-stuck", Busy, ADRENO, 36, true, [];
+    /// The rasterizer is busy alone.
+    RasterizerStuck: "rasterizer-stuck", Busy, ADRENO, 36, true, [];
+    /// The 2D engine is busy.
+    BlitEngineBusy: "blit-engine-busy", Busy, ADRENO, 36, true, [];
+    /// The render backends are busy alone.
+    RenderBackendsStuck: "render-backends-stuck", Busy, ADRENO, 36, true, [];
+    /// The L2 cache is busy alone.
+    CacheWaitsForMemory: "cache-waits-for-memory", Busy, ADRENO, 36, true, [];
+    /// HLSQ is busy without a running shader.
+    SequencerWaits: "sequencer-waits", Busy, ADRENO, 36, true, [];
+    /// The CP is master on the AHB bus and all else is idle.
+    CpWaitsOnAhb: "cp-waits-on-ahb", Busy, ADRENO, 36, true, [];
+    /// The CP and the bus are busy and all else is idle.
+    CpWaitsForMemory: "cp-waits-for-memory", Busy, ADRENO, 36, true, [];
+    /// Only the CP is busy.
+    OnlyCpBusy: "only-cp-busy", Busy, ADRENO, 36, true, [];
+    /// No block is busy.
+    NoBlockBusy: "no-block-busy", Busy, ADRENO, 36, true, [];
+    /// Register writes that the clusters have not taken.
+    QueuedWrites: "queued-writes", QueuedWrites, ADRENO, 30, false, [];
+    /// The work that the CP was starting.
+    WorkStarting: "work-starting", InFlight, ADRENO, 20, false, [];
+    /// The last work that the CP sent.
+    WorkLastSent: "work-last-sent", InFlight, ADRENO, 20, false, [];
+    /// The packet that the BV thread has in work.
+    BvThreadAt: "bv-thread-at", InFlight, ADRENO, 20, false, [];
+    /// The ring is read to its end, no block is busy, and a fence is not retired.
+    FenceNotRetired: "fence-not-retired", Progress, ADRENO, 10, false, [];
+    /// Submits of the hung ring are open.
+    SubmitsOpen: "submits-open", Progress, ADRENO, 10, false, [];
+    /// All submits of the hung ring are complete.
+    SubmitsComplete: "submits-complete", Progress, ADRENO, 10, false, [];
+    /// The fences of the hung ring are not in the dump.
+    FencesNotCaptured: "fences-not-captured", Progress, ADRENO, 10, false, [];
+    /// Submits of another ring are open.
+    OtherRingWaits: "other-ring-waits", Progress, ADRENO, 10, false, [];
+    /// Another ring has commands that the CP has not read.
+    OtherRingUnread: "other-ring-unread", Progress, ADRENO, 10, false, [];
+    /// The CP has not been given all that the kernel wrote to the ring.
+    WritePointerNotSeen: "write-pointer-not-seen", Progress, ADRENO, 10, false, [];
+    /// fault-info names no fault.
+    FaultInfoEmpty: "fault-info-empty", NotCaptured, ADRENO, 0, false, [];
+    /// No registers were captured.
+    RegistersNotCaptured: "registers-not-captured", NotCaptured, ADRENO, 0, false, [];
+    /// No ring was captured.
+    RingNotCaptured: "ring-not-captured", NotCaptured, ADRENO, 0, false, [];
+    /// The contents of the ring were not captured.
+    RingDwordsNotCaptured: "ring-dwords-not-captured", NotCaptured, ADRENO, 0, false, [];
+    /// The contents of an IB were not captured.
+    IbNotCaptured: "ib-not-captured", NotCaptured, ADRENO, 0, false, [];
+    /// Sections that would help are not there.
+    SectionsNotCaptured: "sections-not-captured", NotCaptured, ADRENO, 0, false, [];
     /// The dump names no GPU that the tables have.
     UnknownGpu: "unknown-gpu", NotCaptured, ADRENO, 0, false, [];
 
@@ -251,7 +422,6 @@ impl Rule {
 }
 
 /// Findings in the order they are shown: what is likely comes first, then what its rule weighs.
-#[allow(dead_code, reason = "until every vendor reports by rules")]
 pub(crate) fn rank(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| {
         let likely = finding.trust >= Trust::Likely;
@@ -260,7 +430,6 @@ pub(crate) fn rank(findings: &mut [Finding]) {
 }
 
 /// The findings that explain the hang, as positions, the strongest first: causes that are at least likely.
-#[allow(dead_code, reason = "until every vendor reports by rules")]
 pub(crate) fn causes(findings: &[Finding]) -> Vec<usize> {
     let explains = |f: &Finding| f.trust >= Trust::Likely && f.rule.is_some_and(|rule| rule.row().cause);
     findings.iter().enumerate().filter(|(_, f)| explains(f)).map(|(i, _)| i).collect()

@@ -1,11 +1,17 @@
 //! Signatures: equal hangs have one, whatever their addresses and processes; different causes have different ones.
 
+mod common;
+
+use common::{Named, ONLY_CP, draw, explain, offset};
 use std::collections::HashMap;
+use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::radv::{Member, RadvReport};
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_radv};
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec};
+use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::pm4::{CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt7};
 
 /// Where things are in one run, and whose they are.
 #[derive(Clone, Copy)]
@@ -14,11 +20,12 @@ struct Run {
     fence: u64,
     process: &'static str,
     pid: u32,
+    fences: u32,
 }
 
 const RUNS: [Run; 2] = [
-    Run { ib: 0x1_0000_0000, fence: 0x1_0040_0000, process: "deqp-vk", pid: 4711 },
-    Run { ib: 0x7_1234_0000, fence: 0x7_3000_1000, process: "vkcube", pid: 12 },
+    Run { ib: 0x1_0000_0000, fence: 0x1_0040_0000, process: "deqp-vk", pid: 4711, fences: 3 },
+    Run { ib: 0x7_1234_0000, fence: 0x7_3000_1000, process: "vkcube", pid: 12, fences: 900 },
 ];
 
 /// Signatures of the causes of one run are all different, and those of two runs are the same.
@@ -35,6 +42,76 @@ fn assert_tells_apart(causes: &[(&str, &dyn Fn(Run) -> Report)]) {
             panic!("{name} and {other} have the same signature {first}");
         }
     }
+}
+
+// ---- Adreno ----
+
+const RING: u64 = 0x0001_0000_0000_1000;
+
+/// An a6xx whose CP is at a packet of IB1: `header` is what the SQE has, one dword of IB1 is unread.
+fn adreno(run: Run, ib1: &[u32], header: u32, status: u32) -> (Generation, DevcoreBuilder) {
+    let ring = [pkt7(CP_NOP, &[1]), indirect_buffer(run.ib, ib1.len() as u32), pkt7(CP_NOP, &[2])].concat();
+    let mut sqe = vec![0u32; 51];
+    (sqe[0], sqe[1], sqe[36]) = (0x123, header, header);
+    let builder = DevcoreBuilder::a6xx()
+        .process(run.process, run.process)
+        .ring(RING, &ring)
+        .with_ring(|r| {
+            r.rptr = Some(6);
+            (r.last_fence, r.retired_fence) = (Some(run.fences), Some(run.fences - 1));
+        })
+        .bo(run.ib, 4096, "ib1", ib1)
+        .indexed("CP_SQE_STAT", &sqe);
+    (Generation::A6xx, builder)
+        .named64("CP_RB_BASE", RING)
+        .named("CP_RB_RPTR", ring.len() as u32)
+        .named("CP_RB_WPTR", ring.len() as u32)
+        .named("CP_ROQ_AVAIL_RB", 3 << 16)
+        .named64("CP_IB1_BASE", run.ib)
+        .named("CP_IB1_REM_SIZE", 0)
+        .named("CP_IB1_DWORDS", ib1.len() as u32)
+        .named("CP_ROQ_AVAIL_IB1", 2 << 16)
+        .named("RBBM_STATUS", status)
+}
+
+fn at_wait(run: Run) -> (Generation, DevcoreBuilder) {
+    let fence = [run.fence as u32, (run.fence >> 32) as u32];
+    let wait = pkt7(CP_WAIT_REG_MEM, &[3 | 1 << 4, fence[0], fence[1], 5, u32::MAX, 16]);
+    adreno(run, &[draw(), wait.clone(), pkt7(CP_NOP, &[])].concat(), wait[0], ONLY_CP)
+}
+
+fn at_idle(run: Run, busy: u32) -> (Generation, DevcoreBuilder) {
+    let wait = pkt7(CP_WAIT_FOR_IDLE, &[]);
+    adreno(run, &[draw(), wait.clone(), pkt7(CP_NOP, &[])].concat(), wait[0], ONLY_CP | busy)
+}
+
+fn garbage(run: Run, dword: u32) -> Report {
+    let nop = pkt7(CP_NOP, &[]);
+    explain(adreno(run, &[nop.clone(), vec![dword], nop].concat(), dword, ONLY_CP).1)
+}
+
+#[test]
+fn hangs_of_adreno() {
+    const BUSY: [u32; 5] = [1 << 18 | 1 << 21, 1 << 17 | 1 << 4, 1 << 9 | 1 << 8, 1 << 15, 1 << 7];
+    let fault = |at: fn(Run) -> u64| {
+        move |run: Run| explain(at_idle(run, 0).1.fault(at(run), "WRITE", "TRANSLATION", "CCU"))
+    };
+    let protect = offset(Generation::A6xx, "CP_PROTECT_STATUS");
+    assert_tells_apart(&[
+        ("a wait for memory", &|run| explain(at_wait(run).1.bo(run.fence, 4096, "fences", &[3]))),
+        ("a poisoned stream", &|run| garbage(run, 0xdead_d00d)),
+        ("a corrupt stream", &|run| garbage(run, 0x1234_5678)),
+        ("stuck shaders", &|run| explain(at_idle(run, BUSY[0]).1)),
+        ("memory that does not answer", &|run| explain(at_idle(run, BUSY[1]).1)),
+        ("a blit", &|run| explain(at_idle(run, BUSY[2]).1)),
+        ("the front end", &|run| explain(at_idle(run, BUSY[3]).1)),
+        ("the back end", &|run| explain(at_idle(run, BUSY[4]).1)),
+        ("a fault in a buffer", &fault(|run| run.ib + 16)),
+        ("a fault in the null page", &fault(|_| 0x18)),
+        ("a fault at garbage", &fault(|_| 0xdead_beef_0000_0000)),
+        ("a protected register", &|run| explain(at_idle(run, 0).1.register(protect, 0x1234))),
+        ("a GPU that never came up", &|run| explain(at_idle(run, 0).1.gpu_initialized(false))),
+    ]);
 }
 
 // ---- AMD ----

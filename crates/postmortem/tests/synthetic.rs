@@ -6,7 +6,9 @@ use common::*;
 use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::{FindingKind, Report, Trust, explain_msm};
+use unwedge_postmortem::{
+    AdviceId, Arg, Evidence, Fact, Finding, FindingKind, Report, Rule, Subject, Trust, explain_msm,
+};
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::pm4::{
@@ -22,20 +24,24 @@ fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {
     assert_eq!(hang.levels.iter().map(|l| (l.level, l.base)).collect::<Vec<_>>(), [(0, RING), (1, IB1)]);
     assert_eq!(hang.innermost().unwrap().range, (6, 12));
     assert_eq!(hang.draw, Some(0));
-    assert_eq!(hang.place(), "ring 0 › IB1 0x100000000+0x18");
 
     let wait = find(&report, FindingKind::CpWait);
     assert_eq!(wait.trust, Trust::Certain);
-    assert!(wait.title.contains("[0x100004000] == 0x5: has 0x3"), "{}", wait.title);
-    assert!(all_evidence(wait).contains("[0x100004000] = 0x3"));
-    assert!(wait.why.contains("blocks behind the CP are idle"), "{}", wait.why);
+    assert_eq!(wait.rule, Some(Rule::CpWaitsForValue));
+    let awaited = wait.args.record("waits_for").unwrap();
+    assert_eq!((awaited.number("iova"), awaited.number("reference")), (Some(FENCE), Some(5)));
+    assert_eq!((awaited.text("relation"), wait.args.number("value")), (Some("=="), Some(3)));
+    let read = wait.evidence.iter().find(|e| e.iova == Some(FENCE)).unwrap();
+    assert!(matches!(&read.fact, Fact::Dwords { words, .. } if words == &[3]), "{read:?}");
+    assert!(wait.args.flag("idle_downstream"), "{wait:?}");
 
     let busy = find(&report, FindingKind::Busy);
-    assert!(busy.title.contains("only the CP is busy"), "{}", busy.title);
-    assert_eq!(report.findings[0].kind, FindingKind::HangPoint);
-    assert!(report.findings[0].title.contains("in sysmem"), "{}", report.findings[0].title);
-    assert!(report.findings[0].why.contains("the CP waits in CP_WAIT_REG_MEM"));
-    assert!(report.advice.iter().all(|a| !a.action.contains("flush")), "the work before it is done");
+    assert_eq!(busy.rule, Some(Rule::OnlyCpBusy));
+    assert_eq!(report.findings[0].rule, Some(Rule::CpStopped));
+    let pass = report.findings[0].args.record("pass").unwrap();
+    assert_eq!(pass.text("name"), Some("sysmem"));
+    assert_eq!(report.findings[report.causes[0]].rule, Some(Rule::CpWaitsForValue));
+    assert!(!advised(&report).contains(&AdviceId::SerializeWork), "the work before it is done");
 }
 
 #[test]
@@ -48,7 +54,7 @@ fn memory_that_the_dump_lacks_is_unknown_not_zero() {
             .bo_absent(FENCE, 4096, ""),
     );
     let wait = find(&report, FindingKind::CpWait);
-    assert!(wait.title.ends_with("value not in the dump"), "{}", wait.title);
+    assert_eq!(wait.rule, Some(Rule::CpWaitsForUnknownValue));
     assert_eq!(wait.trust, Trust::Likely);
 }
 
@@ -67,14 +73,13 @@ fn garbage_in_the_stream_and_in_the_sqe() {
     assert_eq!((hang.iova, hang.trust), (Some(IB1 + 8), Trust::Certain));
     let corrupt = find(&report, FindingKind::CorruptStream);
     assert_eq!(corrupt.trust, Trust::Certain);
-    assert!(corrupt.title.contains("deliberately broken command stream stalled the CP"), "{}", corrupt.title);
-    assert!(all_evidence(corrupt).contains("CP_SQE_STAT: $01 = 0xdeadd00d"));
+    assert_eq!(corrupt.rule, Some(Rule::PoisonInStream));
+    assert!(saw_register(corrupt, "$01", 0xdead_d00d));
     assert_eq!(corrupt.evidence[0].iova, Some(IB1 + 8));
 
     let other = [nop.clone(), vec![0x1234_5678], nop.clone()].concat();
     let report = explain(stopped(At { ib1: (&other, 1), ib2: None, headers: [0x1234_5678, nop[0], 0] }).1);
-    let title = &find(&report, FindingKind::CorruptStream).title;
-    assert!(title.contains("corrupt") && !title.contains("deliberate"), "{title}");
+    assert_eq!(find(&report, FindingKind::CorruptStream).rule, Some(Rule::NotAPacket));
 }
 
 #[test]
@@ -105,11 +110,9 @@ fn a_stop_in_a_buffer_that_is_behind_the_one_fetched() {
     assert_eq!(hang.levels.len(), 3);
     assert_eq!(hang.levels[1].range, (0, ib1.len() as u64 - 2), "IB1 is read ahead of its call");
     assert_eq!(hang.draw, Some(0));
-    assert!(
-        report.findings[0].title.contains("CP_DRAW_INDX_OFFSET of draw 0"),
-        "{}",
-        report.findings[0].title
-    );
+    let args = &report.findings[0].args;
+    assert_eq!(args.text("packet"), Some("CP_DRAW_INDX_OFFSET"));
+    assert_eq!(args.record("work").and_then(|work| work.number("number")), Some(0));
 }
 
 #[test]
@@ -133,11 +136,9 @@ fn the_same_buffer_called_for_every_bin() {
     assert_eq!(hang.iova, Some(IB2 + 8));
     assert_eq!(hang.levels[1].range.0, 2 * tile(0).len() as u64 + 5, "the third of four calls");
     assert_eq!(hang.draw, Some(2));
-    assert!(
-        report.findings[0].title.ends_with("in gmem, bin 2 (128,0…191,31)"),
-        "{}",
-        report.findings[0].title
-    );
+    let pass = report.findings[0].args.record("pass").unwrap();
+    assert_eq!((pass.text("name"), pass.number("bin")), (Some("gmem"), Some(2)));
+    assert_eq!(pass.list("scissor"), [128, 0, 191, 31].map(Arg::Number));
 }
 
 #[test]
@@ -148,7 +149,11 @@ fn without_the_sqe_the_place_is_less_sure() {
     let hang = report.hang.as_ref().unwrap();
     assert_eq!((hang.packet.as_deref(), hang.trust), (Some("CP_WAIT_REG_MEM"), Trust::Likely));
     let absent: Vec<_> = report.findings.iter().filter(|f| f.kind == FindingKind::NotCaptured).collect();
-    assert!(absent.iter().any(|f| f.title.contains("CP_SQE_STAT")), "{absent:?}");
+    let lacks = |f: &&Finding| {
+        let fact = |e: &Evidence| matches!(&e.fact, Fact::Absent { name, .. } if name == "CP_SQE_STAT");
+        f.evidence.iter().any(fact)
+    };
+    assert!(absent.iter().any(lacks), "{absent:?}");
 }
 
 #[test]
@@ -221,28 +226,33 @@ fn faulting(iova: u64) -> Report {
 
 #[test]
 fn faults_inside_behind_below_and_far_from_buffers() {
-    let cases: &[(u64, &str, Trust)] = &[
-        (0x1_0010_0040, "0x40 into buffer 0x100100000…0x100110000 \"target\"", Trust::Likely),
-        (0x1_0011_0010, "0x10 past the end of buffer 0x100100000", Trust::Possible),
-        (0x1_000f_fff0, "0x10 below buffer 0x100100000", Trust::Possible),
-        (0x1_0080_0000, "between the buffers", Trust::Possible),
-        (0x8_0000_0000, "outside of all buffers", Trust::Possible),
-        (0x18, "in the null page", Trust::Likely),
-        (0xdead_beef_0000_0000, "no GPU address", Trust::Likely),
+    let cases: &[(u64, Rule, Option<u64>, Trust)] = &[
+        (0x1_0010_0040, Rule::IommuFaultListedBuffer, Some(0x40), Trust::Likely),
+        (0x1_0011_0010, Rule::IommuFaultOverrun, Some(0x10), Trust::Possible),
+        (0x1_000f_fff0, Rule::IommuFaultUnderrun, Some(0x10), Trust::Possible),
+        (0x1_0080_0000, Rule::IommuFaultBetweenBuffers, None, Trust::Possible),
+        (0x8_0000_0000, Rule::IommuFaultOutside, None, Trust::Possible),
+        (0x18, Rule::IommuFaultNullPage, None, Trust::Likely),
+        (0xdead_beef_0000_0000, Rule::IommuFaultNotAnAddress, None, Trust::Likely),
     ];
-    for &(iova, says, trust) in cases {
+    for &(iova, rule, distance, trust) in cases {
         let report = faulting(iova);
         let fault = find(&report, FindingKind::Fault);
-        assert!(fault.title.contains(says), "{iova:#x}: {}", fault.title);
-        assert!(fault.title.contains("write by CCU (render target)"), "{}", fault.title);
+        assert_eq!((fault.rule, fault.args.number("distance")), (Some(rule), distance), "{iova:#x}");
+        assert_eq!(fault.args.record("buffer").is_some(), distance.is_some());
+        assert_eq!((fault.args.text("direction"), fault.args.text("source")), (Some("write"), Some("CCU")));
         assert_eq!(fault.trust, trust, "{iova:#x}");
         assert_eq!(fault.evidence[0].section, "fault-info");
         assert_eq!(fault.evidence[0].iova, Some(iova));
     }
     let inside = faulting(0x1_0010_0040);
     let fault = find(&inside, FindingKind::Fault);
-    assert!(fault.why.contains("RB_MRT[0].BASE points 0x40 below it"), "{}", fault.why);
-    assert!(inside.advice.iter().any(|a| a.action.contains("rd_full")), "{:?}", inside.advice);
+    let buffer = fault.args.record("buffer").unwrap();
+    assert_eq!(buffer.text("name"), Some("target"));
+    assert_eq!((buffer.number("start"), buffer.number("end")), (Some(0x1_0010_0000), Some(0x1_0011_0000)));
+    assert_eq!(fault.args.text("holder"), Some("RB_MRT[0].BASE"));
+    assert_eq!(fault.args.number("holder_distance"), Some(0x40));
+    assert!(advised(&inside).contains(&AdviceId::CaptureAllBuffers), "{:?}", inside.advice);
 }
 
 #[test]
@@ -257,7 +267,7 @@ fn a_freed_buffer_by_the_vm_log() {
         .fault(0x2_0000_0100, "READ", "TRANSLATION", "TP|VFD");
     let report = explain(builder);
     let fault = find(&report, FindingKind::Fault);
-    assert!(fault.why.contains("use after free"), "{fault:?}");
+    assert_eq!(fault.rule, Some(Rule::IommuFaultUseAfterFree));
     assert_eq!(fault.trust, Trust::Likely);
     assert!(all_evidence(fault).contains("vm-log: "));
 }
@@ -268,12 +278,7 @@ fn a_fault_that_says_nothing_is_no_fault() {
     dump.fault = Some(unwedge_capture::msm::Fault { iova: Some(0), ..Default::default() });
     let report = explain_msm(&dump, &Db::builtin());
     assert!(report.findings.iter().all(|f| f.kind != FindingKind::Fault));
-    assert!(
-        report
-            .findings
-            .iter()
-            .any(|f| f.kind == FindingKind::NotCaptured && f.title.contains("names no fault"))
-    );
+    assert!(report.findings.iter().any(|f| f.rule == Some(Rule::FaultInfoEmpty)));
 }
 
 #[test]
@@ -292,28 +297,28 @@ fn busy_blocks_and_their_meaning() {
         "AHB" => 1 << 1,
         _ => 0,
     };
-    let cases: &[(&[&str], &str, Trust)] = &[
-        (&["CP", "SP", "HLSQ", "PC"], "shader processors are stuck", Trust::Likely),
-        (&["CP", "SP", "TP", "UCHE"], "shaders wait for textures", Trust::Possible),
-        (&["CP", "SP", "UCHE", "VBIF"], "shaders wait for memory", Trust::Possible),
-        (&["CP", "PC", "VFD"], "front end is stuck", Trust::Likely),
-        (&["CP", "PC", "VFD", "UCHE"], "front end waits for memory", Trust::Likely),
-        (&["CP", "PC", "RB", "CCU", "UCHE"], "back end does not drain", Trust::Likely),
-        (&["CP", "RB", "CCU"], "render backends are stuck", Trust::Likely),
-        (&["CP", "UCHE"], "UCHE waits for memory", Trust::Likely),
-        (&["CP", "VBIF"], "the CP waits for memory", Trust::Likely),
-        (&["CP", "AHB"], "the CP waits for a register", Trust::Likely),
-        (&["CP"], "only the CP is busy", Trust::Certain),
-        (&[], "no block is busy", Trust::Likely),
+    let cases: &[(&[&str], Rule, Trust)] = &[
+        (&["CP", "SP", "HLSQ", "PC"], Rule::ShaderProcessorsStuck, Trust::Likely),
+        (&["CP", "SP", "TP", "UCHE"], Rule::ShadersWaitForTextures, Trust::Possible),
+        (&["CP", "SP", "UCHE", "VBIF"], Rule::ShadersWaitForMemory, Trust::Possible),
+        (&["CP", "PC", "VFD"], Rule::FrontEndStuck, Trust::Likely),
+        (&["CP", "PC", "VFD", "UCHE"], Rule::FrontEndWaitsForMemory, Trust::Likely),
+        (&["CP", "PC", "RB", "CCU", "UCHE"], Rule::BackEndNotDraining, Trust::Likely),
+        (&["CP", "RB", "CCU"], Rule::RenderBackendsStuck, Trust::Likely),
+        (&["CP", "UCHE"], Rule::CacheWaitsForMemory, Trust::Likely),
+        (&["CP", "VBIF"], Rule::CpWaitsForMemory, Trust::Likely),
+        (&["CP", "AHB"], Rule::CpWaitsOnAhb, Trust::Likely),
+        (&["CP"], Rule::OnlyCpBusy, Trust::Certain),
+        (&[], Rule::NoBlockBusy, Trust::Likely),
     ];
-    for &(blocks, says, trust) in cases {
+    for &(blocks, rule, trust) in cases {
         let status = blocks.iter().map(|b| bit(b)).fold(0, |a, b| a | b);
         let dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
         let report = explain(dump.named("RBBM_STATUS", status).1);
         let busy = find(&report, FindingKind::Busy);
-        assert!(busy.title.contains(says), "{blocks:?}: {}", busy.title);
+        assert_eq!(busy.rule, Some(rule), "{blocks:?}");
         assert_eq!(busy.trust, trust, "{blocks:?}");
-        assert!(prose(&busy.evidence[0]).starts_with("RBBM_STATUS = "));
+        assert!(saw_register(busy, "RBBM_STATUS", u64::from(status)));
     }
 }
 
@@ -324,10 +329,7 @@ fn old_generations_name_their_blocks_differently() {
     {
         let builder = DevcoreBuilder::of(generation).ring(0x1000_0000, &[]);
         let report = explain((generation, builder).named("RBBM_STATUS", status).1);
-        assert!(
-            find(&report, FindingKind::Busy).title.contains("shader processors are stuck"),
-            "{generation}"
-        );
+        assert_eq!(find(&report, FindingKind::Busy).rule, Some(Rule::ShaderProcessorsStuck), "{generation}");
     }
 }
 
@@ -337,21 +339,19 @@ fn other_rings_wait_too() {
         (r.last_fence, r.retired_fence) = (Some(9), Some(6));
     });
     let report = explain(dump);
-    let titles: Vec<_> = report
-        .findings
-        .iter()
-        .filter(|f| f.kind == FindingKind::Progress)
-        .map(|f| f.title.as_str())
-        .collect();
-    assert!(titles.contains(&"ring 0: 1 submit is open, the oldest is fence 1"), "{titles:?}");
-    assert!(titles.contains(&"ring 1 waits too: 3 submits are open"), "{titles:?}");
+    let own = by_rule(&report, Rule::SubmitsOpen);
+    assert_eq!(own.subject, Subject::Ring(0));
+    assert_eq!((own.args.number("open"), own.args.number("oldest_fence")), (Some(1), Some(1)));
+    let other = by_rule(&report, Rule::OtherRingWaits);
+    assert_eq!((&other.subject, other.args.number("open")), (&Subject::Ring(1), Some(3)));
 }
 
 #[test]
 fn fences_wrap_around() {
     let dump = waiting().1.with_ring(|r| (r.last_fence, r.retired_fence) = (Some(1), Some(u32::MAX)));
     let report = explain(dump);
-    assert!(find(&report, FindingKind::Progress).title.contains("2 submits are open, the oldest is fence 0"));
+    let progress = by_rule(&report, Rule::SubmitsOpen);
+    assert_eq!((progress.args.number("open"), progress.args.number("oldest_fence")), (Some(2), Some(0)));
 }
 
 #[test]
@@ -361,13 +361,10 @@ fn the_gmu_and_a_gpu_that_never_came_up() {
     let status = space.offset_of("GMU_AO_HOST_INTERRUPT_STATUS").unwrap();
     let report =
         explain(DevcoreBuilder::a6xx().gpu_initialized(false).ring(RING, &[]).gmu_register(status, 1));
-    let gmu: Vec<_> = report.findings.iter().filter(|f| f.kind == FindingKind::Gmu).collect();
-    assert!(gmu.iter().any(|f| f.title.contains("not initialized") && f.trust == Trust::Certain), "{gmu:?}");
-    assert!(gmu.iter().any(|f| f.title.contains("watchdog")), "{gmu:?}");
-    assert!(
-        gmu.iter().any(|f| all_evidence(f).contains("registers-gmu: GMU_AO_HOST_INTERRUPT_STATUS")),
-        "{gmu:?}"
-    );
+    assert_eq!(by_rule(&report, Rule::GpuNotInitialized).trust, Trust::Certain);
+    let watchdog = by_rule(&report, Rule::GmuWatchdog);
+    assert!(saw_register(watchdog, "GMU_AO_HOST_INTERRUPT_STATUS", 1));
+    assert_eq!(watchdog.evidence[0].section, "registers-gmu");
 }
 
 #[test]
@@ -382,7 +379,8 @@ fn an_error_among_the_hfi_messages() {
     let history = [[-1; 8], [-1, -1, -1, -1, -1, -1, -1, 0]];
     let report = explain(waiting().1.gmu_hfi(&hfi, &history));
     let gmu = find(&report, FindingKind::Gmu);
-    assert!(gmu.title.contains("refused message 3 with error 0x2"), "{}", gmu.title);
+    assert_eq!(gmu.rule, Some(Rule::GmuRefusedMessage));
+    assert_eq!((gmu.args.number("message"), gmu.args.number("error")), (Some(3), Some(2)));
     assert_eq!(gmu.evidence[0].section, "gmu-hfi");
 }
 
@@ -406,24 +404,25 @@ fn writes_stuck_in_the_mempool() {
     let dump = stopped(At { ib1: (&ib1, 1), ib2: None, headers: [draw()[0], blit[0], 0] });
     let report = explain(dump.1.indexed("CP_MEMPOOL", &pool));
     let queued = find(&report, FindingKind::QueuedWrites);
-    assert!(
-        queued.title.contains("CLUSTER_PS is furthest behind (1), next for it: CP_2D_EVENT_END"),
-        "{}",
-        queued.title
-    );
+    let longest = queued.args.record("longest").unwrap();
+    assert_eq!((longest.text("cluster"), longest.number("queued")), (Some("PS"), Some(1)));
+    assert!(longest.text("next").is_some_and(|next| next.starts_with("CP_2D_EVENT_END")), "{longest:?}");
     assert_eq!(queued.trust, Trust::Likely);
     assert!(all_evidence(queued).contains("indexed-registers CP_MEMPOOL"));
     let suspect = find(&report, FindingKind::Suspect);
-    assert!(suspect.title.contains("blit 0 (CP_BLIT) before it has not finished"), "{}", suspect.title);
+    assert_eq!(suspect.rule, Some(Rule::BlitNotFinished));
+    assert_eq!(suspect.subject, Subject::Work { kind: "blit", number: 0 });
 }
 
 #[test]
 fn advice_names_the_driver_s_own_variable() {
     let gles = explain(waiting().1.process("deqp-gles31", "./deqp-gles31"));
-    assert!(gles.advice.iter().all(|a| !a.action.contains("TU_DEBUG")), "{:?}", gles.advice);
+    assert!(gles.advice.iter().all(|a| a.args.text("turnip").is_none()), "{:?}", gles.advice);
     let dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
     let vulkan = explain(dump.1.process("deqp-vk", "./deqp-vk"));
-    assert!(vulkan.advice.iter().any(|a| a.action == "TU_DEBUG=flushall,syncdraw"), "{:?}", vulkan.advice);
+    let serialize = vulkan.advice.iter().find(|a| a.id == Some(AdviceId::SerializeWork)).unwrap();
+    assert_eq!(serialize.args.text("turnip"), Some("flushall,syncdraw"), "{:?}", vulkan.advice);
+    assert_eq!(serialize.args.text("freedreno"), None);
 }
 
 #[test]
@@ -502,8 +501,7 @@ fn an_ib_whose_contents_are_not_in_the_dump() {
     );
     assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"), "from the SQE");
     assert_eq!((hang.iova, hang.trust, hang.draw), (None, Trust::Possible, None));
-    let absent = report.findings.iter().filter(|f| f.kind == FindingKind::NotCaptured);
-    assert!(absent.map(|f| &f.title).any(|t| t == "the contents of IB1 at 0x100000000"));
+    assert_eq!(by_rule(&report, Rule::IbNotCaptured).args.number("base"), Some(IB1));
 }
 
 #[test]
@@ -513,7 +511,7 @@ fn both_threads_of_an_a7xx() {
     let builder = DevcoreBuilder::a7xx().ring(RING, &pkt7(CP_NOP, &[])).indexed("CP_BV_SQE_STAT_ADDR", &sqe);
     let report = explain(builder);
     let bv = find(&report, FindingKind::InFlight);
-    assert!(bv.title.contains("BV thread has CP_WAIT_FOR_IDLE in work"), "{}", bv.title);
+    assert_eq!((bv.rule, bv.args.text("packet")), (Some(Rule::BvThreadAt), Some("CP_WAIT_FOR_IDLE")));
     assert!(bv.evidence[0].section.contains("CP_BV_SQE_STAT"));
 }
 

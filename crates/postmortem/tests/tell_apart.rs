@@ -7,7 +7,7 @@ use common::*;
 use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::{FindingKind, GpuIdentity, Report, Trust, explain_msm};
+use unwedge_postmortem::{AdviceId, Arg, Args, FindingKind, GpuIdentity, Rule, Subject, Trust, explain_msm};
 use unwedge_testkit::devcore::{DevcoreBuilder, Era};
 use unwedge_testkit::pm4::{
     CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt0, pkt3, pkt4, pkt7,
@@ -35,27 +35,25 @@ fn stopped_in(before: &[Vec<u32>], wait: &[u32]) -> (Generation, DevcoreBuilder)
     stopped(At { ib1: (&ib1, 1), ib2: None, headers: [wait[0], previous, 0] })
 }
 
-fn titles(report: &Report) -> Vec<&str> {
-    report.findings.iter().map(|f| f.title.as_str()).collect()
-}
-
-fn advised(report: &Report) -> String {
-    report.advice.iter().map(|a| format!("{}\n", a.action)).collect()
-}
-
 #[test]
 fn a_wait_for_a_register() {
     let scratch = offset(Generation::A6xx, "CP_SCRATCH[0].REG");
     let wait = pkt7(CP_WAIT_REG_MEM, &[3, scratch, 0, 7, u32::MAX, 16]);
     let report = explain(stopped_in(&[draw()], &wait).named("RBBM_STATUS", ONLY_CP).1.register(scratch, 3));
     let found = find(&report, FindingKind::CpWait);
-    assert!(found.title.contains("for CP_SCRATCH[0].REG == 0x7: has 0x3"), "{}", found.title);
+    assert_eq!((found.rule, found.args.number("value")), (Some(Rule::CpWaitsForValue), Some(3)));
+    let awaited = found.args.record("waits_for").unwrap();
+    assert_eq!((awaited.text("register"), awaited.number("reference")), (Some("CP_SCRATCH[0].REG"), Some(7)));
     assert_eq!(found.trust, Trust::Certain);
-    assert!(!advised(&report).contains("/rd "), "no submit writes a register for another: {report:#?}");
+    let advice = advised(&report);
+    assert!(
+        !advice.contains(&AdviceId::CaptureEarlierSubmits),
+        "no submit writes a register for another: {advice:?}"
+    );
 
     let report = explain(stopped_in(&[draw()], &wait).named("RBBM_STATUS", ONLY_CP).1);
     let found = find(&report, FindingKind::CpWait);
-    assert!(found.title.ends_with("value not in the dump"), "{}", found.title);
+    assert_eq!(found.rule, Some(Rule::CpWaitsForUnknownValue));
     assert_eq!(found.trust, Trust::Likely);
 }
 
@@ -64,8 +62,8 @@ fn a_wait_for_memory_that_nobody_captured() {
     let dump = stopped_in(&[draw()], &wait_for_fence()).named("RBBM_STATUS", ONLY_CP).1;
     let report = explain(dump.bo_absent(FENCE, 4096, "fences"));
     let found = find(&report, FindingKind::CpWait);
-    assert!(found.title.ends_with("value not in the dump"), "{}", found.title);
-    assert!(advised(&report).contains("/sys/kernel/debug/dri/0/rd "), "{report:#?}");
+    assert_eq!(found.rule, Some(Rule::CpWaitsForUnknownValue));
+    assert!(advised(&report).contains(&AdviceId::CaptureEarlierSubmits), "{report:#?}");
 }
 
 #[test]
@@ -74,24 +72,25 @@ fn what_is_stuck_behind_a_wait_for_idle() {
     let target = pkt4(offset(Generation::A6xx, "RB_2D_DST_INFO"), &[0x30, 0x1000, 1]);
     let dispatch = vec![shader, pkt7(CP_EXEC_CS, &[0, 1, 2, 3])];
     let blit = vec![target, pkt7(CP_BLIT, &[3])];
-    let cases: [(Vec<Vec<u32>>, u32, &str, &str); 4] = [
-        (vec![draw()], SP | HLSQ, "shader processors are stuck", "draw 0"),
-        (vec![draw()], UCHE | VBIF, "UCHE waits for memory", "draw 0"),
-        (dispatch, SP | HLSQ, "shader processors are stuck", "dispatch 0 (CP_EXEC_CS)"),
-        (blit, A2D | CCU, "a blit does not finish", "blit 0 (CP_BLIT)"),
+    let cases: [(Vec<Vec<u32>>, u32, Rule, &str); 4] = [
+        (vec![draw()], SP | HLSQ, Rule::ShaderProcessorsStuck, "draw"),
+        (vec![draw()], UCHE | VBIF, Rule::CacheWaitsForMemory, "draw"),
+        (dispatch, SP | HLSQ, Rule::ShaderProcessorsStuck, "dispatch"),
+        (blit, A2D | CCU, Rule::BlitEngineBusy, "blit"),
     ];
-    for (work, busy, means, suspect) in cases {
+    for (work, busy, rule, kind) in cases {
         let report = explain(stopped_in(&work, &wait_for_idle()).named("RBBM_STATUS", ONLY_CP | busy).1);
         assert_eq!(report.hang.as_ref().unwrap().packet.as_deref(), Some("CP_WAIT_FOR_IDLE"));
-        assert!(find(&report, FindingKind::Busy).title.contains(means), "{:?}", titles(&report));
-        assert!(find(&report, FindingKind::Suspect).title.contains(suspect), "{:?}", titles(&report));
-        assert!(find(&report, FindingKind::CpWait).title.ends_with("for earlier work to finish"));
+        assert_eq!(find(&report, FindingKind::Busy).rule, Some(rule));
+        assert_eq!(find(&report, FindingKind::Suspect).subject, Subject::Work { kind, number: 0 });
+        assert_eq!(find(&report, FindingKind::CpWait).rule, Some(Rule::CpWaitsForWork));
         assert!(
             report.findings.iter().all(|f| f.kind != FindingKind::InFlight),
-            "the suspect is not told a second time: {:?}",
-            titles(&report)
+            "the suspect is not reported a second time: {:?}",
+            rules(&report)
         );
-        assert!(!advised(&report).contains("/rd "), "no value is awaited: {report:#?}");
+        let advice = advised(&report);
+        assert!(!advice.contains(&AdviceId::CaptureEarlierSubmits), "no value is awaited: {advice:?}");
     }
     let report = explain(
         stopped_in(
@@ -102,11 +101,19 @@ fn what_is_stuck_behind_a_wait_for_idle() {
         .1,
     );
     let suspect = find(&report, FindingKind::Suspect);
-    assert!(
-        suspect.why.contains("RB_2D_DST_INFO = FMT6_8_8_8_8_UNORM, RB_2D_DST = 0x100001000"),
-        "{}",
-        suspect.why
-    );
+    let state: Vec<&Args> = suspect
+        .args
+        .list("state")
+        .iter()
+        .filter_map(|arg| match arg {
+            Arg::Record(args) => Some(args),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(state[0].text("register"), Some("RB_2D_DST_INFO"));
+    assert_eq!(state[0].text("format"), Some("FMT6_8_8_8_8_UNORM"));
+    assert_eq!(state[1].text("register"), Some("RB_2D_DST"));
+    assert_eq!(state[1].number("address"), Some(0x1_0000_1000));
 }
 
 /// A dump whose ring is read to its end; nothing is busy.
@@ -122,15 +129,16 @@ fn a_gpu_that_is_done_does_not_hang() {
     let report = explain(read_to_end().with_ring(|r| r.retired_fence = r.last_fence));
     assert_eq!(report.hang, None, "{report:#?}");
     assert!(report.findings.iter().all(|f| f.kind != FindingKind::HangPoint));
-    assert!(find(&report, FindingKind::Progress).title.contains("all submits are complete"));
-    assert!(advised(&report).contains("hangcheck_period_ms"), "{report:#?}");
+    assert_eq!(find(&report, FindingKind::Progress).rule, Some(Rule::SubmitsComplete));
+    assert_eq!(advised(&report), [AdviceId::LongerHangcheck]);
 }
 
 #[test]
 fn a_fence_that_did_not_arrive() {
     let report = explain(read_to_end());
     let progress = find(&report, FindingKind::Progress);
-    assert!(progress.title.contains("read to its end and no block is busy, but fence 1"), "{report:#?}");
+    assert_eq!(progress.rule, Some(Rule::FenceNotRetired));
+    assert_eq!(progress.args.number("oldest_fence"), Some(1));
     assert!(report.hang.is_some(), "the last packet of the ring is where it is");
 }
 
@@ -143,14 +151,14 @@ fn a_ring_that_never_started() {
         .named("CP_RB_WPTR", 0)
         .named("RBBM_STATUS", AHB);
     let report = explain(dump.1);
+    let head = &report.findings[0].args;
     assert!(
-        report.findings[0].title.contains("the CP has read nothing of the ring; its first packet is CP_NOP"),
-        "{:?}",
-        titles(&report)
+        head.get("started") == Some(&Arg::Flag(false)) && head.text("packet") == Some("CP_NOP"),
+        "{head:?}"
     );
     assert!(report.findings[0].trust <= Trust::Possible);
-    let untold = "the CP was told to read ring 0 up to 0, the kernel wrote up to 6";
-    assert!(titles(&report).contains(&untold), "{:?}", titles(&report));
+    let pointers = &by_rule(&report, Rule::WritePointerNotSeen).args;
+    assert_eq!((pointers.number("given"), pointers.number("written")), (Some(0), Some(6)));
 }
 
 #[test]
@@ -192,19 +200,16 @@ fn a_place_that_cp_ib1_base_contradicts_is_not_certain() {
     let base = offset(generation, "CP_IB1_BASE");
     let report = explain(dump.replace(base, 0x7_7000).replace(base + 1, 2));
     assert!(report.hang.as_ref().unwrap().trust <= Trust::Possible, "{report:#?}");
-    assert!(
-        report.findings[0].why.contains("CP_IB1_BASE = 0x200077000 is no buffer that the ring calls"),
-        "{}",
-        report.findings[0].why
-    );
+    let stray = report.findings[0].args.record("stray").unwrap();
+    assert_eq!((stray.text("register"), stray.number("iova")), (Some("CP_IB1_BASE"), Some(0x2_0007_7000)));
 }
 
 #[test]
 fn a_ring_without_contents_is_unknown_not_zero() {
     let (_, dump) = stopped_in(&[draw()], &wait_for_fence());
     let report = explain(dump.with_ring(|r| r.data = None));
-    assert!(report.findings.iter().all(|f| f.kind != FindingKind::CorruptStream), "{:?}", titles(&report));
-    assert!(titles(&report).contains(&"the ring's contents"), "{:?}", titles(&report));
+    assert!(report.findings.iter().all(|f| f.kind != FindingKind::CorruptStream), "{:?}", rules(&report));
+    assert!(rules(&report).contains(&Rule::RingDwordsNotCaptured), "{:?}", rules(&report));
 }
 
 #[test]
@@ -220,13 +225,13 @@ fn dumps_that_lack_a_part_say_so_and_explain_the_rest() {
         d.registers.clear();
         d.indexed.clear();
     });
-    assert!(titles(&registers).contains(&"registers"));
+    assert!(rules(&registers).contains(&Rule::RegistersNotCaptured));
     assert!(registers.hang.as_ref().unwrap().trust <= Trust::Possible);
     let rings = without(|d| d.rings.clear());
     assert_eq!(rings.hang, None);
-    assert!(titles(&rings).contains(&"the ring"));
+    assert!(rules(&rings).contains(&Rule::RingNotCaptured));
     let bos = without(|d| d.bos.clear());
-    assert!(titles(&bos).contains(&"the contents of IB1 at 0x100000000"));
+    assert_eq!(by_rule(&bos, Rule::IbNotCaptured).args.number("base"), Some(IB1));
     assert!(bos.hang.as_ref().unwrap().trust <= Trust::Possible);
 }
 
@@ -234,31 +239,33 @@ fn dumps_that_lack_a_part_say_so_and_explain_the_rest() {
 fn a_gpu_that_was_not_initialized() {
     let dump = DevcoreBuilder::a6xx().era(Era::V6_6).gpu_initialized(false).ring(RING, &pkt7(CP_NOP, &[1]));
     let report = explain(dump);
-    assert!(report.findings[0].title.contains("the CP has read nothing of the ring"), "{report:#?}");
-    assert!(report.findings[0].why.contains("the GPU was not initialized"), "{report:#?}");
-    assert!(titles(&report).contains(&"registers"));
+    assert_eq!(report.findings[0].args.get("started"), Some(&Arg::Flag(false)), "{report:#?}");
+    assert_eq!(report.findings[report.causes[0]].rule, Some(Rule::GpuNotInitialized), "{report:#?}");
+    assert!(rules(&report).contains(&Rule::RegistersNotCaptured));
 }
 
 #[test]
 fn sources_of_faults_as_kernels_name_them() {
     let cases = [
-        ("CP", "by CP (command stream or memory packet)"),
-        ("TP|VFD", "by TP|VFD (texture fetch or vertex fetch)"),
-        ("BR_SP", "by BR_SP (shader load, store or instruction fetch)"),
-        ("BV_VFD", "by BV_VFD (vertex fetch)"),
-        ("CDP Prefetch", "by CDP Prefetch (prefetch"),
-        ("UNKNOWN", "by UNKNOWN at"),
-        ("TP|XYZ", "by TP|XYZ at"),
+        ("CP", &["CP"][..]),
+        ("TP|VFD", &["TP", "VFD"]),
+        ("BR_SP", &["SP"]),
+        ("BV_VFD", &["VFD"]),
+        ("CDP Prefetch", &["CDP"]),
+        ("UNKNOWN", &["UNKNOWN"]),
+        ("TP|XYZ", &["TP", "XYZ"]),
     ];
-    for (source, says) in cases {
+    for (source, units) in cases {
         let dump = stopped_in(&[draw()], &wait_for_fence()).1;
         let report = explain(dump.fault(0x5_0000_0000, "READ", "TRANSLATION", source));
         let fault = find(&report, FindingKind::Fault);
-        assert!(fault.title.contains(says), "{source}: {}", fault.title);
+        assert_eq!(fault.args.text("source"), Some(source));
+        let expected: Vec<Arg> = units.iter().map(|&unit| Arg::name(unit)).collect();
+        assert_eq!(fault.args.list("units"), expected, "{source}");
     }
     let dump = stopped_in(&[draw()], &wait_for_fence()).1;
     let report = explain(dump.fault(IB1 + 8, "READ", "EXTERNAL", "CP"));
-    assert!(find(&report, FindingKind::Fault).why.contains("memory behind it refused"));
+    assert_eq!(find(&report, FindingKind::Fault).rule, Some(Rule::IommuFaultExternal));
 }
 
 #[test]
@@ -276,11 +283,9 @@ fn old_generations_have_no_turnip() {
         let end = ring.len() as u32;
         let dump = DevcoreBuilder::of(generation).ring(0x1000, &ring).with_ring(|r| r.rptr = Some(end));
         let report = explain((generation, dump).named("CP_RB_RPTR", end).named("RBBM_STATUS", status).1);
-        let advice = advised(&report);
-        assert!(
-            advice.contains("FD_MESA_DEBUG=flush") && !advice.contains("TU_DEBUG"),
-            "{generation}: {advice}"
-        );
+        let options = |name: &str| report.advice.iter().filter_map(|a| a.args.text(name)).collect::<Vec<_>>();
+        assert!(options("freedreno").contains(&"flush"), "{generation}: {:?}", report.advice);
+        assert!(options("turnip").is_empty(), "{generation}: {:?}", report.advice);
     }
 }
 
@@ -292,9 +297,10 @@ fn an_unknown_gpu_is_not_read_as_another() {
     assert!(matches!(report.gpu, GpuIdentity::Adreno { generation: None, .. }), "{:?}", report.gpu);
     assert_eq!(report.hang, None);
     // What needs no register is still explained, and what is lost is said.
-    assert!(find(&report, FindingKind::Fault).title.contains("0x10 into buffer 0x100000000"));
-    let progress = find(&report, FindingKind::Progress);
-    assert_eq!(progress.title, "ring 0: 1 submit is open, the oldest is fence 1");
+    let fault = find(&report, FindingKind::Fault);
+    assert_eq!((fault.rule, fault.args.number("distance")), (Some(Rule::IommuFaultPermission), Some(0x10)));
+    let progress = by_rule(&report, Rule::SubmitsOpen);
+    assert_eq!((progress.args.number("open"), progress.args.number("oldest_fence")), (Some(1), Some(1)));
     assert!(report.diagnostics.iter().any(|d| d.message.contains("the GPU is not known")));
 }
 

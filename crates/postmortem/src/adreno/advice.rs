@@ -8,8 +8,9 @@ use unwedge_stream::adreno::Wait;
 use crate::adreno::case::Case;
 use crate::adreno::hang::Stop;
 
-use crate::prose::{Advice, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::{Arg, Args};
+use crate::report::{Advice, Finding, FindingKind, Trust};
+use crate::rules::AdviceId;
 
 /// Which driver made the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,129 +59,95 @@ pub fn driver(case: &Case<'_>) -> Driver {
     }
 }
 
-/// An option of each driver that does the same.
+/// An option of each driver that does the same; empty for a driver that has none.
 struct Knob {
+    id: AdviceId,
     turnip: &'static str,
     freedreno: &'static str,
-    reason: &'static str,
     /// The first generation that has what it switches off.
     since: Generation,
 }
 
 impl Knob {
+    /// The options that the drivers the dump leaves have.
     fn advice(&self, driver: Driver) -> Option<Advice> {
-        let (turnip, freedreno) =
-            (format!("TU_DEBUG={}", self.turnip), format!("FD_MESA_DEBUG={}", self.freedreno));
-        let action = match (driver, self.turnip, self.freedreno) {
-            (Driver::Turnip, "", _) | (Driver::Freedreno, _, "") | (_, "", "") => return None,
-            (Driver::Turnip, ..) | (Driver::Unknown, _, "") => turnip,
-            (Driver::Freedreno, ..) | (Driver::Unknown, "", _) => freedreno,
-            (Driver::Unknown, ..) => format!("{turnip} {freedreno}"),
+        let (turnip, freedreno) = match driver {
+            Driver::Turnip => (self.turnip, ""),
+            Driver::Freedreno => ("", self.freedreno),
+            Driver::Unknown => (self.turnip, self.freedreno),
         };
-        Some(Advice { action, reason: self.reason.to_owned() })
+        let option = |option: &'static str| (!option.is_empty()).then(|| Arg::name(option));
+        let args = Args::new().with_some("turnip", option(turnip)).with_some("freedreno", option(freedreno));
+        (!args.is_empty()).then(|| Advice::new(self.id, args))
     }
 }
 
-const SYSMEM: Knob = Knob {
-    turnip: "sysmem",
-    freedreno: "sysmem",
-    reason: "does it hang without tiling? tells GMEM, binning and resolves apart",
+const SERIALIZE: Knob = Knob {
+    id: AdviceId::SerializeWork,
+    turnip: "flushall,syncdraw",
+    freedreno: "flush",
     since: Generation::A2xx,
 };
-const GMEM: Knob = Knob {
-    turnip: "gmem",
-    freedreno: "gmem",
-    reason: "does it hang with tiling? the hang is in the sysmem path now",
-    since: Generation::A2xx,
-};
-const NOBIN: Knob = Knob {
-    turnip: "nobin",
-    freedreno: "nobin",
-    reason: "excludes the binning pass and its visibility streams",
-    since: Generation::A2xx,
-};
+const SYSMEM: Knob =
+    Knob { id: AdviceId::RenderToSysmem, turnip: "sysmem", freedreno: "sysmem", since: Generation::A2xx };
+const GMEM: Knob =
+    Knob { id: AdviceId::RenderToGmem, turnip: "gmem", freedreno: "gmem", since: Generation::A2xx };
+const NOBIN: Knob =
+    Knob { id: AdviceId::NoBinning, turnip: "nobin", freedreno: "nobin", since: Generation::A2xx };
 const NOLRZ: Knob =
-    Knob { turnip: "nolrz", freedreno: "nolrz", reason: "excludes LRZ", since: Generation::A5xx };
-const NOUBWC: Knob = Knob {
-    turnip: "noubwc",
-    freedreno: "noubwc",
-    reason: "excludes compressed render targets and their flag buffers",
-    since: Generation::A5xx,
-};
-const NOBLIT: Knob = Knob {
-    turnip: "",
-    freedreno: "noblit",
-    reason: "takes the 2D engine out of it",
-    since: Generation::A5xx,
-};
+    Knob { id: AdviceId::NoLrz, turnip: "nolrz", freedreno: "nolrz", since: Generation::A5xx };
+const NOUBWC: Knob =
+    Knob { id: AdviceId::NoUbwc, turnip: "noubwc", freedreno: "noubwc", since: Generation::A5xx };
+const NOBLIT: Knob =
+    Knob { id: AdviceId::NoBlitEngine, turnip: "", freedreno: "noblit", since: Generation::A5xx };
 
-/// What to try next, the most telling first.
+/// The most that is advised.
+const MOST: usize = 5;
+
+/// What to try next, the most telling first: what rules advise, if it fits, and options that the scene suggests.
 pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: usize) -> Vec<Advice> {
-    let driver = driver(case);
     let strong = |kind: FindingKind| findings.iter().any(|f| f.kind == kind && f.trust >= Trust::Possible);
     let sure = |kind: FindingKind| findings.iter().any(|f| f.kind == kind && f.trust >= Trust::Likely);
     let mut out = Vec::new();
     if stop.is_some_and(|s| !s.point.levels.is_empty()) {
-        out.push(Advice {
-            action: "unwedge decode FILE --around hang".to_owned(),
-            reason: "shows the packets and the state around the stop".to_owned(),
-        });
+        out.push(Advice::new(AdviceId::DecodeAroundHang, Args::new()));
     }
     if strong(FindingKind::Gmu) && stop.is_none() {
         return out;
     }
-    if sure(FindingKind::CorruptStream) {
-        // The position is exact; flushing cannot narrow it.
-        out.push(Advice {
-            action: "cat /sys/kernel/debug/dri/0/hangrd > hang.rd".to_owned(),
-            reason: "captures the submit as the kernel got it: was the stream broken already when it was submitted?"
-                .to_owned(),
-        });
-        return out;
-    }
+    // The position in a broken stream is exact; flushing cannot narrow it.
+    let broken = sure(FindingKind::CorruptStream);
     let waits_for_itself = sure(FindingKind::CpWait) && open == 0;
-    if !waits_for_itself {
-        let range = match open {
-            0 | 1 => "serializes the work, so that the stop is at the culprit".to_owned(),
-            n => format!("serializes the work: narrows the range from {n} pieces of work to 1"),
-        };
-        let knob =
-            Knob { turnip: "flushall,syncdraw", freedreno: "flush", reason: "", since: Generation::A2xx };
-        out.extend(knob.advice(driver).map(|a| Advice { reason: range, ..a }));
+    if !broken && !waits_for_itself {
+        let driver = driver(case);
+        let pieces = (open > 1).then(|| Arg::Number(open as u64));
+        let serialize = SERIALIZE.advice(driver);
+        out.extend(serialize.map(|a| Advice { args: a.args.with_some("pieces", pieces), ..a }));
         let knobs = by_scene(stop).into_iter().filter(|knob| knob.since <= case.gpu.generation());
         out.extend(knobs.filter_map(|knob| knob.advice(driver)));
     }
-    if findings.iter().any(|f| f.kind == FindingKind::Busy && f.title.contains("shader processors are")) {
-        out.push(Advice {
-            action: "IR3_SHADER_DEBUG=nouboopt,nopreamble,nofp16".to_owned(),
-            reason: "excludes three shader optimizations; then bisect them".to_owned(),
-        });
+    for finding in findings {
+        for &id in finding.rule.map_or(&[][..], |rule| rule.row().advice) {
+            let fits = match id {
+                AdviceId::CaptureHungSubmit => finding.trust >= Trust::Likely,
+                _ if broken => false,
+                AdviceId::CaptureEarlierSubmits => {
+                    finding.trust >= Trust::Likely && waits_for_memory(case, stop)
+                }
+                _ => true,
+            };
+            if fits && out.iter().all(|advice: &Advice| advice.id != Some(id)) {
+                out.push(Advice::new(id, Args::new()));
+            }
+        }
     }
-    if strong(FindingKind::Fault) {
-        out.push(Advice {
-            action:
-                "echo Y > /sys/module/msm/parameters/rd_full; cat /sys/kernel/debug/dri/0/hangrd > hang.rd"
-                    .to_owned(),
-            reason: "captures the submit with all its buffers, to find who made that address".to_owned(),
-        });
-    }
-    if sure(FindingKind::CpWait) && waits_for_memory(case, stop) {
-        out.push(Advice {
-            action: "cat /sys/kernel/debug/dri/0/rd > all.rd".to_owned(),
-            reason: "captures the submits before it: one of them should have written the awaited value"
-                .to_owned(),
-        });
-    }
-    out.truncate(5);
+    out.truncate(MOST);
     out
 }
 
 /// What to try when everything was done by the time the dump was taken.
 pub fn finished() -> Vec<Advice> {
-    vec![Advice {
-        action: "echo 2000 > /sys/kernel/debug/dri/0/hangcheck_period_ms".to_owned(),
-        reason: "waits longer before the kernel calls it a hang: tells slow from stuck".to_owned(),
-    }]
+    vec![Advice::new(AdviceId::LongerHangcheck, Args::new())]
 }
 
 /// The packet at the stop waits for a value that a stream writes to memory.

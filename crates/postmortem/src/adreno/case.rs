@@ -8,7 +8,8 @@ use unwedge_capture::msm::{Devcore, Indexed, RegisterValue};
 use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
 
 use crate::adreno::sqe::SqeStat;
-use crate::prose::Evidence;
+use crate::args::Arg;
+use crate::report::{Evidence, Fact, FieldFact};
 
 /// One register section of a dump, by name.
 pub struct Values<'a> {
@@ -75,31 +76,49 @@ impl<'a> Values<'a> {
 
     /// What a register says, as evidence. `None` if the dump does not have it.
     pub fn evidence(&self, name: &str) -> Option<Evidence> {
-        let value = self.get(name)?;
-        Some(Evidence::new(self.section, format!("{name} = {value:#x}")))
+        Some(seen(self.section, register(name, u64::from(self.get(name)?))))
     }
 
     /// What an address register says, as evidence.
     pub fn address_evidence(&self, name: &str) -> Option<Evidence> {
         let value = self.address(name)?;
-        Some(Evidence { iova: Some(value), ..Evidence::new(self.section, format!("{name} = {value:#x}")) })
+        Some(Evidence { iova: Some(value), ..seen(self.section, register(name, value)) })
     }
 
     /// The flags of a register, as evidence.
     pub fn flags_evidence(&self, name: &str) -> Option<Evidence> {
-        let flags = self.flags(name)?;
-        if flags.is_empty() {
-            return self.evidence(name);
-        }
-        Some(Evidence::new(self.section, format!("{name} = {}", flags.join(" | "))))
+        let value = self.get(name)?;
+        Some(seen(self.section, flags(name, value, &self.flags_of(name, value))))
+    }
+
+    /// One field of a register, as evidence.
+    pub fn field_evidence(&self, name: &str, field: &'static str) -> Option<Evidence> {
+        let value = self.field(name, field)?;
+        let fields = vec![FieldFact { name: field.into(), value, meaning: None }];
+        let whole = u64::from(self.get(name)?);
+        Some(seen(self.section, Fact::Register { name: name.to_owned().into(), value: whole, fields }))
     }
 }
 
-impl Evidence {
-    /// Evidence without an address.
-    pub fn new(section: impl Into<String>, what: impl Into<String>) -> Evidence {
-        Evidence { section: section.into(), what: what.into(), iova: None, span: None }
-    }
+/// Evidence without an address.
+pub(super) fn seen(section: impl Into<String>, fact: Fact) -> Evidence {
+    Evidence { section: section.into(), fact, iova: None, span: None }
+}
+
+/// A register's value.
+pub(super) fn register(name: impl Into<String>, value: u64) -> Fact {
+    Fact::Register { name: name.into().into(), value, fields: Vec::new() }
+}
+
+/// A register with the names of the bits that are set.
+pub(super) fn flags(name: &str, value: u32, set: &[&str]) -> Fact {
+    let fields = set.iter().map(|&flag| FieldFact { name: flag.to_owned().into(), value: 1, meaning: None });
+    Fact::Register { name: name.to_owned().into(), value: u64::from(value), fields: fields.collect() }
+}
+
+/// A field of a section.
+pub(super) fn field(name: &'static str, value: Arg) -> Fact {
+    Fact::Field { name: name.into(), value }
 }
 
 /// A dump with its memory decoded and its registers ready for look-up by name.
@@ -150,9 +169,14 @@ impl<'a> Case<'a> {
     /// The dwords of an indexed-registers block, whatever the kernel called it.
     pub fn indexed(&self, name: &str) -> Option<(Vec<u32>, Evidence)> {
         let (words, block) = indexed(self.dump, name)?;
-        let mut evidence =
-            Evidence::new(format!("indexed-registers {name}"), format!("{} dwords", words.len()));
-        evidence.span = Some(block.span);
+        let fact = Fact::Dwords {
+            level: None,
+            first: Some(0),
+            count: words.len() as u64,
+            words: Vec::new(),
+            packet: None,
+        };
+        let evidence = Evidence { span: Some(block.span), ..seen(format!("indexed-registers {name}"), fact) };
         Some((words, evidence))
     }
 }

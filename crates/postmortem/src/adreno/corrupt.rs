@@ -2,11 +2,12 @@
 
 use unwedge_base::Generation;
 
-use crate::adreno::case::Case;
+use crate::adreno::case::{Case, register, seen};
 use crate::adreno::hang::Stop;
 use crate::adreno::trace::header_of;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::Arg;
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
 
 /// Dwords that people and allocators write on purpose.
 const POISON: &[u32] = &[
@@ -46,14 +47,6 @@ fn garbage_at_stop(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
         .map(|s| s.header())
         .filter(|&raw| generation >= Generation::A6xx && header_of(raw, generation).is_none());
     let raw = in_stream.map(|(raw, _)| raw).or(in_sqe)?;
-    let mut evidence = Vec::new();
-    if let Some((raw, iova)) = in_stream {
-        let what = format!("{raw:#010x} where a packet should start");
-        evidence.push(Evidence { iova, ..Evidence::new(section_of(case, iova), what) });
-    }
-    if let Some(raw) = in_sqe {
-        evidence.push(Evidence::new("indexed-registers CP_SQE_STAT", format!("$01 = {raw:#010x}")));
-    }
     let agree = in_stream.is_some_and(|(raw, _)| Some(raw) == in_sqe);
     let trust = match (agree, in_stream.is_some()) {
         (true, _) => Trust::Certain,
@@ -62,59 +55,51 @@ fn garbage_at_stop(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
         (false, false) if case.sqe.as_ref().is_some_and(|s| s.confirmed) => Trust::Likely,
         (false, false) => Trust::Possible,
     };
-    let deliberate = POISON.contains(&raw);
-    let title = if deliberate {
-        format!("a deliberately broken command stream stalled the CP: {raw:#010x} is no packet")
-    } else {
-        format!("the command stream is corrupt: the CP took {raw:#010x} for a packet header")
-    };
-    let kind = if deliberate {
-        "Somebody wrote that value on purpose: a test, a poisoned buffer or freed memory"
-    } else {
-        "Overwritten or stale memory, or a packet before it with a wrong length"
-    };
-    let who = match (agree, in_sqe.is_some()) {
-        (true, _) => "The dword at the stop and the SQE's current packet header ($01) are the same",
-        (false, true) => "The SQE's current packet header ($01) has no valid type or parity",
-        (false, false) => "The dword at the stop has no valid type or parity",
-    };
-    let why = format!("{who}. {kind}.");
-    Some(Finding { kind: FindingKind::CorruptStream, trust, title, why, evidence })
+    let rule = if POISON.contains(&raw) { Rule::PoisonInStream } else { Rule::NotAPacket };
+    let iova = in_stream.and_then(|(_, iova)| iova);
+    let stream = in_stream.map(|(raw, iova)| bad_header(section_of(case, iova), raw, iova));
+    let sqe = in_sqe.map(|raw| seen("indexed-registers CP_SQE_STAT", register("$01", u64::from(raw))));
+    let finding = Finding::new(rule, trust, Subject::Packet { name: None, iova })
+        .with("header", Arg::Value(u64::from(raw)))
+        .with("in_stream", in_stream.is_some())
+        .with("in_sqe", in_sqe.is_some())
+        .with("agree", agree);
+    Some(finding.seen(stream.into_iter().chain(sqe)))
+}
+
+/// A dword where a packet should start.
+fn bad_header(section: impl Into<String>, raw: u32, iova: Option<u64>) -> Evidence {
+    let fact = Fact::Dwords { level: None, first: None, count: 1, words: vec![raw], packet: None };
+    Evidence { iova, ..seen(section, fact) }
 }
 
 fn earlier_garbage(stop: Option<&Stop>) -> Option<Finding> {
     let bad = &stop?.scene.earlier_garbage;
-    let (iova, raw) = bad.last()?;
-    let evidence = bad.iter().rev().take(4).map(|(iova, raw)| Evidence {
-        iova: *iova,
-        ..Evidence::new("bos", format!("{raw:#010x} where a packet should start"))
-    });
-    let at = iova.map_or_else(String::new, |iova| format!(" at {iova:#x}"));
-    Some(Finding {
-        kind: FindingKind::CorruptStream,
-        trust: Trust::Possible,
-        title: format!("{} bad packet headers before the stop, the last {raw:#010x}{at}", bad.len()),
-        why: "The CP got past them, or the stream was overwritten after it was read.".to_owned(),
-        evidence: evidence.collect(),
-    })
+    let &(iova, raw) = bad.last()?;
+    let finding =
+        Finding::new(Rule::EarlierBadHeaders, Trust::Possible, Subject::Packet { name: None, iova })
+            .with("count", Arg::Number(bad.len() as u64))
+            .with("header", Arg::Value(u64::from(raw)))
+            .with_some("iova", iova.map(Arg::Address));
+    Some(finding.seen(bad.iter().rev().take(4).map(|&(iova, raw)| bad_header("bos", raw, iova))))
 }
 
-/// What the flags of the CP's error interrupts mean.
-const ERRORS: &[(&str, &str)] = &[
-    ("CP_OPCODE_ERROR", "the CP met an operation its firmware does not know"),
-    ("CP_UCODE_ERROR", "the CP firmware ran into an error"),
-    ("CP_HW_FAULT_ERROR", "the CP hardware reports a fault"),
-    ("CP_REGISTER_PROTECTION_ERROR", "the stream accessed a protected register"),
-    ("CP_AHB_ERROR", "a register access failed on the AHB bus"),
-    ("CP_VSD_PARITY_ERROR", "parity error in a visibility stream"),
-    ("CP_ILLEGAL_INSTR_ERROR", "the CP executed an illegal firmware instruction"),
-    ("CP_HW_ERROR", "the CP raised an error interrupt"),
-    ("UCHE_OOB_ACCESS", "UCHE saw an access out of bounds"),
-    ("UCHE_TRAP_INTR", "a shader accessed the trap address range"),
-    ("RBBM_HANG_DETECT", "the hardware's own hang detector fired"),
-    ("RBBM_ATB_BUS_OVERFLOW", "the trace bus overflowed"),
-    ("TSBWRITEERROR", "a timestamp buffer write failed"),
-    ("SWFUSEVIOLATION", "a feature that is fused off was used"),
+/// The flags of error interrupts. What they mean is said where reports are shown.
+const ERRORS: &[&str] = &[
+    "CP_OPCODE_ERROR",
+    "CP_UCODE_ERROR",
+    "CP_HW_FAULT_ERROR",
+    "CP_REGISTER_PROTECTION_ERROR",
+    "CP_AHB_ERROR",
+    "CP_VSD_PARITY_ERROR",
+    "CP_ILLEGAL_INSTR_ERROR",
+    "CP_HW_ERROR",
+    "UCHE_OOB_ACCESS",
+    "UCHE_TRAP_INTR",
+    "RBBM_HANG_DETECT",
+    "RBBM_ATB_BUS_OVERFLOW",
+    "TSBWRITEERROR",
+    "SWFUSEVIOLATION",
 ];
 
 fn error_interrupts(case: &Case<'_>) -> Vec<Finding> {
@@ -122,24 +107,22 @@ fn error_interrupts(case: &Case<'_>) -> Vec<Finding> {
     for register in ["CP_INTERRUPT_STATUS", "RBBM_INT_0_STATUS"] {
         let Some(flags) = case.regs.flags(register) else { continue };
         for flag in flags {
-            let Some((_, meaning)) = ERRORS.iter().find(|(name, _)| is_flag(flag, name)) else { continue };
-            out.push(Finding {
-                kind: FindingKind::ErrorInterrupt,
-                trust: Trust::Certain,
-                title: format!("{meaning} ({flag})"),
-                why: String::new(),
-                evidence: case.regs.flags_evidence(register).into_iter().collect(),
-            });
+            let Some(&error) = ERRORS.iter().find(|name| is_flag(flag, name)) else { continue };
+            let subject = Subject::Register(register.into());
+            out.push(
+                Finding::new(Rule::ErrorInterrupt, Trust::Certain, subject)
+                    .with("error", Arg::name(error))
+                    .with("flag", Arg::name(flag.to_owned()))
+                    .seen(case.regs.flags_evidence(register)),
+            );
         }
     }
     if let Some(fault) = case.regs.get("CP_HW_FAULT").filter(|&v| v != 0) {
-        out.push(Finding {
-            kind: FindingKind::ErrorInterrupt,
-            trust: Trust::Certain,
-            title: format!("the CP hardware reports a fault: CP_HW_FAULT = {fault:#x}"),
-            why: String::new(),
-            evidence: case.regs.evidence("CP_HW_FAULT").into_iter().collect(),
-        });
+        out.push(
+            Finding::new(Rule::CpHwFault, Trust::Certain, Subject::Register("CP_HW_FAULT".into()))
+                .with("value", Arg::Value(u64::from(fault)))
+                .seen(case.regs.evidence("CP_HW_FAULT")),
+        );
     }
     out
 }
@@ -156,15 +139,12 @@ fn protected_access(case: &Case<'_>) -> Option<Finding> {
     }
     let status = case.regs.get("CP_PROTECT_STATUS").filter(|&v| v != 0)?;
     let reg = status & 0x3_ffff;
-    let what = if status & (1 << 20) != 0 { "read" } else { "wrote" };
     let name = case.gpu.reg(reg).map_or_else(|| format!("{reg:#x}"), |r| r.name().to_owned());
-    Some(Finding {
-        kind: FindingKind::ErrorInterrupt,
-        trust: Trust::Likely,
-        title: format!("the stream {what} a register it may not access: {name}"),
-        why: "CP_PROTECT_STATUS keeps the last refused access; it may be older than this hang.".to_owned(),
-        evidence: case.regs.evidence("CP_PROTECT_STATUS").into_iter().collect(),
-    })
+    let finding =
+        Finding::new(Rule::ProtectedRegister, Trust::Likely, Subject::Register(name.clone().into()))
+            .with("register", Arg::name(name))
+            .with("read", status & (1 << 20) != 0);
+    Some(finding.seen(case.regs.evidence("CP_PROTECT_STATUS")))
 }
 
 /// The section that memory at this address comes from.

@@ -3,10 +3,11 @@
 use unwedge_base::Buffer;
 use unwedge_capture::msm::Fault;
 
-use crate::adreno::case::Case;
+use crate::adreno::case::{Case, register, seen};
 use crate::adreno::hang::Stop;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
 
 /// Addresses below this are null pointers plus an offset.
 const NULL_LIMIT: u64 = 0x1_0000;
@@ -56,24 +57,6 @@ pub fn whereabouts<'m>(case: &'m Case<'_>, iova: u64) -> Whereabouts<'m> {
     Whereabouts::Between(below.filter(of_process), above.filter(of_process))
 }
 
-/// What the units that kernels name as a fault's source read or write. On a7xx their names start with a pipe.
-const SOURCES: &[(&str, &str)] = &[
-    ("TP", "texture fetch"),
-    ("VFD", "vertex fetch"),
-    ("SP", "shader load, store or instruction fetch"),
-    ("PC", "index or visibility stream fetch"),
-    ("VPC", "stream-out"),
-    ("HLSQ", "constant or state load"),
-    ("CCU", "render target"),
-    ("RB", "render target"),
-    ("LRZ", "LRZ buffer"),
-    ("VSC", "visibility stream"),
-    ("CP", "command stream or memory packet"),
-    ("CDP", "prefetch of draw state or constants"),
-    ("UCHE", "access through UCHE"),
-    ("FLAG", "flag buffer of a compressed surface"),
-    ("GMU", "the GMU's firmware, not the stream"),
-];
 /// Which thread of an a7xx a unit works for.
 const PIPES: &[&str] = &["BR_", "BV_", "LPAC_"];
 
@@ -82,172 +65,145 @@ pub fn finding(case: &Case<'_>, stop: Option<&Stop>) -> Option<Finding> {
     let fault = case.dump.fault.as_ref()?;
     let Some(iova) = fault.iova.filter(|&iova| iova != 0 || fault.dir.is_some() || fault.kind.is_some())
     else {
-        return Some(Finding {
-            kind: FindingKind::NotCaptured,
-            trust: Trust::Certain,
-            title: "fault-info is there, but names no fault".to_owned(),
-            why: "An address of zero with no direction or type is no evidence of a page fault.".to_owned(),
-            evidence: vec![evidence(fault, 0)],
-        });
+        let finding =
+            Finding::new(Rule::FaultInfoEmpty, Trust::Certain, Subject::Section("fault-info".into()));
+        return Some(finding.seen([evidence(fault, 0)]));
     };
-    let mut evidence = vec![evidence(fault, iova)];
-    evidence.extend(page_tables(case));
-    let (place, why, trust) = judge(case, fault, iova, &mut evidence);
-    let holders = holders(case, stop, iova);
-    evidence.extend(holders.iter().map(|h| h.evidence.clone()));
-    let mut why = why;
-    if let Some(holder) = holders.first() {
-        match holder.distance {
-            0 => why.push_str(&format!(" {} holds exactly that address.", holder.name)),
-            distance => why.push_str(&format!(" {} points {distance:#x} below it.", holder.name)),
-        }
-    }
-    let access = match (&fault.dir, source_words(fault)) {
-        (Some(dir), Some(unit)) => format!("{} by {unit}", dir.to_lowercase()),
-        (Some(dir), None) => dir.to_lowercase(),
-        (None, Some(unit)) => format!("access by {unit}"),
-        (None, None) => "access".to_owned(),
-    };
-    let title = format!("IOMMU fault: {access} at {iova:#x}, {place}");
-    Some(Finding { kind: FindingKind::Fault, trust, title, why, evidence })
-}
-
-/// The source as the kernel names it, and what those units access: `TP|VFD (texture fetch or vertex fetch)`.
-fn source_words(fault: &Fault<'_>) -> Option<String> {
-    let source = fault.source.as_deref()?;
-    let source = source.split(" (").next().unwrap_or(source);
-    let units = source.strip_prefix("UCHE: ").unwrap_or(source);
-    let meaning = |unit: &str| {
-        let unit = PIPES.iter().find_map(|pipe| unit.strip_prefix(pipe)).unwrap_or(unit);
-        let unit = unit.split([' ', ',', '_']).next().unwrap_or(unit);
-        SOURCES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, meaning)| *meaning)
-    };
-    // A unit that is not known leaves the meaning open.
-    let meanings: Option<Vec<&str>> = units.split('|').map(|unit| meaning(unit.trim())).collect();
-    Some(match meanings {
-        Some(meanings) => format!("{source} ({})", meanings.join(" or ")),
-        None => source.to_owned(),
-    })
-}
-
-fn buffer_words(buffer: &Buffer) -> String {
-    let name = if buffer.name.is_empty() { String::new() } else { format!(" \"{}\"", buffer.name) };
-    format!("buffer {:#x}…{:#x}{name}", buffer.iova, buffer.end())
-}
-
-/// Where, why, and how far to trust it.
-fn judge(
-    case: &Case<'_>,
-    fault: &Fault<'_>,
-    iova: u64,
-    evidence: &mut Vec<Evidence>,
-) -> (String, String, Trust) {
     let unmapped = last_unmap(case, iova);
-    let history = unmapped.as_ref().map(|(line, e)| {
-        evidence.push(e.clone());
-        format!(" The VM log's last word on it: {line}.")
-    });
-    let history = history.unwrap_or_default();
-    let freed = unmapped.is_some();
+    let place = judge(case, fault, iova, unmapped.is_some());
+    let holders = holders(case, stop, iova);
+    let units = units(fault);
+    let mut finding = Finding::new(place.rule, place.trust, Subject::Memory(iova))
+        .with("iova", Arg::Address(iova))
+        .with_some("direction", fault.dir.as_ref().map(|dir| Arg::name(dir.to_lowercase())))
+        .with_some("source", fault.source.as_deref().map(|source| Arg::name(source_name(source).to_owned())))
+        .with_some("units", units.map(|units| Arg::List(units.into_iter().map(Arg::name).collect())))
+        .with_some("buffer", place.buffer.map(|buffer| Arg::Record(buffer_args(buffer))))
+        .with_some("distance", place.distance.map(Arg::Value))
+        .with_some("vm_log", unmapped.as_ref().map(|(line, _)| Arg::Text(line.clone())));
+    if let Some(holder) = holders.first() {
+        finding = finding
+            .with("holder", Arg::name(holder.register.clone()))
+            .with("holder_distance", Arg::Value(holder.distance));
+    }
+    let buffers = place.near.into_iter().map(buffer_evidence);
+    let finding = finding.seen([evidence(fault, iova)]).seen(page_tables(case));
+    let finding = finding.seen(unmapped.map(|(_, seen)| seen)).seen(buffers);
+    Some(finding.seen(holders.into_iter().map(|holder| holder.evidence)))
+}
+
+/// The source without the kernel's remarks.
+fn source_name(source: &str) -> &str {
+    source.split(" (").next().unwrap_or(source)
+}
+
+/// The units that the kernel names as the fault's source: `TP`, `VFD`. `None` where the source is not said.
+fn units(fault: &Fault<'_>) -> Option<Vec<String>> {
+    let source = source_name(fault.source.as_deref()?);
+    let units = source.strip_prefix("UCHE: ").unwrap_or(source);
+    let unit = |unit: &str| {
+        let unit = unit.trim();
+        let unit = PIPES.iter().find_map(|pipe| unit.strip_prefix(pipe)).unwrap_or(unit);
+        unit.split([' ', ',', '_']).next().unwrap_or(unit).to_ascii_uppercase()
+    };
+    Some(units.split('|').map(unit).collect())
+}
+
+/// A buffer's range and name.
+fn buffer_args(buffer: &Buffer) -> Args {
+    let name = Some(&buffer.name).filter(|name| !name.is_empty());
+    Args::new()
+        .with("start", Arg::Address(buffer.iova))
+        .with("end", Arg::Address(buffer.end()))
+        .with_some("name", name.map(|name| Arg::Text(name.clone())))
+}
+
+/// Where a fault lies, and what that makes of it.
+struct FaultPlace<'m> {
+    rule: Rule,
+    trust: Trust,
+    /// The buffer it is in or near, and how far from its start, or outside of it.
+    buffer: Option<&'m Buffer>,
+    distance: Option<u64>,
+    /// Buffers to show.
+    near: Vec<&'m Buffer>,
+}
+
+fn judge<'m>(case: &'m Case<'_>, fault: &Fault<'_>, iova: u64, freed: bool) -> FaultPlace<'m> {
+    let place = |rule, trust| FaultPlace { rule, trust, buffer: None, distance: None, near: Vec::new() };
     match whereabouts(case, iova) {
-        Whereabouts::Null => {
-            let why =
-                format!("An address this low is a null pointer plus {iova:#x}: an unset descriptor or base.");
-            ("in the null page".to_owned(), why + &history, Trust::Likely)
-        }
-        Whereabouts::NotAnAddress => {
-            let why = "It has more bits than GPU addresses have: garbage used as a pointer.".to_owned();
-            ("which is no GPU address".to_owned(), why, Trust::Likely)
-        }
-        Whereabouts::Trap => {
-            let why = "UCHE's trap range: an access out of bounds was sent there.".to_owned();
-            ("in UCHE's trap range".to_owned(), why, Trust::Likely)
-        }
+        Whereabouts::Null => place(Rule::IommuFaultNullPage, Trust::Likely),
+        Whereabouts::NotAnAddress => place(Rule::IommuFaultNotAnAddress, Trust::Likely),
+        Whereabouts::Trap => place(Rule::IommuFaultTrapRange, Trust::Likely),
         Whereabouts::Inside(buffer) => {
-            evidence.push(buffer_evidence(buffer));
             let kind = fault.kind.as_deref().unwrap_or_default().to_ascii_uppercase();
-            let why = match (kind.as_str(), freed) {
-                (k, _) if k.contains("PERM") => "The buffer is mapped, but not for this kind of access.",
-                (k, _) if k.contains("EXTERNAL") => {
-                    "The translation succeeded and the memory behind it refused the access."
-                }
-                (_, true) => "The buffer is listed, but was unmapped.",
-                (_, false) => {
-                    "The submit lists this buffer: it was mapped too late, unmapped too early, or only in part."
-                }
+            let rule = match freed {
+                _ if kind.contains("PERM") => Rule::IommuFaultPermission,
+                _ if kind.contains("EXTERNAL") => Rule::IommuFaultExternal,
+                true => Rule::IommuFaultUnmappedBuffer,
+                false => Rule::IommuFaultListedBuffer,
             };
-            let place = format!("{:#x} into {}", iova - buffer.iova, buffer_words(buffer));
-            (place, why.to_owned() + &history, Trust::Likely)
+            let distance = Some(iova - buffer.iova);
+            FaultPlace { buffer: Some(buffer), distance, near: vec![buffer], ..place(rule, Trust::Likely) }
         }
         Whereabouts::Between(below, above) => {
-            evidence.extend(below.into_iter().chain(above).map(buffer_evidence));
-            between(iova, below, above, freed, &history)
+            let near = below.into_iter().chain(above).collect();
+            FaultPlace { near, ..between(iova, below, above, freed) }
         }
-        Whereabouts::NoBuffers => {
-            let why = "The dump lists no buffers: whose address it is cannot be said.".to_owned();
-            ("in unknown memory".to_owned(), why + &history, Trust::Possible)
-        }
+        Whereabouts::NoBuffers => place(Rule::IommuFaultNoBuffers, Trust::Possible),
     }
 }
 
-fn between(
+fn between<'m>(
     iova: u64,
-    below: Option<&Buffer>,
-    above: Option<&Buffer>,
+    below: Option<&'m Buffer>,
+    above: Option<&'m Buffer>,
     freed: bool,
-    history: &str,
-) -> (String, String, Trust) {
+) -> FaultPlace<'m> {
+    let place = |rule, trust| FaultPlace { rule, trust, buffer: None, distance: None, near: Vec::new() };
+    let by = |rule, buffer: &'m Buffer, distance| FaultPlace {
+        buffer: Some(buffer),
+        distance: Some(distance),
+        ..place(rule, Trust::Possible)
+    };
     let overrun = below.map(|b| (b, iova - b.end()));
     let underrun = above.map(|b| (b, b.iova - iova));
-    if freed {
-        let why = format!("It was mapped once: use after free.{history}");
-        return ("in unmapped memory".to_owned(), why, Trust::Likely);
-    }
+    let near = |b: &Buffer, distance: u64| distance < OVERRUN.min(b.size.max(0x1000));
     match (overrun, underrun) {
-        (Some((b, by)), _) if by < OVERRUN.min(b.size.max(0x1000)) => {
-            let place = format!("{by:#x} past the end of {}", buffer_words(b));
-            (place, "Closest to the end of that buffer: an overrun of it.".to_owned(), Trust::Possible)
-        }
-        (_, Some((b, by))) if by < OVERRUN.min(b.size.max(0x1000)) => {
-            let place = format!("{by:#x} below {}", buffer_words(b));
-            (place, "Closest to the start of that buffer: an underrun of it.".to_owned(), Trust::Possible)
-        }
-        (Some(_), Some(_)) => {
-            let why =
-                "A hole between buffers: a freed buffer's address, or one that the submit does not list.";
-            ("between the buffers of the submit".to_owned(), why.to_owned(), Trust::Possible)
-        }
-        _ => {
-            let why =
-                "Far from every listed buffer: a wild pointer, or a buffer that the submit does not list.";
-            ("outside of all buffers".to_owned(), why.to_owned(), Trust::Possible)
-        }
+        _ if freed => place(Rule::IommuFaultUseAfterFree, Trust::Likely),
+        (Some((b, distance)), _) if near(b, distance) => by(Rule::IommuFaultOverrun, b, distance),
+        (_, Some((b, distance))) if near(b, distance) => by(Rule::IommuFaultUnderrun, b, distance),
+        (Some(_), Some(_)) => place(Rule::IommuFaultBetweenBuffers, Trust::Possible),
+        _ => place(Rule::IommuFaultOutside, Trust::Possible),
     }
 }
 
 fn evidence(fault: &Fault<'_>, iova: u64) -> Evidence {
-    let mut what = format!("iova {iova:#x}");
-    for (key, value) in [("dir", &fault.dir), ("type", &fault.kind), ("source", &fault.source)] {
-        if let Some(value) = value {
-            what.push_str(&format!(", {key} {value}"));
-        }
-    }
-    Evidence { iova: Some(iova), span: Some(fault.span), ..Evidence::new("fault-info", what) }
+    let text = |value: &Option<std::borrow::Cow<'_, str>>| value.as_deref().map(|v| Arg::name(v.to_owned()));
+    let args = Args::new()
+        .with("iova", Arg::Address(iova))
+        .with_some("dir", text(&fault.dir))
+        .with_some("type", text(&fault.kind))
+        .with_some("source", text(&fault.source));
+    Evidence { iova: Some(iova), span: Some(fault.span), ..seen("fault-info", Fact::Record(args)) }
 }
 
 fn buffer_evidence(buffer: &Buffer) -> Evidence {
-    Evidence { iova: Some(buffer.iova), ..Evidence::new("bos", buffer_words(buffer)) }
+    let name = Some(&buffer.name).filter(|name| !name.is_empty()).cloned();
+    Evidence { iova: Some(buffer.iova), ..seen("bos", Fact::Buffer { size: buffer.size, name }) }
 }
 
 /// How far the page tables led, where the kernel dumps them.
 fn page_tables(case: &Case<'_>) -> Option<Evidence> {
     let tables = case.dump.page_tables.as_ref()?;
     let ptes = tables.ptes?;
-    let what = match ptes.iter().position(|pte| pte & 1 == 0) {
-        Some(level) => format!("page table entry of level {level} is {:#x}: not mapped", ptes[level]),
-        None => "the address is mapped on every level of the page tables".to_owned(),
+    let args = match ptes.iter().position(|pte| pte & 1 == 0) {
+        Some(level) => Args::new()
+            .with("unmapped_level", Arg::Number(level as u64))
+            .with("entry", Arg::Value(ptes[level])),
+        None => Args::new().with("mapped", true),
     };
-    Some(Evidence { span: Some(tables.span), ..Evidence::new("pgtable-fault-info", what) })
+    Some(Evidence { span: Some(tables.span), ..seen("pgtable-fault-info", Fact::Record(args)) })
 }
 
 /// The last entry of the VM log that covers the address, if it is an unmap.
@@ -259,7 +215,7 @@ fn last_unmap(case: &Case<'_>, iova: u64) -> Option<(String, Evidence)> {
         .rev()
         .find(|line| range_in(line).is_some_and(|(a, b)| a <= iova && iova < b))?;
     let line = line.trim().trim_start_matches("- ").to_owned();
-    line.contains("unmap").then(|| (line.clone(), Evidence::new("vm-log", line)))
+    line.contains("unmap").then(|| (line.clone(), seen("vm-log", Fact::Line(line))))
 }
 
 /// The first `0x…-0x…` of a line.
@@ -277,7 +233,7 @@ fn hex(text: &str) -> Option<u64> {
 
 /// A register of the state in flight whose address explains the fault.
 struct Holder {
-    name: String,
+    register: String,
     distance: u64,
     evidence: Evidence,
 }
@@ -298,12 +254,8 @@ fn holders(case: &Case<'_>, stop: Option<&Stop>, iova: u64) -> Vec<Holder> {
     found.sort_by_key(|(a, distance)| (*distance, a.reg));
     let holder = |(a, distance): (&crate::adreno::trace::HeldAddress, u64)| {
         let name = case.gpu.reg(a.reg).map_or_else(|| format!("{:#x}", a.reg), |r| r.name().to_owned());
-        let what = format!("{name} = {:#x}, {distance:#x} below the fault", a.iova);
-        Holder {
-            name,
-            distance,
-            evidence: Evidence { iova: Some(a.iova), ..Evidence::new("state at the stop", what) },
-        }
+        let evidence = seen("state at the stop", register(name.clone(), a.iova));
+        Holder { register: name, distance, evidence: Evidence { iova: Some(a.iova), ..evidence } }
     };
     found.into_iter().take(3).map(holder).collect()
 }

@@ -4,9 +4,10 @@
 
 use unwedge_capture::msm::GmuBuffer;
 
-use crate::adreno::case::Case;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::adreno::case::{Case, field, seen};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
 
 /// What firmware leaves in GMU_CM3_FW_INIT_RESULT once it is up: older ones a magic, newer ones a bit.
 fn alive(result: u32) -> bool {
@@ -21,15 +22,8 @@ const MSG_ACK: u32 = 126;
 pub fn findings(case: &Case<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     if case.dump.gpu_initialized == Some(0) {
-        out.push(Finding {
-            kind: FindingKind::Gmu,
-            trust: Trust::Certain,
-            title: "the GPU was not initialized when the dump was taken".to_owned(),
-            why: "It did not come up, or was down again by then: what is not there was not read, and registers \
-                  that are there may be of a block without clocks."
-                .to_owned(),
-            evidence: vec![Evidence::new("header", "gpu-initialized: 0")],
-        });
+        let evidence = seen("header", field("gpu-initialized", Arg::Number(0)));
+        out.push(Finding::new(Rule::GpuNotInitialized, Trust::Certain, Subject::Gpu).seen([evidence]));
     }
     out.extend(registers(case));
     if let Some(hfi) = &case.dump.gmu_hfi {
@@ -42,7 +36,7 @@ pub fn findings(case: &Case<'_>) -> Vec<Finding> {
 struct Alarm {
     register: &'static str,
     bits: u32,
-    title: &'static str,
+    rule: Rule,
     trust: Trust,
 }
 
@@ -50,56 +44,53 @@ const ALARMS: &[Alarm] = &[
     Alarm {
         register: "GMU_AO_HOST_INTERRUPT_STATUS",
         bits: 1,
-        title: "the GMU's watchdog bit: its firmware stopped",
+        rule: Rule::GmuWatchdog,
         trust: Trust::Certain,
     },
     Alarm {
         register: "GMU_AO_HOST_INTERRUPT_STATUS",
         bits: 1 << 3,
-        title: "a register access was stopped at the GMU's fence",
+        rule: Rule::GmuFenceStoppedAccess,
         trust: Trust::Certain,
     },
     Alarm {
         register: "GMU_AO_HOST_INTERRUPT_STATUS",
         bits: 1 << 5,
-        title: "an AHB bus error on the GMU's side",
+        rule: Rule::GmuBusError,
         trust: Trust::Certain,
     },
     Alarm {
         register: "GMU_GMU2HOST_INTR_INFO",
         bits: 1 << 23,
-        title: "the GMU's processor reports a fault",
+        rule: Rule::GmuProcessorFault,
         trust: Trust::Certain,
     },
     Alarm {
         register: "GMU_AHB_FENCE_STATUS",
         bits: 3,
-        title: "a register write was dropped at the GMU's fence",
+        rule: Rule::GmuFenceDroppedWrite,
         trust: Trust::Likely,
     },
 ];
+
+fn gmu() -> Subject {
+    Subject::Block("GMU".into())
+}
 
 fn registers(case: &Case<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     for alarm in ALARMS {
         if case.gmu.get(alarm.register).is_some_and(|v| v & alarm.bits != 0) {
-            out.push(Finding {
-                kind: FindingKind::Gmu,
-                trust: alarm.trust,
-                title: alarm.title.to_owned(),
-                why: String::new(),
-                evidence: case.gmu.flags_evidence(alarm.register).into_iter().collect(),
-            });
+            let evidence = case.gmu.flags_evidence(alarm.register);
+            out.push(Finding::new(alarm.rule, alarm.trust, gmu()).seen(evidence));
         }
     }
     if let Some(result) = case.gmu.get("GMU_CM3_FW_INIT_RESULT").filter(|&r| r != 0 && !alive(r)) {
-        out.push(Finding {
-            kind: FindingKind::Gmu,
-            trust: Trust::Possible,
-            title: format!("the GMU firmware's start result is {result:#x}"),
-            why: "Its boot did not end as usual.".to_owned(),
-            evidence: case.gmu.evidence("GMU_CM3_FW_INIT_RESULT").into_iter().collect(),
-        });
+        out.push(
+            Finding::new(Rule::GmuStartResult, Trust::Possible, gmu())
+                .with("result", Arg::Value(u64::from(result)))
+                .seen(case.gmu.evidence("GMU_CM3_FW_INIT_RESULT")),
+        );
     }
     out
 }
@@ -145,24 +136,22 @@ fn recent_messages<'h>(hfi: &GmuBuffer<'_>, words: &'h [u32]) -> Vec<Message<'h>
 fn messages(hfi: &GmuBuffer<'_>) -> Vec<Finding> {
     let words = hfi.data.as_ref().map(|d| d.decode()).unwrap_or_default();
     let mut out = Vec::new();
+    let here = |args: Args| Evidence { span: Some(hfi.span), ..seen("gmu-hfi", Fact::Record(args)) };
     for message in recent_messages(hfi, &words) {
-        let error = match (message.id, message.payload) {
-            (MSG_ERROR, [code, ..]) => format!("the GMU sent an error message, code {code:#x}"),
+        let finding = match (message.id, message.payload) {
+            (MSG_ERROR, [code, ..]) => Finding::new(Rule::GmuErrorMessage, Trust::Certain, gmu())
+                .with("code", Arg::Value(u64::from(*code))),
             (MSG_ACK, [request, error, ..]) if *error != 0 => {
-                format!("the GMU refused message {} with error {error:#x}", request & 0xff)
+                Finding::new(Rule::GmuRefusedMessage, Trust::Certain, gmu())
+                    .with("message", Arg::Number(u64::from(request & 0xff)))
+                    .with("error", Arg::Value(u64::from(*error)))
             }
             _ => continue,
         };
-        out.push(Finding {
-            kind: FindingKind::Gmu,
-            trust: Trust::Certain,
-            title: error,
-            why: String::new(),
-            evidence: vec![Evidence {
-                span: Some(hfi.span),
-                ..Evidence::new("gmu-hfi", format!("queue {}, message {}", message.queue, message.id))
-            }],
-        });
+        let args = Args::new()
+            .with("queue", Arg::Number(message.queue as u64))
+            .with("message", Arg::Number(u64::from(message.id)));
+        out.push(finding.seen([here(args)]));
     }
     for queue in 0..hfi.history.len().min(MAX_QUEUES) {
         let Some(header) =
@@ -174,23 +163,16 @@ fn messages(hfi: &GmuBuffer<'_>) -> Vec<Finding> {
         if dropped == 0 && (read == write || queue != 0) {
             continue;
         }
-        let (title, trust) = match dropped {
-            0 => ("the GMU has not read the kernel's last message", Trust::Likely),
-            _ => ("a HFI queue dropped messages", Trust::Certain),
+        let (rule, trust) = match dropped {
+            0 => (Rule::GmuMessageUnread, Trust::Likely),
+            _ => (Rule::HfiDroppedMessages, Trust::Certain),
         };
-        out.push(Finding {
-            kind: FindingKind::Gmu,
-            trust,
-            title: title.to_owned(),
-            why: String::new(),
-            evidence: vec![Evidence {
-                span: Some(hfi.span),
-                ..Evidence::new(
-                    "gmu-hfi",
-                    format!("queue {queue}: read_index {read}, write_index {write}, dropped {dropped}"),
-                )
-            }],
-        });
+        let args = Args::new()
+            .with("queue", Arg::Number(queue as u64))
+            .with("read_index", Arg::Number(u64::from(read)))
+            .with("write_index", Arg::Number(u64::from(write)))
+            .with("dropped", Arg::Number(u64::from(dropped)));
+        out.push(Finding::new(rule, trust, gmu()).seen([here(args)]));
     }
     out
 }

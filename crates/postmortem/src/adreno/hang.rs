@@ -16,8 +16,9 @@ use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker};
 use crate::adreno::case::Case;
 use crate::adreno::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
 use crate::adreno::wait;
-use crate::prose::Evidence;
-use crate::report::{HangPoint, LevelPosition, Trust};
+use crate::adreno::{case, progress};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
 
 /// Dwords looked at in front of the ring's read pointer, for the packet that called the IB.
 const LOOKBACK: u64 = 20;
@@ -50,8 +51,8 @@ pub struct Stop {
     pub started: bool,
     /// Everything the ring holds is read.
     pub read_to_end: bool,
-    /// A register that names a stream with work left which the ring does not call: the position may be another.
-    pub stray: Option<String>,
+    /// A register and the address in it, of a stream with work left which the ring does not call: the position may be another.
+    pub stray: Option<(String, u64)>,
 }
 
 /// What the CP says about the stream of one level.
@@ -280,7 +281,7 @@ fn locate_in(case: &Case<'_>, ring: usize, window: &Window<'_>, read: u64, ring_
 }
 
 /// The level whose registers name a stream that no call leads to, though there is work left in it.
-fn stray(case: &Case<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Option<String> {
+fn stray(case: &Case<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Option<(String, u64)> {
     let (level, fetch) = (1u8..).zip(fetches).find_map(|(level, fetch)| {
         let fetch = fetch.as_ref().filter(|f| f.unread() > 0)?;
         let called = calls.iter().any(|c| c.level == level && c.iova == fetch.base);
@@ -288,7 +289,7 @@ fn stray(case: &Case<'_>, calls: &[Call], fetches: &[Option<Fetch>]) -> Option<S
     })?;
     // The calls of a stream that is not in the dump are not known.
     let unseen = calls.iter().any(|c| c.level < level && case.memory.dwords(c.iova).is_none());
-    (!unseen).then(|| format!("CP_IB{level}_BASE = {:#x}", fetch.base))
+    (!unseen).then(|| (format!("CP_IB{level}_BASE"), fetch.base))
 }
 
 /// Every place in the streams of one level that the fetch registers allow.
@@ -526,7 +527,8 @@ fn describe(
     let draw = scene.own_work.as_ref().or_else(|| scene.work.back()).map(|w| w.number);
     let reached = scene.reached;
     let mut evidence = seen(case, ring);
-    evidence.insert(usize::from(case.sqe.is_some()), Evidence::new("position", range_words(&levels)));
+    let after_sqe = usize::from(case.sqe.is_some());
+    evidence.splice(after_sqe..after_sqe, levels.iter().map(level_evidence));
     let point = HangPoint {
         ring: case.dump.rings.get(ring).map(|r| r.id),
         ring_name: None,
@@ -542,13 +544,17 @@ fn describe(
     Stop { ring, walked, point, evidence, headers_agree, scene, reached, started, read_to_end, stray }
 }
 
-/// `dwords 53…65 of the ring, 191…220 of IB1, 93…94 of IB2`.
-fn range_words(levels: &[LevelPosition]) -> String {
-    let level = |l: &LevelPosition| {
-        let name = if l.level == 0 { "the ring" } else { l.name() };
-        format!("{}…{} of {name}", l.range.0, l.range.1)
+/// The dwords of a level that the CP may have stopped in.
+fn level_evidence(level: &LevelPosition) -> Evidence {
+    let (first, last) = level.range;
+    let fact = Fact::Dwords {
+        level: Some(level.level),
+        first: Some(first),
+        count: last.saturating_sub(first).saturating_add(1),
+        words: Vec::new(),
+        packet: None,
     };
-    format!("dwords {}", levels.iter().map(level).collect::<Vec<_>>().join(", "))
+    Evidence { iova: Some(level.base), ..case::seen("position", fact) }
 }
 
 /// The position in a draw state, if the SQE is in one: there are dwords of it left, and its header is the SQE's.
@@ -587,12 +593,15 @@ fn trust_of(case: &Case<'_>, best: &Candidate, scene: &Scene) -> Trust {
 }
 
 fn seen(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
+    const SQE: &str = "indexed-registers CP_SQE_STAT";
     let mut out = Vec::new();
     if let Some(sqe) = &case.sqe {
-        let name = header_of(sqe.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
-        let name = name.unwrap_or_else(|| "no packet".to_owned());
-        let what = format!("CP_SQE_STAT PC {:#x}, $01 = {:#010x} ({name})", sqe.pc, sqe.header());
-        out.push(Evidence::new("indexed-registers CP_SQE_STAT", what));
+        let packet = header_of(sqe.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
+        let args = Args::new()
+            .with("pc", Arg::Value(u64::from(sqe.pc)))
+            .with("header", Arg::Value(u64::from(sqe.header())))
+            .with_some("packet", packet.map(Arg::name));
+        out.push(case::seen(SQE, Fact::Record(args)));
     }
     for level in ["IB2", "IB1"] {
         if fetch(case, level).is_none() {
@@ -601,33 +610,19 @@ fn seen(case: &Case<'_>, ring: usize) -> Vec<Evidence> {
         out.extend(case.regs.address_evidence(&format!("CP_{level}_BASE")));
         out.extend(case.regs.evidence(&format!("CP_{level}_REM_SIZE")));
         out.extend(case.regs.evidence(&format!("CP_{level}_BUFSZ")));
-        if let Some(rem) = case.regs.field(&format!("CP_ROQ_AVAIL_{level}"), "REM") {
-            out.push(Evidence::new("registers", format!("CP_ROQ_AVAIL_{level}.REM = {rem:#x}")));
-        }
+        out.extend(case.regs.field_evidence(&format!("CP_ROQ_AVAIL_{level}"), "REM"));
     }
     out.extend(case.regs.evidence("CP_RB_RPTR"));
-    if let Some(r) = case.dump.rings.get(ring) {
-        let mut e = Evidence::new(format!("ringbuffer {}", r.id), pointers(r.rptr, r.wptr));
-        (e.iova, e.span) = (Some(r.iova), Some(r.span));
-        out.push(e);
-    }
+    out.extend(case.dump.rings.get(ring).map(progress::ring_evidence));
     if let Some(sqe) = &case.sqe {
-        let section = "indexed-registers CP_SQE_STAT";
-        out.push(Evidence::new(section, format!("from $01 on: {}", hex_words(&sqe.registers))));
+        let dwords = |first: u64, words: &[u32]| {
+            let (count, words) = (words.len() as u64, words.to_vec());
+            case::seen(SQE, Fact::Dwords { level: None, first: Some(first), count, words, packet: None })
+        };
+        out.push(dwords(1, &sqe.registers));
         if !sqe.rest.is_empty() {
-            let rest = hex_words(&sqe.rest);
-            out.push(Evidence::new(section, format!("behind the registers, meaning unknown: {rest}")));
+            out.push(dwords(1 + sqe.registers.len() as u64, &sqe.rest));
         }
     }
     out
-}
-
-fn hex_words(words: &[u32]) -> String {
-    words.iter().map(|w| format!("{w:08x}")).collect::<Vec<_>>().join(" ")
-}
-
-/// `rptr 40, wptr 56`.
-pub(crate) fn pointers(rptr: Option<u32>, wptr: Option<u32>) -> String {
-    let show = |v: Option<u32>| v.map_or_else(|| "unknown".to_owned(), |v| v.to_string());
-    format!("rptr {}, wptr {}", show(rptr), show(wptr))
 }

@@ -8,15 +8,16 @@ use unwedge_stream::adreno::Wait;
 use unwedge_stream::adreno::{DrawKind, Op};
 
 use crate::adreno::busy::idle_behind_cp;
-use crate::adreno::case::Case;
+use crate::adreno::case::{Case, register, seen};
 use crate::adreno::corrupt::section_of;
 use crate::adreno::hang::Stop;
 use crate::adreno::mempool::{self, Mempool, Queue, QueueEnd};
 use crate::adreno::sqe::SqeStat;
 use crate::adreno::trace::{Work, header_of, packet_name};
 use crate::adreno::wait;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, FieldFact, Finding, Subject, Trust};
+use crate::rules::Rule;
 
 /// Which pass of a frame a marker stands for.
 pub fn pass_name(generation: Generation, marker: u32) -> Option<&'static str> {
@@ -41,104 +42,102 @@ pub fn pass_name(generation: Generation, marker: u32) -> Option<&'static str> {
     })
 }
 
-/// A piece of work in words: `draw 19 (CP_DRAW_INDX_OFFSET, DI_PT_TRILIST, 6 indices)`; its packet's name can be left
-/// out.
-pub fn work_words(case: &Case<'_>, work: &Work, packet: bool) -> String {
-    let kind = match work.kind {
+/// A piece of work as data: its kind and number, its packet, and what it draws, as far as that is known.
+pub fn work_args(case: &Case<'_>, work: &Work) -> Args {
+    let named = |list: &str, value: Option<u32>| {
+        value.map(|value| match case.gpu.enumeration(list).and_then(|e| e.name_of(u64::from(value))) {
+            Some(name) => Arg::name(name.to_owned()),
+            None => Arg::Value(u64::from(value)),
+        })
+    };
+    Args::new()
+        .with("kind", Arg::name(kind_name(work.kind)))
+        .with("number", Arg::Number(u64::from(work.number)))
+        .with("packet", Arg::name(work.packet.clone()))
+        .with_some("primitive", named("pc_di_primtype", work.primitive))
+        .with_some("event", named("vgt_event_type", work.event))
+        .with_some("indices", work.count.map(|n| Arg::Number(n.into())))
+        .with_some("instances", work.instances.filter(|&n| n > 1).map(|n| Arg::Number(n.into())))
+}
+
+fn kind_name(kind: DrawKind) -> &'static str {
+    match kind {
         DrawKind::Draw => "draw",
         DrawKind::Dispatch => "dispatch",
         DrawKind::Blit => "blit",
         DrawKind::Event => "event",
-    };
-    let mut parts: Vec<String> = packet.then(|| work.packet.clone()).into_iter().collect();
-    if let Some(primitive) = work.primitive {
-        let name = case.gpu.enumeration("pc_di_primtype").and_then(|e| e.name_of(u64::from(primitive)));
-        parts.push(name.map_or_else(|| format!("primitive {primitive:#x}"), str::to_owned));
-    }
-    if let Some(event) = work.event {
-        let name = case.gpu.enumeration("vgt_event_type").and_then(|e| e.name_of(u64::from(event)));
-        parts.push(name.map_or_else(|| format!("event {event:#x}"), str::to_owned));
-    }
-    if let Some(count) = work.count {
-        parts.push(format!("{count} indices"));
-    }
-    if let Some(instances) = work.instances.filter(|&n| n > 1) {
-        parts.push(format!("{instances} instances"));
-    }
-    match parts.is_empty() {
-        true => format!("{kind} {}", work.number),
-        false => format!("{kind} {} ({})", work.number, parts.join(", ")),
     }
 }
 
-/// In which pass, and which bin: `sysmem`, `gmem, bin 2 (256,0…511,255)`. Bins count from 0.
-pub fn pass_words(case: &Case<'_>, stop: &Stop) -> Option<String> {
+fn work_subject(work: &Work) -> Subject {
+    Subject::Work { kind: kind_name(work.kind), number: work.number }
+}
+
+/// In which pass, and which bin with its scissor. Bins count from 0.
+pub fn pass_args(case: &Case<'_>, stop: &Stop) -> Option<Args> {
     let pass = pass_name(case.gpu.generation(), stop.scene.marker?)?;
     let bin = stop.scene.bins.checked_sub(1).filter(|_| pass.starts_with("gmem"));
-    Some(match (bin, stop.scene.scissor) {
-        (Some(bin), Some([x1, y1, x2, y2])) => format!("{pass}, bin {bin} ({x1},{y1}…{x2},{y2})"),
-        (Some(bin), None) => format!("{pass}, bin {bin}"),
-        (None, _) => pass.to_owned(),
-    })
+    let scissor = bin.and(stop.scene.scissor);
+    Some(
+        Args::new()
+            .with("name", Arg::name(pass))
+            .with_some("bin", bin.map(|bin| Arg::Number(u64::from(bin))))
+            .with_some(
+                "scissor",
+                scissor.map(|s| Arg::List(s.iter().map(|&n| Arg::Number(n.into())).collect())),
+            ),
+    )
 }
 
 /// The CP waits in the packet at the stop.
 pub fn cp_wait(case: &Case<'_>, stop: &Stop) -> Option<Finding> {
     let packet = stop.scene.packet.as_ref()?;
     let at = packet.iova;
-    let seen = |what: String| Evidence { iova: at, ..Evidence::new(section_of(case, at), what) };
-    if let Some(wait) = Wait::parse(packet.op, &packet.payload, case.gpu.generation()) {
-        let wanted = wait::describe(&wait, case);
-        let mut evidence = vec![seen(format!("{} waits for {wanted}", packet.name))];
-        let now = wait::now(&wait, case);
-        if let Some(now) = now {
-            let source = match wait.operand {
-                WaitOperand::Memory(iova) => Evidence {
-                    iova: Some(iova),
-                    ..Evidence::new(section_of(case, Some(iova)), format!("[{iova:#x}] = {now:#x}"))
-                },
-                _ => Evidence::new("registers", format!("value in the dump {now:#x}")),
-            };
-            evidence.push(source);
-        }
-        let idle = idle_behind_cp(case) == Some(true);
-        let hardware =
-            if idle { " All blocks behind the CP are idle: nothing running will write it." } else { "" };
-        let (what, why, trust) = match now.map(|now| (now, wait.accepts(now))) {
-            Some((now, false)) => (
-                format!("has {now:#x}"),
-                format!("The CP polls until the value is there; the dump has {now:#x}.{hardware}"),
-                Trust::Certain,
-            ),
-            Some((now, true)) => (
-                format!("has {now:#x} now"),
-                "The awaited value is there in the dump: it came late, or the CP is past this packet."
-                    .to_owned(),
-                Trust::Possible,
-            ),
-            None => (
-                "value not in the dump".to_owned(),
-                format!("The CP polls until the value is there.{hardware}"),
-                Trust::Likely,
-            ),
+    let subject = Subject::Packet { name: Some(packet.name.clone()), iova: at };
+    let own = |wait: Option<Args>| {
+        let args = Args::new()
+            .with("packet", Arg::name(packet.name.clone()))
+            .with_some("waits_for", wait.map(Arg::Record));
+        Evidence { iova: at, ..seen(section_of(case, at), Fact::Record(args)) }
+    };
+    if let Some(parsed) = Wait::parse(packet.op, &packet.payload, case.gpu.generation()) {
+        let wanted = wait::args(&parsed, case);
+        let now = wait::now(&parsed, case);
+        let source = now.map(|now| match parsed.operand {
+            WaitOperand::Memory(iova) => {
+                let words = vec![now];
+                let fact = Fact::Dwords { level: None, first: None, count: 1, words, packet: None };
+                Evidence { iova: Some(iova), ..seen(section_of(case, Some(iova)), fact) }
+            }
+            _ => seen("registers", register(wanted.text("register").unwrap_or_default(), u64::from(now))),
+        });
+        let (rule, trust) = match now.map(|now| parsed.accepts(now)) {
+            Some(false) => (Rule::CpWaitsForValue, Trust::Certain),
+            Some(true) => (Rule::CpAwaitedValueIsThere, Trust::Possible),
+            None => (Rule::CpWaitsForUnknownValue, Trust::Likely),
         };
-        let title = format!("the CP waits in {} for {wanted}: {what}", packet.name);
         let trust = trust.min(stop.point.trust.max(Trust::Possible));
-        return Some(Finding { kind: FindingKind::CpWait, trust, title, why, evidence });
+        return Some(
+            Finding::new(rule, trust, subject)
+                .with("packet", Arg::name(packet.name.clone()))
+                .with("waits_for", Arg::Record(wanted.clone()))
+                .with_some("value", now.map(|now| Arg::Value(u64::from(now))))
+                .with("idle_downstream", idle_behind_cp(case) == Some(true))
+                .seen([own(Some(wanted))])
+                .seen(source),
+        );
     }
-    let awaited = match packet.op {
-        Op::WaitForIdle => "earlier work to finish",
-        Op::WaitForMe => "earlier register writes to land",
-        Op::RegToMem | Op::MemToReg => "earlier waits to end",
+    let rule = match packet.op {
+        Op::WaitForIdle => Rule::CpWaitsForWork,
+        Op::WaitForMe => Rule::CpWaitsForRegisterWrites,
+        Op::RegToMem | Op::MemToReg => Rule::CpWaitsForWaits,
         _ => return None,
     };
-    Some(Finding {
-        kind: FindingKind::CpWait,
-        trust: stop.point.trust.min(Trust::Likely),
-        title: format!("the CP waits in {} for {awaited}", packet.name),
-        why: "The culprit is in front of this packet.".to_owned(),
-        evidence: vec![seen(packet.name.clone())],
-    })
+    Some(
+        Finding::new(rule, stop.point.trust.min(Trust::Likely), subject)
+            .with("packet", Arg::name(packet.name.clone()))
+            .seen([own(None)]),
+    )
 }
 
 /// Work that is not known to be finished: newest first, and the number of waits that are still queued.
@@ -167,77 +166,82 @@ fn waits_in(queue: &Queue, case: &Case<'_>) -> u32 {
 pub fn own_draw(case: &Case<'_>, stop: &Stop, open: &Open<'_>) -> Option<Finding> {
     let last = || stop.scene.work.back().filter(|w| open.work.first().is_none_or(|o| o.number != w.number));
     let work = stop.scene.own_work.as_ref().or_else(last)?;
-    let started = stop.scene.own_work.is_some();
-    let mut evidence = vec![seen_work(case, work)];
-    let state = state_words(case, work);
-    evidence.extend(state.iter().map(|s| Evidence::new("state at the stop", s.clone())));
-    let verb = if started { "the CP was starting" } else { "the last work sent was" };
-    let title = format!("{verb} {}", work_words(case, work, true));
-    let trust = if started { stop.point.trust } else { stop.point.trust.min(Trust::Likely) };
-    let why = if state.is_empty() { String::new() } else { format!("Its state: {}.", state.join(", ")) };
-    Some(Finding { kind: FindingKind::InFlight, trust, title, why, evidence })
+    let (rule, trust) = match stop.scene.own_work.is_some() {
+        true => (Rule::WorkStarting, stop.point.trust),
+        false => (Rule::WorkLastSent, stop.point.trust.min(Trust::Likely)),
+    };
+    let finding = Finding::new(rule, trust, work_subject(work))
+        .with("work", work_args(case, work))
+        .with("state", state_args(case, work))
+        .seen([work_evidence(case, work)]);
+    Some(finding.seen(state_evidence(case, work)))
 }
 
-fn seen_work(case: &Case<'_>, work: &Work) -> Evidence {
-    Evidence { iova: work.iova, ..Evidence::new(section_of(case, work.iova), work_words(case, work, true)) }
+fn work_evidence(case: &Case<'_>, work: &Work) -> Evidence {
+    Evidence { iova: work.iova, ..seen(section_of(case, work.iova), Fact::Work(work_args(case, work))) }
 }
 
-/// The registers that describe a piece of work: `RB_MRT[0].BASE = 0x100000`. Addresses whole, formats by name.
-fn state_words(case: &Case<'_>, work: &Work) -> Vec<String> {
-    let word = |&(reg, value): &(u32, u64)| {
+/// The registers that describe a piece of work: addresses whole, formats by name.
+fn state_evidence(case: &Case<'_>, work: &Work) -> Vec<Evidence> {
+    let fact = |&(reg, value): &(u32, u64)| {
         let entry = case.gpu.reg(reg)?;
         let ty = entry.ty()?;
+        let name = entry.name().to_owned();
         if ty.is_address() {
-            return (value != 0).then(|| format!("{} = {value:#x}", entry.name()));
+            return (value != 0).then(|| register(name, value));
         }
         let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return None };
-        let name = fields.iter().find_map(|f| match (f.name, &f.value) {
-            ("COLOR_FORMAT" | "DEPTH_FORMAT", &Value::Enum(_, name)) => name,
+        let format = fields.iter().find_map(|f| match (f.name, &f.value) {
+            ("COLOR_FORMAT" | "DEPTH_FORMAT", &Value::Enum(_, meaning)) => Some((f, meaning?)),
             _ => None,
-        })?;
-        (!name.ends_with("_NONE")).then(|| format!("{} = {name}", entry.name()))
+        });
+        let (field, meaning) = format.filter(|(_, meaning)| !meaning.ends_with("_NONE"))?;
+        let field = FieldFact {
+            name: field.name.to_owned().into(),
+            value: field.raw,
+            meaning: Some(meaning.to_owned().into()),
+        };
+        Some(Fact::Register { name: name.into(), value, fields: vec![field] })
     };
-    work.state.iter().filter_map(word).collect()
+    work.state.iter().filter_map(fact).map(|fact| seen("state at the stop", fact)).collect()
+}
+
+/// The same registers, for the words: a record with the register and its address or format each.
+fn state_args(case: &Case<'_>, work: &Work) -> Arg {
+    let record = |e: Evidence| match e.fact {
+        Fact::Register { name, value, fields } => {
+            let args = Args::new().with("register", Arg::Name(name));
+            Some(Arg::Record(match fields.into_iter().next().and_then(|field| field.meaning) {
+                Some(format) => args.with("format", Arg::Name(format)),
+                None => args.with("address", Arg::Address(value)),
+            }))
+        }
+        _ => None,
+    };
+    Arg::List(state_evidence(case, work).into_iter().filter_map(record).collect())
 }
 
 /// Work before the stop that may be the culprit.
 pub fn suspects(case: &Case<'_>, open: &Open<'_>, pool: Option<&Mempool>) -> Option<Finding> {
     let blit_open = pool.and_then(|p| p.queue("PS")).is_some_and(|q| ends_blit(q, case));
     let culprit = open.work.iter().find(|w| blit_open && w.kind == DrawKind::Blit).or(open.work.first())?;
-    let mut evidence: Vec<_> = open.work.iter().take(6).map(|w| seen_work(case, w)).collect();
-    let state = state_words(case, culprit);
-    evidence.extend(state.iter().map(|s| Evidence::new("state at the stop", s.clone())));
-    let state = if state.is_empty() { String::new() } else { format!(" Its state: {}.", state.join(", ")) };
-    let (title, why, trust) = if blit_open && culprit.kind == DrawKind::Blit {
-        evidence
-            .insert(0, Evidence::new("indexed-registers CP_MEMPOOL", "CLUSTER_PS: CP_2D_EVENT_END is next"));
-        (
-            format!("{} before it has not finished", work_words(case, culprit, true)),
-            format!(
-                "The PS cluster has not taken the end of a 2D event, and this is the last blit sent.{state}"
-            ),
-            Trust::Likely,
-        )
-    } else {
-        let pending = match open.pending_waits {
-            0 => String::new(),
-            n => format!(" ({n} more sent, but still queued)"),
-        };
-        (
-            format!(
-                "{} may still be running, the newest {}",
-                pieces(open.work.len()),
-                work_words(case, culprit, true)
-            ),
-            format!("No CP_WAIT_FOR_IDLE after it is known to be complete{pending}.{state}"),
-            Trust::Possible,
-        )
+    let unfinished = blit_open && culprit.kind == DrawKind::Blit;
+    let (rule, trust) = match unfinished {
+        true => (Rule::BlitNotFinished, Trust::Likely),
+        false => (Rule::WorkMayBeRunning, Trust::Possible),
     };
-    Some(Finding { kind: FindingKind::Suspect, trust, title, why, evidence })
-}
-
-fn pieces(n: usize) -> String {
-    if n == 1 { "1 piece of earlier work".to_owned() } else { format!("{n} pieces of earlier work") }
+    let queue = unfinished.then(|| {
+        let args = Args::new().with("cluster", Arg::name("PS")).with("next", Arg::name("CP_2D_EVENT_END"));
+        seen("indexed-registers CP_MEMPOOL", Fact::Record(args))
+    });
+    let finding = Finding::new(rule, trust, work_subject(culprit))
+        .with("work", work_args(case, culprit))
+        .with("open", Arg::Number(open.work.len() as u64))
+        .with("pending_waits", Arg::Number(u64::from(open.pending_waits)))
+        .with("state", state_args(case, culprit))
+        .seen(queue)
+        .seen(open.work.iter().take(6).map(|w| work_evidence(case, w)));
+    Some(finding.seen(state_evidence(case, culprit)))
 }
 
 /// The next write the queue holds ends a 2D event.
@@ -256,52 +260,42 @@ pub fn bv_thread(case: &Case<'_>) -> Option<Finding> {
     let (words, source) = case.indexed("CP_BV_SQE_STAT")?;
     let stat = SqeStat::parse(&words)?;
     let packet = header_of(stat.header(), case.gpu.generation()).map(|h| packet_name(case.gpu, h));
-    let packet = packet.unwrap_or_else(|| format!("{:#010x} (no packet)", stat.header()));
-    let what = format!("PC {:#x}, $01 = {:#010x}", stat.pc, stat.header());
     let pool = case.indexed("CP_BV_MEM_POOL_DBG").or_else(|| case.indexed("CP_BV_MEMPOOL"));
     let queued = pool.map(|(words, _)| mempool::parse_bv(&words).total()).filter(|&n| n > 0);
-    let queued = queued.map(|n| format!("; {n} register writes of it are queued")).unwrap_or_default();
-    Some(Finding {
-        kind: FindingKind::InFlight,
-        trust: Trust::Likely,
-        title: format!("the BV thread has {packet} in work{queued}"),
-        why: "BV runs ahead through the binning pass, or waits for BR.".to_owned(),
-        evidence: vec![Evidence { what, ..source }],
-    })
+    let fact = Fact::Record(
+        Args::new()
+            .with("pc", Arg::Value(u64::from(stat.pc)))
+            .with("header", Arg::Value(u64::from(stat.header()))),
+    );
+    Some(
+        Finding::new(Rule::BvThreadAt, Trust::Likely, Subject::Block("BV".into()))
+            .with_some("packet", packet.map(Arg::name))
+            .with("header", Arg::Value(u64::from(stat.header())))
+            .with_some("queued", queued.map(|n| Arg::Number(n as u64)))
+            .seen([Evidence { fact, ..source }]),
+    )
 }
 
 /// Writes that the clusters have not taken.
 pub fn queued(case: &Case<'_>, pool: &Mempool, source: &Evidence) -> Option<Finding> {
     let behind = pool.queues.iter().filter(|q| !q.writes.is_empty()).max_by_key(|q| q.writes.len())?;
-    let mut evidence = Vec::new();
-    for queue in pool.queues.iter().filter(|q| !q.writes.is_empty()) {
-        let what = format!(
-            "CLUSTER_{}: {} queued, next {}",
-            queue.cluster,
-            queue.writes.len(),
-            next_write(queue, case)
-        );
-        evidence.push(Evidence { what, ..source.clone() });
-    }
+    let args = |queue: &Queue| {
+        let write = queue.writes.first();
+        Args::new()
+            .with("cluster", Arg::name(queue.cluster))
+            .with("queued", Arg::Number(queue.writes.len() as u64))
+            .with_some("next", write.map(|w| Arg::name(w.name(case.gpu))))
+            .with_some("value", write.map(|w| Arg::Value(u64::from(w.value))))
+    };
+    let queues = pool.queues.iter().filter(|q| !q.writes.is_empty());
+    let evidence: Vec<_> =
+        queues.map(|queue| Evidence { fact: Fact::Record(args(queue)), ..source.clone() }).collect();
     let whole = pool.queues.iter().all(|q| q.end == QueueEnd::Whole || q.counted == 0 && q.writes.is_empty());
-    let title = format!(
-        "{} register writes are queued; CLUSTER_{} is furthest behind ({}), next for it: {}",
-        pool.total(),
-        behind.cluster,
-        behind.writes.len(),
-        next_write(behind, case)
-    );
-    let why =
-        "The stage with the longest queue is the one that does not get on; stages before it wait for it.";
-    Some(Finding {
-        kind: FindingKind::QueuedWrites,
-        trust: if whole { Trust::Likely } else { Trust::Possible },
-        title,
-        why: why.to_owned(),
-        evidence,
-    })
-}
-
-fn next_write(queue: &Queue, case: &Case<'_>) -> String {
-    queue.writes.first().map_or_else(String::new, |w| format!("{} = {:#x}", w.name(case.gpu), w.value))
+    let trust = if whole { Trust::Likely } else { Trust::Possible };
+    Some(
+        Finding::new(Rule::QueuedWrites, trust, Subject::Block(format!("CLUSTER_{}", behind.cluster).into()))
+            .with("total", Arg::Number(pool.total() as u64))
+            .with("longest", args(behind))
+            .seen(evidence),
+    )
 }

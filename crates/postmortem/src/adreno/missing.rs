@@ -1,63 +1,64 @@
 //! What the dump does not hold, and what therefore cannot be said.
 
 use unwedge_base::Generation;
+use unwedge_capture::msm::Section;
 
-use crate::adreno::case::Case;
+use crate::adreno::case::{Case, seen};
 use crate::adreno::hang::Stop;
 use crate::adreno::inflight::pool;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::Arg;
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
 
 /// What is absent: grave gaps one by one, the rest in one finding.
 pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
     let mut out = Vec::new();
-    let mut gap = |title: String, why: &str| {
-        let evidence = Vec::<Evidence>::new();
-        out.push(Finding {
-            kind: FindingKind::NotCaptured,
-            trust: Trust::Certain,
-            title,
-            why: why.to_owned(),
-            evidence,
-        });
-    };
     let dump = case.dump;
+    let gap = |rule, subject| Finding::new(rule, Trust::Certain, subject);
     if case.regs.is_empty() {
-        gap(
-            "registers".to_owned(),
-            "Without them neither the position nor the state of the hardware is known.",
-        );
+        let registers = Subject::Section(Section::Registers.name().into());
+        out.push(gap(Rule::RegistersNotCaptured, registers).seen([absent_section(Section::Registers)]));
     }
     match stop {
-        None => gap("the ring".to_owned(), "No stream can be walked."),
+        None => out.push(gap(Rule::RingNotCaptured, Subject::Dump)),
         Some(stop) => {
-            if dump.rings.get(stop.ring).is_some_and(|r| r.data.is_none()) {
-                gap("the ring's contents".to_owned(), "No stream can be walked.");
+            if let Some(ring) = dump.rings.get(stop.ring).filter(|r| r.data.is_none()) {
+                out.push(gap(Rule::RingDwordsNotCaptured, Subject::Ring(ring.id)));
             }
             for level in ["IB1", "IB2"] {
                 let base = case.regs.address(&format!("CP_{level}_BASE")).filter(|&b| b != 0);
                 if let Some(base) = base.filter(|&b| case.memory.dwords(b).is_none()) {
-                    let why =
-                        "Its packets are unknown; the kernel dumps the buffers of the hung submit only.";
-                    gap(format!("the contents of {level} at {base:#x}"), why);
+                    out.push(
+                        gap(Rule::IbNotCaptured, Subject::Memory(base))
+                            .with("level", Arg::name(level))
+                            .with("base", Arg::Address(base)),
+                    );
                 }
             }
         }
     }
     let a6xx = case.gpu.generation() >= Generation::A6xx;
-    let rest: Vec<&str> = [
-        (dump.fault.is_none(), "fault-info (no IOMMU fault was reported with this dump)"),
-        (dump.bos.is_empty(), "bos"),
-        (a6xx && case.sqe.is_none(), "CP_SQE_STAT"),
-        (a6xx && pool(case).is_none(), "CP_MEMPOOL"),
-        (a6xx && dump.registers_gmu.is_empty(), "registers-gmu"),
-        (a6xx && dump.gmu_hfi.is_none(), "gmu-hfi"),
-    ]
-    .into_iter()
-    .filter_map(|(absent, name)| absent.then_some(name))
-    .collect();
-    if !rest.is_empty() {
-        gap(rest.join(", "), "");
+    let sections = [
+        (dump.fault.is_none(), Section::FaultInfo),
+        (dump.bos.is_empty(), Section::Bos),
+        (a6xx && dump.registers_gmu.is_empty(), Section::RegistersGmu),
+        (a6xx && dump.gmu_hfi.is_none(), Section::GmuHfi),
+    ];
+    let blocks = [(a6xx && case.sqe.is_none(), "CP_SQE_STAT"), (a6xx && pool(case).is_none(), "CP_MEMPOOL")];
+    let sections = sections.into_iter().filter(|(absent, _)| *absent).map(|(_, s)| absent_section(s));
+    let blocks = blocks.into_iter().filter(|(absent, _)| *absent).map(|(_, name)| {
+        let section = Section::IndexedRegisters.name();
+        seen(section, Fact::Absent { name: name.into(), reason: None })
+    });
+    let evidence: Vec<Evidence> = sections.chain(blocks).collect();
+    if !evidence.is_empty() {
+        out.push(gap(Rule::SectionsNotCaptured, Subject::Dump).seen(evidence));
     }
     out
+}
+
+/// That a section is not there, and what that means.
+fn absent_section(section: Section) -> Evidence {
+    let fact = Fact::Absent { name: section.name().into(), reason: Some(section.absence().into()) };
+    seen(section.name(), fact)
 }

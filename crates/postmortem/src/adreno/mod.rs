@@ -23,11 +23,10 @@ use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 
+use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
-use crate::prose::Finding;
-use crate::prose::weight;
-use crate::report::{self, FindingKind, Report, Subject, Trust};
-use crate::rules::Rule;
+use crate::report::{Finding, Report, Subject, Trust};
+use crate::rules::{Rule, causes, rank};
 use hang::Stop;
 
 /// Explains a msm devcoredump.
@@ -56,12 +55,12 @@ pub fn explain_msm(dump: &Devcore<'_>, db: &Db) -> Report {
     }
     let Some(generation) = known else {
         let case = Case::without_registers(dump, db.gpu(Generation::A7xx));
-        report.findings.extend(fault::finding(&case, None).into_iter().map(Into::into));
-        report.findings.extend(gmu::findings(&case).into_iter().map(Into::into));
-        report.findings.extend(progress::findings(&case, None).into_iter().map(Into::into));
+        report.findings.extend(fault::finding(&case, None));
+        report.findings.extend(gmu::findings(&case));
+        report.findings.extend(progress::findings(&case, None));
         let message = "the GPU is not known: registers and command streams are not read";
         report.diagnostics.push(Diagnostic::loss(None, message));
-        report.findings.push(report::Finding::new(Rule::UnknownGpu, Trust::Certain, Subject::Gpu));
+        report.findings.push(Finding::new(Rule::UnknownGpu, Trust::Certain, Subject::Gpu));
         return report;
     };
     judge(&Case::new(dump, db.gpu(generation)), &mut report);
@@ -90,63 +89,38 @@ fn judge(case: &Case<'_>, report: &mut Report) {
         findings.extend(inflight::suspects(case, &open_work, queues));
     }
     findings.extend(progress::findings(case, found.as_ref()));
-    findings.sort_by_key(|f| std::cmp::Reverse(weight(f)));
+    rank(&mut findings);
     if let Some(stop) = stop {
-        findings.insert(0, verdict(case, stop, &findings));
+        findings.insert(0, verdict(case, stop));
     }
     findings.extend(missing::findings(case, found.as_ref()));
-    let advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
-    report.advice = advice.into_iter().map(Into::into).collect();
-    report.findings = findings.into_iter().map(Into::into).collect();
+    report.advice = if finished { advice::finished() } else { advice::advise(case, stop, &findings, open) };
+    report.causes = causes(&findings);
+    report.findings = findings;
     report.hang = found.filter(|_| !finished).map(|s| s.point);
 }
 
-/// The headline: the packet, what it belongs to, and the strongest reason among the other findings.
-fn verdict(case: &Case<'_>, stop: &Stop, findings: &[Finding]) -> Finding {
-    let packet = match (&stop.point.packet, stop.reached) {
-        (Some(packet), _) if !stop.started => {
-            format!("the CP has read nothing of the ring; its first packet is {packet}")
-        }
-        (Some(packet), _) => packet.clone(),
-        (None, true) => "no packet".to_owned(),
-        (None, false) => "the packet there is not in the dump".to_owned(),
-    };
-    let of = stop.scene.own_work.as_ref().map(|w| format!(" of {}", inflight::work_words(case, w, false)));
-    let after = || stop.scene.work.back().map(|w| format!(", after {}", inflight::work_words(case, w, true)));
-    let of = of.or_else(after).unwrap_or_default();
-    let pass = inflight::pass_words(case, stop).map(|p| format!(" in {p}")).unwrap_or_default();
-    let causes = findings.iter().filter(|f| f.trust >= Trust::Likely && is_cause(f.kind));
-    let causes = causes.take(2).map(|f| f.title.as_str()).collect::<Vec<_>>().join("; ");
-    let mut why = match (causes.is_empty(), stop.headers_agree) {
-        (false, _) => causes,
-        (true, Some(false)) => {
-            "the SQE's current packet is another than the registers point to: take the place with care"
-                .to_owned()
-        }
-        (true, _) => String::new(),
-    };
-    if let Some(stray) = &stop.stray {
-        let before = if why.is_empty() { "" } else { "; " };
-        why.push_str(&format!("{before}{stray} is no buffer that the ring calls: the place may be another"));
-    }
-    Finding {
-        kind: FindingKind::HangPoint,
-        trust: stop.point.trust,
-        title: format!("{}: {packet}{of}{pass}", stop.point.place()),
-        why,
-        evidence: stop.evidence.clone(),
-    }
-}
-
-fn is_cause(kind: FindingKind) -> bool {
-    matches!(
-        kind,
-        FindingKind::CorruptStream
-            | FindingKind::Fault
-            | FindingKind::CpWait
-            | FindingKind::Gmu
-            | FindingKind::ErrorInterrupt
-            | FindingKind::Suspect
-            | FindingKind::Busy
-    )
+/// The headline: the packet at the stop, what it belongs to, and what makes the place doubtful.
+fn verdict(case: &Case<'_>, stop: &Stop) -> Finding {
+    let point = &stop.point;
+    let subject = Subject::Packet { name: point.packet.clone(), iova: point.iova };
+    let own = stop.scene.own_work.as_ref().map(|w| Arg::Record(inflight::work_args(case, w)));
+    let after = stop.scene.work.back().filter(|_| own.is_none());
+    let after = after.map(|w| Arg::Record(inflight::work_args(case, w)));
+    let stray = stop.stray.as_ref().map(|(register, iova)| {
+        let args = Args::new().with("register", Arg::name(register.clone()));
+        args.with("iova", Arg::Address(*iova))
+    });
+    let garbage = stop.scene.garbage.filter(|_| point.packet.is_none());
+    Finding::new(Rule::CpStopped, point.trust, subject)
+        .with_some("packet", point.packet.clone().map(Arg::name))
+        .with_some("garbage", garbage.map(|(raw, _)| Arg::Value(u64::from(raw))))
+        .with("reached", stop.reached)
+        .with("started", stop.started)
+        .with_some("work", own)
+        .with_some("after", after)
+        .with_some("pass", inflight::pass_args(case, stop))
+        .with("sqe_disagrees", stop.headers_agree == Some(false))
+        .with_some("stray", stray)
+        .seen(stop.evidence.clone())
 }

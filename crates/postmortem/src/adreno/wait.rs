@@ -1,6 +1,7 @@
-//! What a dump says about a wait of the CP: whether it shows the awaited value, and the wait in words.
+//! What a dump says about a wait of the CP: whether it shows the awaited value, and what that is.
 
 use crate::adreno::case::Case;
+use crate::args::{Arg, Args};
 use unwedge_stream::WaitOperand;
 use unwedge_stream::adreno::Wait;
 
@@ -15,16 +16,19 @@ pub fn now(wait: &Wait, case: &Case<'_>) -> Option<u32> {
     }
 }
 
-/// What is awaited, in words: `[0x1000] & 0xff == 0x1`.
-pub fn describe(wait: &Wait, case: &Case<'_>) -> String {
-    let place = match wait.operand {
+/// What is awaited: `register`, `iova` or `on_chip`; `mask` unless it is whole; `relation`; `reference`.
+pub fn args(wait: &Wait, case: &Case<'_>) -> Args {
+    let args = match wait.operand {
         WaitOperand::Register(reg) => {
-            case.gpu.reg(reg).map_or_else(|| format!("register {reg:#x}"), |r| r.name().to_owned())
+            let name = case.gpu.reg(reg).map_or_else(|| format!("{reg:#x}"), |r| r.name().to_owned());
+            Args::new().with("register", Arg::name(name))
         }
-        WaitOperand::Memory(iova) => format!("[{iova:#x}]"),
-        WaitOperand::OnChip(at) => format!("on-chip {at:#x}"),
+        WaitOperand::Memory(iova) => Args::new().with("iova", Arg::Address(iova)),
+        WaitOperand::OnChip(at) => Args::new().with("on_chip", Arg::Value(u64::from(at))),
     };
-    let mask = if wait.mask == u32::MAX { String::new() } else { format!(" & {:#x}", wait.mask) };
+    let mask = Some(wait.mask).filter(|&mask| mask != u32::MAX);
     let relation = RELATIONS.get(usize::from(wait.function)).copied().unwrap_or("?");
-    format!("{place}{mask} {relation} {:#x}", wait.reference)
+    args.with_some("mask", mask.map(|mask| Arg::Value(u64::from(mask))))
+        .with("relation", Arg::name(relation))
+        .with("reference", Arg::Value(u64::from(wait.reference)))
 }

@@ -5,7 +5,7 @@
 use unwedge_base::Generation;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::{Finding, FindingKind, Report, explain_msm};
+use unwedge_postmortem::{AdviceId, Fact, Finding, FindingKind, Report, Rule, explain_msm};
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::pm4::{CP_DRAW_INDX_OFFSET, CP_NOP, CP_WAIT_REG_MEM, indirect_buffer, pkt7};
 
@@ -26,7 +26,7 @@ pub fn find(report: &Report, kind: FindingKind) -> &Finding {
 }
 
 pub fn all_evidence(finding: &Finding) -> String {
-    finding.evidence.iter().map(|e| format!("{}: {}\n", e.section, prose(e))).collect()
+    finding.evidence.iter().map(|e| format!("{}: {:?}\n", e.section, e.fact)).collect()
 }
 
 /// Sets registers by name.
@@ -108,10 +108,25 @@ pub fn waiting() -> (Generation, DevcoreBuilder) {
     stopped(At { ib1: (&ib1, 4), ib2: None, headers }).named("RBBM_STATUS", ONLY_CP)
 }
 
-/// The words of evidence that still carries them.
-pub fn prose(e: &unwedge_postmortem::Evidence) -> &str {
-    match &e.fact {
-        unwedge_postmortem::Fact::Prose(what) => what,
-        _ => "",
-    }
+/// The rules that fired, in order.
+pub fn rules(report: &Report) -> Vec<Rule> {
+    report.findings.iter().filter_map(|f| f.rule).collect()
+}
+
+/// The finding by a rule.
+pub fn by_rule(report: &Report, rule: Rule) -> &Finding {
+    let found = report.findings.iter().find(|f| f.rule == Some(rule));
+    found.unwrap_or_else(|| panic!("no {rule:?} in {report:#?}"))
+}
+
+/// Whether the evidence has a register of this name and value.
+pub fn saw_register(finding: &Finding, register: &str, expected: u64) -> bool {
+    finding.evidence.iter().any(
+        |e| matches!(&e.fact, Fact::Register { name, value, .. } if name == register && *value == expected),
+    )
+}
+
+/// What is advised, in order.
+pub fn advised(report: &Report) -> Vec<AdviceId> {
+    report.advice.iter().filter_map(|a| a.id).collect()
 }

@@ -1,10 +1,536 @@
 //! The words of rules over dumps of msm.
 
-use super::Words;
+use super::{Words, because};
+use unwedge_postmortem::{AdviceId, Arg, Args, Finding, Report, Rule, Subject};
 
-pub(super) fn unknown_gpu() -> Words {
+fn records(list: &[Arg]) -> impl Iterator<Item = &Args> {
+    list.iter().filter_map(|arg| match arg {
+        Arg::Record(record) => Some(record),
+        _ => None,
+    })
+}
+
+/// `draw 19 (CP_DRAW_INDX_OFFSET, DI_PT_TRILIST, 6 indices)`; the packet's name can be left out.
+pub(super) fn work(args: &Args, packet: bool) -> String {
+    let kind = args.text("kind").unwrap_or("work");
+    let number = args.number("number").unwrap_or(0);
+    let named = |key: &str, what: &str| match args.get(key)? {
+        Arg::Name(name) => Some(name.to_string()),
+        Arg::Value(value) => Some(format!("{what} {value:#x}")),
+        _ => None,
+    };
+    let count = |key: &str| args.number(key).map(|n| format!("{n} {key}"));
+    let parts = [
+        args.text("packet").filter(|_| packet).map(str::to_owned),
+        named("primitive", "primitive"),
+        named("event", "event"),
+        count("indices"),
+        count("instances"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => format!("{kind} {number}"),
+        false => format!("{kind} {number} ({})", parts.join(", ")),
+    }
+}
+
+/// ` Its state: RB_MRT[0].BASE = 0x100000, …` for work that has state that is known.
+fn state(f: &Finding) -> String {
+    let one = |args: &Args| {
+        let register = args.text("register").unwrap_or_default();
+        match (args.text("format"), args.number("address")) {
+            (Some(format), _) => format!("{register} = {format}"),
+            (None, address) => format!("{register} = {:#x}", address.unwrap_or(0)),
+        }
+    };
+    let state: Vec<String> = records(f.args.list("state")).map(one).collect();
+    if state.is_empty() { String::new() } else { format!("Its state: {}.", state.join(", ")) }
+}
+
+/// Sentences with a blank in between; those that are empty are left out.
+fn sentences(parts: &[&str]) -> String {
+    parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ")
+}
+
+// ---- Where it hung ----
+
+pub(super) fn cp_stopped(report: &Report, f: &Finding) -> Words {
+    let place = report.hang.as_ref().map(super::hang_place).unwrap_or_default();
+    let packet = match (f.args.text("packet"), f.args.number("garbage")) {
+        (Some(packet), _) if !f.args.flag("started") => {
+            format!("the CP has read nothing of the ring; its first packet is {packet}")
+        }
+        (Some(packet), _) => packet.to_owned(),
+        (None, Some(raw)) => format!("{raw:#010x} (not a valid packet)"),
+        (None, None) if f.args.flag("reached") => "not a packet".to_owned(),
+        (None, None) => "the packet there is not in the dump".to_owned(),
+    };
+    let of = f.args.record("work").map(|args| format!(" of {}", work(args, false)));
+    let after = f.args.record("after").map(|args| format!(", after {}", work(args, true)));
+    let of = of.or(after).unwrap_or_default();
+    let pass = f.args.record("pass").map(|args| format!(" in {}", pass(args))).unwrap_or_default();
+    let because = because(report);
+    let why = match because.is_empty() && f.args.flag("sqe_disagrees") {
+        true => {
+            "the SQE's current packet differs from the one the registers point to, so the place is doubtful"
+                .to_owned()
+        }
+        false => because,
+    };
+    let stray = f.args.record("stray").map(|args| {
+        let (register, iova) = (args.text("register").unwrap_or_default(), args.number("iova").unwrap_or(0));
+        format!("{register} = {iova:#x} is not a buffer that the ring calls, so the place may be another")
+    });
+    let why = [Some(why).filter(|why| !why.is_empty()), stray];
+    let why = why.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    Words::new(format!("{place}: {packet}{of}{pass}"), why)
+}
+
+/// `sysmem`, `gmem, bin 2 (256,0…511,255)`
+fn pass(args: &Args) -> String {
+    let name = args.text("name").unwrap_or_default();
+    let corners: Vec<u64> = args
+        .list("scissor")
+        .iter()
+        .filter_map(|arg| match arg {
+            Arg::Number(n) => Some(*n),
+            _ => None,
+        })
+        .collect();
+    match (args.number("bin"), &corners[..]) {
+        (Some(bin), [x1, y1, x2, y2]) => format!("{name}, bin {bin} ({x1},{y1}…{x2},{y2})"),
+        (Some(bin), _) => format!("{name}, bin {bin}"),
+        (None, _) => name.to_owned(),
+    }
+}
+
+// ---- Broken streams and error interrupts ----
+
+pub(super) fn garbage_at_stop(f: &Finding, deliberate: bool) -> Words {
+    let raw = f.args.number("header").unwrap_or(0);
+    let (title, cause) = match deliberate {
+        true => (
+            format!("a deliberately broken command stream stalled the CP: {raw:#010x} is not a valid packet"),
+            "Somebody wrote that value on purpose: a test, a poisoned buffer or freed memory.",
+        ),
+        false => (
+            format!("the command stream is corrupt: the CP took {raw:#010x} for a packet header"),
+            "The memory was overwritten or is stale, or an earlier packet has a wrong length.",
+        ),
+    };
+    let where_seen = match (f.args.flag("agree"), f.args.flag("in_sqe")) {
+        (true, _) => "The dword at the stop and the SQE's current packet header ($01) are the same.",
+        (false, true) => "The SQE's current packet header ($01) has no valid type or parity.",
+        (false, false) => "The dword at the stop has no valid type or parity.",
+    };
+    Words::new(title, sentences(&[where_seen, cause]))
+}
+
+pub(super) fn earlier_bad_headers(f: &Finding) -> Words {
+    let (count, raw) = (f.args.number("count").unwrap_or(0), f.args.number("header").unwrap_or(0));
+    let at = f.args.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
+    let headers = if count == 1 {
+        format!("1 bad packet header before the stop, {raw:#010x}{at}")
+    } else {
+        format!("{count} bad packet headers before the stop, the last {raw:#010x}{at}")
+    };
+    Words::new(headers, "The CP got past them, or the stream was overwritten after it was read.")
+}
+
+/// What the flags of error interrupts mean.
+const ERRORS: &[(&str, &str)] = &[
+    ("CP_OPCODE_ERROR", "the CP met an operation its firmware does not know"),
+    ("CP_UCODE_ERROR", "the CP firmware ran into an error"),
+    ("CP_HW_FAULT_ERROR", "the CP hardware reports a fault"),
+    ("CP_REGISTER_PROTECTION_ERROR", "the stream accessed a protected register"),
+    ("CP_AHB_ERROR", "a register access failed on the AHB bus"),
+    ("CP_VSD_PARITY_ERROR", "parity error in a visibility stream"),
+    ("CP_ILLEGAL_INSTR_ERROR", "the CP executed an illegal firmware instruction"),
+    ("CP_HW_ERROR", "the CP raised an error interrupt"),
+    ("UCHE_OOB_ACCESS", "UCHE saw an access out of bounds"),
+    ("UCHE_TRAP_INTR", "a shader accessed the trap address range"),
+    ("RBBM_HANG_DETECT", "the hardware's own hang detector fired"),
+    ("RBBM_ATB_BUS_OVERFLOW", "the trace bus overflowed"),
+    ("TSBWRITEERROR", "a timestamp buffer write failed"),
+    ("SWFUSEVIOLATION", "a feature that is fused off was used"),
+];
+
+pub(super) fn error_interrupt(f: &Finding) -> Words {
+    let error = f.args.text("error").unwrap_or_default();
+    let meaning = ERRORS.iter().find(|(name, _)| *name == error).map_or("an error interrupt", |row| row.1);
+    Words::new(format!("{meaning} ({})", f.args.text("flag").unwrap_or(error)), "")
+}
+
+pub(super) fn cp_hw_fault(f: &Finding) -> Words {
+    let value = f.args.number("value").unwrap_or(0);
+    Words::new(format!("the CP hardware reports a fault: CP_HW_FAULT = {value:#x}"), "")
+}
+
+pub(super) fn protected_register(f: &Finding) -> Words {
+    let access = if f.args.flag("read") { "read" } else { "wrote" };
+    let register = f.args.text("register").unwrap_or_default();
     Words::new(
-        "the GPU's generation: the dump has no revision this tool knows",
-        "Registers and packets differ by generation; none can be named without it.",
+        format!("the stream {access} a register that it may not access: {register}"),
+        "CP_PROTECT_STATUS keeps the last refused access, which may be older than this hang.",
     )
+}
+
+// ---- Faults of the IOMMU ----
+
+/// What the units that kernels name as a fault's source read or write.
+const SOURCES: &[(&str, &str)] = &[
+    ("TP", "texture fetch"),
+    ("VFD", "vertex fetch"),
+    ("SP", "shader load, store or instruction fetch"),
+    ("PC", "index or visibility stream fetch"),
+    ("VPC", "stream-out"),
+    ("HLSQ", "constant or state load"),
+    ("CCU", "render target"),
+    ("RB", "render target"),
+    ("LRZ", "LRZ buffer"),
+    ("VSC", "visibility stream"),
+    ("CP", "command stream or memory packet"),
+    ("CDP", "prefetch of draw state or constants"),
+    ("UCHE", "access through UCHE"),
+    ("FLAG", "flag buffer of a compressed surface"),
+    ("GMU", "the GMU's firmware, not the stream"),
+];
+
+/// The source as the kernel names it, and what those units access: `TP|VFD (texture fetch or vertex fetch)`.
+fn fault_source(f: &Finding) -> Option<String> {
+    let source = f.args.text("source")?;
+    let meaning = |arg: &Arg| match arg {
+        Arg::Name(unit) => SOURCES.iter().find(|(name, _)| *name == &**unit).map(|(_, meaning)| *meaning),
+        _ => None,
+    };
+    // A unit that is not known leaves the meaning open.
+    let meanings: Option<Vec<&str>> = f.args.list("units").iter().map(meaning).collect();
+    Some(match meanings.filter(|meanings| !meanings.is_empty()) {
+        Some(meanings) => format!("{source} ({})", meanings.join(" or ")),
+        None => source.to_owned(),
+    })
+}
+
+fn buffer(f: &Finding) -> String {
+    let Some(args) = f.args.record("buffer") else { return "a buffer".to_owned() };
+    let name = args.text("name").map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    let (start, end) = (args.number("start").unwrap_or(0), args.number("end").unwrap_or(0));
+    format!("buffer {start:#x}…{end:#x}{name}")
+}
+
+pub(super) fn iommu_fault(f: &Finding, rule: Rule) -> Words {
+    let iova = f.args.number("iova").unwrap_or(0);
+    let distance = f.args.number("distance").unwrap_or(0);
+    let log = f.args.text("vm_log");
+    let history =
+        log.map(|line| format!("The last entry of the VM log for it is: {line}.")).unwrap_or_default();
+    let inside = || format!("{distance:#x} into {}", buffer(f));
+    let null = format!("An address this low is a null pointer plus {iova:#x}: an unset descriptor or base.");
+    let (place, why, history) = match rule {
+        Rule::IommuFaultNullPage => ("in the null page".to_owned(), &*null, &*history),
+        Rule::IommuFaultNotAnAddress => (
+            "which is not a GPU address".to_owned(),
+            "It has more bits than GPU addresses have: garbage used as a pointer.",
+            "",
+        ),
+        Rule::IommuFaultTrapRange => {
+            ("in UCHE's trap range".to_owned(), "UCHE sends accesses out of bounds there.", "")
+        }
+        Rule::IommuFaultPermission => {
+            (inside(), "The buffer is mapped, but not for this kind of access.", &*history)
+        }
+        Rule::IommuFaultExternal => {
+            (inside(), "The translation succeeded and the memory refused the access.", &*history)
+        }
+        Rule::IommuFaultUnmappedBuffer => (inside(), "The buffer is listed, but was unmapped.", &*history),
+        Rule::IommuFaultListedBuffer => (
+            inside(),
+            "The submit lists this buffer: it was mapped too late, unmapped too early, or only in part.",
+            &*history,
+        ),
+        Rule::IommuFaultUseAfterFree => {
+            ("in unmapped memory".to_owned(), "It was mapped once: use after free.", &*history)
+        }
+        Rule::IommuFaultOverrun => (
+            format!("{distance:#x} past the end of {}", buffer(f)),
+            "Closest to the end of that buffer: an overrun of it.",
+            "",
+        ),
+        Rule::IommuFaultUnderrun => (
+            format!("{distance:#x} below {}", buffer(f)),
+            "Closest to the start of that buffer: an underrun of it.",
+            "",
+        ),
+        Rule::IommuFaultBetweenBuffers => (
+            "between the buffers of the submit".to_owned(),
+            "A hole between buffers: a freed buffer's address, or one that the submit does not list.",
+            "",
+        ),
+        Rule::IommuFaultNoBuffers => (
+            "in unknown memory".to_owned(),
+            "The dump lists no buffers, so the owner of that address is not known.",
+            &*history,
+        ),
+        _ => (
+            "outside of all buffers".to_owned(),
+            "Far from every listed buffer: a wild pointer, or a buffer that the submit does not list.",
+            "",
+        ),
+    };
+    let holder = f.args.text("holder").map(|holder| match f.args.number("holder_distance") {
+        None | Some(0) => format!("{holder} holds exactly that address."),
+        Some(distance) => format!("{holder} points {distance:#x} below it."),
+    });
+    let access = match (f.args.text("direction"), fault_source(f)) {
+        (Some(direction), Some(unit)) => format!("{direction} by {unit}"),
+        (Some(direction), None) => direction.to_owned(),
+        (None, Some(unit)) => format!("access by {unit}"),
+        (None, None) => "access".to_owned(),
+    };
+    let title = format!("IOMMU fault: {access} at {iova:#x}, {place}");
+    Words::new(title, sentences(&[why, history, &holder.unwrap_or_default()]))
+}
+
+// ---- What the CP waits for ----
+
+/// `[0x1000] & 0xff == 0x1`
+fn wait(args: &Args) -> String {
+    let operand = match (args.text("register"), args.number("iova"), args.number("on_chip")) {
+        (Some(register), ..) => register.to_owned(),
+        (None, Some(iova), _) => format!("[{iova:#x}]"),
+        (None, None, at) => format!("on-chip {:#x}", at.unwrap_or(0)),
+    };
+    let mask = args.number("mask").map(|mask| format!(" & {mask:#x}")).unwrap_or_default();
+    let relation = args.text("relation").unwrap_or("?");
+    format!("{operand}{mask} {relation} {:#x}", args.number("reference").unwrap_or(0))
+}
+
+/// `CP_WAIT_REG_MEM waits for [0x1000] == 0x1`
+pub(super) fn packet_wait(args: &Args) -> String {
+    let packet = args.text("packet").unwrap_or("a packet");
+    format!("{packet} waits for {}", args.record("waits_for").map(wait).unwrap_or_default())
+}
+
+pub(super) fn cp_waits_for_value(f: &Finding, rule: Rule) -> Words {
+    let packet = f.args.text("packet").unwrap_or("a packet");
+    let wanted = f.args.record("waits_for").map(wait).unwrap_or_default();
+    let now = f.args.number("value").unwrap_or(0);
+    let idle = match f.args.flag("idle_downstream") {
+        true => "All blocks downstream of the CP are idle: nothing running will write it.",
+        false => "",
+    };
+    let (value, why) = match rule {
+        Rule::CpWaitsForValue => (
+            format!("has {now:#x}"),
+            sentences(&[&format!("The CP polls until the value is there; the dump has {now:#x}."), idle]),
+        ),
+        Rule::CpAwaitedValueIsThere => (
+            format!("has {now:#x} now"),
+            "The awaited value is there in the dump: it came late, or the CP is past this packet.".to_owned(),
+        ),
+        _ => {
+            ("value not in the dump".to_owned(), sentences(&["The CP polls until the value is there.", idle]))
+        }
+    };
+    Words::new(format!("the CP waits in {packet} for {wanted}: {value}"), why)
+}
+
+pub(super) fn cp_waits_for(f: &Finding, awaited: &str) -> Words {
+    let packet = f.args.text("packet").unwrap_or("a packet");
+    Words::new(format!("the CP waits in {packet} for {awaited}"), "The culprit is upstream of this packet.")
+}
+
+// ---- Work in flight ----
+
+pub(super) fn own_work(f: &Finding, verb: &str) -> Words {
+    let work = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
+    Words::new(format!("{verb} {work}"), state(f))
+}
+
+pub(super) fn blit_not_finished(f: &Finding) -> Words {
+    let work = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
+    let why = "The PS cluster has not taken the end of a 2D event, and this is the last blit sent.";
+    Words::new(format!("earlier work has not finished: {work}"), sentences(&[why, &state(f)]))
+}
+
+pub(super) fn work_may_be_running(f: &Finding) -> Words {
+    let newest = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
+    let pieces = match f.args.number("open") {
+        None | Some(1) => "1 piece of earlier work".to_owned(),
+        Some(n) => format!("{n} pieces of earlier work"),
+    };
+    let pending = match f.args.number("pending_waits") {
+        None | Some(0) => String::new(),
+        Some(n) => format!(" ({n} more sent, but still queued)"),
+    };
+    let why = format!("No CP_WAIT_FOR_IDLE after it is known to be complete{pending}.");
+    let title = format!("{pieces} may still be running, the newest {newest}");
+    Words::new(title, sentences(&[&why, &state(f)]))
+}
+
+pub(super) fn bv_thread_at(f: &Finding) -> Words {
+    let packet =
+        f.args.text("packet").map(str::to_owned).unwrap_or_else(|| {
+            format!("{:#010x} (not a valid packet)", f.args.number("header").unwrap_or(0))
+        });
+    let queued = f.args.number("queued").map(|n| format!("; {n} of its register writes are queued"));
+    Words::new(
+        format!("the BV thread has {packet} in work{}", queued.unwrap_or_default()),
+        "BV runs ahead through the binning pass, or waits for BR.",
+    )
+}
+
+pub(super) fn queued_writes(f: &Finding) -> Words {
+    let empty = Args::new();
+    let longest = f.args.record("longest").unwrap_or(&empty);
+    let next = match (longest.text("next"), longest.number("value")) {
+        (Some(register), Some(value)) => format!("{register} = {value:#x}"),
+        _ => String::new(),
+    };
+    Words::new(
+        format!(
+            "{} register writes are queued; CLUSTER_{} is furthest behind ({}), next for it: {next}",
+            f.args.number("total").unwrap_or(0),
+            longest.text("cluster").unwrap_or("?"),
+            longest.number("queued").unwrap_or(0),
+        ),
+        "The stage with the longest queue is the one that is stuck; stages before it wait for it.",
+    )
+}
+
+// ---- The GMU ----
+
+pub(super) fn gmu_start_result(f: &Finding) -> Words {
+    let result = f.args.number("result").unwrap_or(0);
+    Words::new(format!("the GMU firmware's start result is {result:#x}"), "Its boot did not end as usual.")
+}
+
+pub(super) fn gmu_error_message(f: &Finding) -> Words {
+    let code = f.args.number("code").unwrap_or(0);
+    Words::new(format!("the GMU sent an error message, code {code:#x}"), "")
+}
+
+pub(super) fn gmu_refused_message(f: &Finding) -> Words {
+    let (message, error) = (f.args.number("message").unwrap_or(0), f.args.number("error").unwrap_or(0));
+    Words::new(format!("the GMU refused message {message} with error {error:#x}"), "")
+}
+
+// ---- Rings and fences ----
+
+pub(super) fn ring_progress(f: &Finding, rule: Rule) -> Words {
+    let ring = match f.subject {
+        Subject::Ring(id) => format!("ring {id}"),
+        _ => "a ring".to_owned(),
+    };
+    let open = match f.args.number("open") {
+        Some(1) => "1 submit is open".to_owned(),
+        n => format!("{} submits are open", n.unwrap_or(0)),
+    };
+    let fence = f.args.number("oldest_fence").map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+    let other = "It is not the ring the CP was reading: preempted, or not scheduled yet.";
+    match rule {
+        Rule::FenceNotRetired => Words::new(
+            format!("{ring} is read to its end and no block is busy, but fence {fence} is not retired"),
+            "The write of the fence or its interrupt was lost, or the dump was taken just before them.",
+        ),
+        Rule::SubmitsOpen => Words::new(format!("{ring}: {open}, the oldest is fence {fence}"), ""),
+        Rule::SubmitsComplete => Words::new(
+            format!("{ring}: all submits are complete"),
+            "The GPU finished before the dump was taken, or what hung is not a submit.",
+        ),
+        Rule::OtherRingWaits => Words::new(format!("{ring} waits too: {open}"), other),
+        Rule::OtherRingUnread => Words::new(format!("{ring} has commands that the CP has not read"), other),
+        _ => Words::new(format!("{ring}: fences are not in the dump"), ""),
+    }
+}
+
+pub(super) fn write_pointer_not_seen(f: &Finding) -> Words {
+    let ring = match f.subject {
+        Subject::Ring(id) => id,
+        _ => 0,
+    };
+    let (given, written) = (f.args.number("given").unwrap_or(0), f.args.number("written").unwrap_or(0));
+    Words::new(
+        format!("the CP has ring {ring} up to {given}, the kernel wrote up to {written}"),
+        "The last submits did not reach the hardware: the GPU lost power or its state, or the ring was being switched.",
+    )
+}
+
+// ---- What is missing ----
+
+pub(super) fn ib_not_captured(f: &Finding) -> Words {
+    let (level, base) = (f.args.text("level").unwrap_or("IB"), f.args.number("base").unwrap_or(0));
+    Words::new(
+        format!("the contents of {level} at {base:#x}"),
+        "Its packets are unknown; the kernel dumps the buffers of the hung submit only.",
+    )
+}
+
+pub(super) fn sections_not_captured(f: &Finding) -> Words {
+    use unwedge_postmortem::Fact;
+    let name = |fact: &Fact| match fact {
+        Fact::Absent { name, .. } if name == "fault-info" => {
+            Some("fault-info (no IOMMU fault was reported with this dump)".to_owned())
+        }
+        Fact::Absent { name, .. } => Some(name.to_string()),
+        _ => None,
+    };
+    let names: Vec<String> = f.evidence.iter().filter_map(|e| name(&e.fact)).collect();
+    Words::new(names.join(", "), "")
+}
+
+// ---- What to try next ----
+
+/// Options of both drivers, as far as the advice has them: `TU_DEBUG=sysmem FD_MESA_DEBUG=sysmem`.
+fn options(args: &Args) -> String {
+    let turnip = args.text("turnip").map(|option| format!("TU_DEBUG={option}"));
+    let freedreno = args.text("freedreno").map(|option| format!("FD_MESA_DEBUG={option}"));
+    turnip.into_iter().chain(freedreno).collect::<Vec<_>>().join(" ")
+}
+
+/// What to do and what it will tell, for advice on Adreno.
+pub(super) fn advice(id: AdviceId, args: &Args) -> Option<(String, String)> {
+    let plain = |action: &str, reason: &str| (action.to_owned(), reason.to_owned());
+    let option = |reason: &str| (options(args), reason.to_owned());
+    Some(match id {
+        AdviceId::DecodeAroundHang => {
+            plain("unwedge decode FILE --around hang", "shows the packets and the state around the stop")
+        }
+        AdviceId::CaptureHungSubmit => plain(
+            "cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
+            "captures the submit as the kernel got it: was the stream broken already when it was submitted?",
+        ),
+        AdviceId::CaptureAllBuffers => plain(
+            "echo Y > /sys/module/msm/parameters/rd_full; cat /sys/kernel/debug/dri/0/hangrd > hang.rd",
+            "captures the submit with all its buffers, to find who made that address",
+        ),
+        AdviceId::CaptureEarlierSubmits => plain(
+            "cat /sys/kernel/debug/dri/0/rd > all.rd",
+            "captures the submits before it: one of them should have written the awaited value",
+        ),
+        AdviceId::SerializeWork => match args.number("pieces") {
+            Some(n) => (
+                options(args),
+                format!("serializes the work: narrows the range from {n} pieces of work to 1"),
+            ),
+            None => option("serializes the work, so that the stop is at the culprit"),
+        },
+        AdviceId::RenderToSysmem => {
+            option("does it hang without tiling? tells GMEM, binning and resolves apart")
+        }
+        AdviceId::RenderToGmem => option("does it hang with tiling? the hang is in the sysmem path now"),
+        AdviceId::NoBinning => option("excludes the binning pass and its visibility streams"),
+        AdviceId::NoLrz => option("excludes LRZ"),
+        AdviceId::NoUbwc => option("excludes compressed render targets and their flag buffers"),
+        AdviceId::NoBlitEngine => option("takes the 2D engine out of it"),
+        AdviceId::ShaderOptimizationsOff => plain(
+            "IR3_SHADER_DEBUG=nouboopt,nopreamble,nofp16",
+            "excludes three shader optimizations; then bisect them",
+        ),
+        AdviceId::LongerHangcheck => plain(
+            "echo 2000 > /sys/kernel/debug/dri/0/hangcheck_period_ms",
+            "waits longer before the kernel calls it a hang: tells slow from stuck",
+        ),
+        _ => return None,
+    })
 }

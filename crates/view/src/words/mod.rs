@@ -10,7 +10,9 @@ mod intel;
 
 pub use head::{database, driver, gpu, process};
 
-use unwedge_postmortem::{Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, Report, Rule};
+use unwedge_postmortem::{
+    Advice, Arg, Args, Evidence, Fact, FieldFact, Finding, HangPoint, LevelPosition, Report, Rule,
+};
 
 /// The words of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +34,142 @@ pub fn finding(report: &Report, f: &Finding) -> Words {
     let Some(rule) = f.rule else { return Words::new(&*f.title, &*f.why) };
     match rule {
         // Adreno.
-        Rule::UnknownGpu => adreno::unknown_gpu(),
+        Rule::UnknownGpu => Words::new(
+            "the GPU's generation: the dump has no revision this tool knows",
+            "Registers and packets differ by generation; none can be named without it.",
+        ),
+        Rule::BackEndNotDraining => Words::new(
+            "the back end does not drain: RB or CCU are busy, no shader runs, and the front end waits for them",
+            "With SP and HLSQ idle, what RB and CCU still hold is earlier work, such as a blit, a resolve or a cache flush that does not finish.",
+        ),
+        Rule::FrontEndWaitsForMemory => Words::new(
+            "the front end waits for memory: index, vertex or visibility data does not arrive",
+            "PC, VFD or VPC have work and so has UCHE, and nothing downstream of them does.",
+        ),
+        Rule::FrontEndStuck => Words::new(
+            "the front end is stuck: PC or VFD are busy and nothing downstream is",
+            "The draw does not get past primitive and vertex fetch because of a bad draw initiator, index buffer, visibility stream or vertex layout.",
+        ),
+        Rule::ShadersWaitForTextures => Words::new(
+            "shaders wait for textures: SP, TP and UCHE are busy",
+            "Shader processors, texture units and the L2 cache all have work open, so memory does not answer a fetch, or a shader is very slow.",
+        ),
+        Rule::ShadersWaitForMemory => Words::new(
+            "shaders wait for memory: SP, UCHE and the bus are busy",
+            "Loads or stores are on their way through the L2 cache and are not answered.",
+        ),
+        Rule::ShaderProcessorsStuck => Words::new(
+            "the shader processors are stuck: SP is busy with no memory access open",
+            "A shader computes and never ends. It may be in an endless loop, at a barrier that not all waves reach, or waiting for a result that never comes.",
+        ),
+        Rule::RenderBackendsStuck => Words::new(
+            "the render backends are stuck: only RB or CCU are busy",
+            "All work is in the back end: a resolve, a cache flush, or writes that memory does not accept.",
+        ),
+        Rule::RasterizerStuck => Words::new(
+            "the rasterizer is stuck: only TSE, RAS or LRZ are busy",
+            "Primitives entered rasterization and no fragments leave it. Bad LRZ or scissor state can do that.",
+        ),
+        Rule::CacheWaitsForMemory => Words::new(
+            "UCHE waits for memory: the L2 cache is busy and none of its clients is",
+            "Memory does not complete a flush, an invalidation or a write-back.",
+        ),
+        Rule::SequencerWaits => Words::new(
+            "HLSQ is busy with no shader running: it waits for state, constants or instructions",
+            "The sequencer has work that it cannot hand to the shader processors.",
+        ),
+        Rule::CpWaitsOnAhb => Words::new(
+            "the CP waits for a register access: it is master on the AHB bus and all other blocks are idle",
+            "A register read or write of the CP is not answered, as by a block without clock or power, or at a bad register.",
+        ),
+        Rule::CpWaitsForMemory => Words::new(
+            "the CP waits for memory: only the CP and the bus are busy",
+            "A fetch of commands or a memory packet is not answered.",
+        ),
+        Rule::OnlyCpBusy => Words::new(
+            "only the CP is busy: everything downstream of it has finished",
+            "The hardware is idle and the CP itself is stuck. The packet at the stop is the one to look at.",
+        ),
+        Rule::NoBlockBusy => Words::new(
+            "no block is busy: the GPU was idle when the dump was taken",
+            "It finished late, was not given the work, or lost power. Compare the rings' pointers and fences.",
+        ),
+        Rule::BlitEngineBusy => Words::new(
+            "the 2D engine is busy: a blit does not finish",
+            "A2D has work and the shaders have none.",
+        ),
+        Rule::ShaderProcessorsBusy => {
+            Words::new("the shader processors are busy", "Shaders are running or stuck.")
+        }
+        Rule::GpuNotInitialized => Words::new(
+            "the GPU was not initialized when the dump was taken",
+            "It did not come up, or was down again by then. What is missing was not read, and registers that are there may belong to a block without clocks.",
+        ),
+        Rule::GmuWatchdog => Words::new("the GMU's watchdog fired: its firmware stopped", ""),
+        Rule::GmuFenceStoppedAccess => Words::new("a register access was stopped at the GMU's fence", ""),
+        Rule::GmuBusError => Words::new("an AHB bus error on the GMU's side", ""),
+        Rule::GmuProcessorFault => Words::new("the GMU's processor reports a fault", ""),
+        Rule::GmuFenceDroppedWrite => Words::new("a register write was dropped at the GMU's fence", ""),
+        Rule::GmuMessageUnread => Words::new("the GMU has not read the kernel's last message", ""),
+        Rule::HfiDroppedMessages => Words::new("a HFI queue dropped messages", ""),
+        Rule::SmmuStalled => Words::new(
+            "the IOMMU holds the GPU at a fault",
+            "Whatever blocks are busy, a translation fault stalls their access.",
+        ),
+        Rule::FaultInfoEmpty => Words::new(
+            "fault-info is there, but names no fault",
+            "An address of zero without direction or type is not evidence of a page fault.",
+        ),
+        Rule::RegistersNotCaptured => Words::new(
+            "registers",
+            "Without them neither the position nor the state of the hardware is known.",
+        ),
+        Rule::RingNotCaptured => Words::new("the ring", "No stream can be walked."),
+        Rule::RingDwordsNotCaptured => Words::new("the ring's contents", "No stream can be walked."),
+        Rule::CpStopped => adreno::cp_stopped(report, f),
+        Rule::PoisonInStream => adreno::garbage_at_stop(f, true),
+        Rule::NotAPacket => adreno::garbage_at_stop(f, false),
+        Rule::EarlierBadHeaders => adreno::earlier_bad_headers(f),
+        Rule::ErrorInterrupt => adreno::error_interrupt(f),
+        Rule::CpHwFault => adreno::cp_hw_fault(f),
+        Rule::ProtectedRegister => adreno::protected_register(f),
+        Rule::IommuFaultNullPage
+        | Rule::IommuFaultNotAnAddress
+        | Rule::IommuFaultTrapRange
+        | Rule::IommuFaultPermission
+        | Rule::IommuFaultExternal
+        | Rule::IommuFaultUnmappedBuffer
+        | Rule::IommuFaultListedBuffer
+        | Rule::IommuFaultUseAfterFree
+        | Rule::IommuFaultOverrun
+        | Rule::IommuFaultUnderrun
+        | Rule::IommuFaultBetweenBuffers
+        | Rule::IommuFaultOutside
+        | Rule::IommuFaultNoBuffers => adreno::iommu_fault(f, rule),
+        Rule::CpWaitsForValue | Rule::CpAwaitedValueIsThere | Rule::CpWaitsForUnknownValue => {
+            adreno::cp_waits_for_value(f, rule)
+        }
+        Rule::CpWaitsForWork => adreno::cp_waits_for(f, "earlier work to finish"),
+        Rule::CpWaitsForRegisterWrites => adreno::cp_waits_for(f, "earlier register writes to land"),
+        Rule::CpWaitsForWaits => adreno::cp_waits_for(f, "earlier waits to end"),
+        Rule::GmuStartResult => adreno::gmu_start_result(f),
+        Rule::GmuErrorMessage => adreno::gmu_error_message(f),
+        Rule::GmuRefusedMessage => adreno::gmu_refused_message(f),
+        Rule::BlitNotFinished => adreno::blit_not_finished(f),
+        Rule::WorkMayBeRunning => adreno::work_may_be_running(f),
+        Rule::QueuedWrites => adreno::queued_writes(f),
+        Rule::WorkStarting => adreno::own_work(f, "the CP was starting"),
+        Rule::WorkLastSent => adreno::own_work(f, "the last work sent was"),
+        Rule::BvThreadAt => adreno::bv_thread_at(f),
+        Rule::FenceNotRetired
+        | Rule::SubmitsOpen
+        | Rule::SubmitsComplete
+        | Rule::FencesNotCaptured
+        | Rule::OtherRingWaits
+        | Rule::OtherRingUnread => adreno::ring_progress(f, rule),
+        Rule::WritePointerNotSeen => adreno::write_pointer_not_seen(f),
+        Rule::IbNotCaptured => adreno::ib_not_captured(f),
+        Rule::SectionsNotCaptured => adreno::sections_not_captured(f),
         // AMD.
         Rule::JobTimedOut => amd::job_timed_out(report, f),
         Rule::QueueHungAfterTracePoint => amd::queue_hung_after_trace_point(report, f),
@@ -156,16 +293,33 @@ pub fn code_place(place: &Args) -> String {
 pub fn evidence(e: &Evidence) -> String {
     match &e.fact {
         Fact::Register { name, value, fields } if fields.is_empty() => format!("{name} = {value:#x}"),
-        Fact::Register { name, fields, .. } => {
-            format!("{name} = {}", fields.iter().map(field).collect::<Vec<_>>().join(" | "))
-        }
-        Fact::Dwords { first, count, packet, .. } => match (packet, first) {
+        Fact::Register { name, fields, .. } => match &fields[..] {
+            [FieldFact { meaning: Some(meaning), .. }] => format!("{name} = {meaning}"),
+            [FieldFact { name: field, value, meaning: None }] if *value != 1 => {
+                format!("{name}.{field} = {value:#x}")
+            }
+            fields => format!("{name} = {}", fields.iter().map(field).collect::<Vec<_>>().join(" | ")),
+        },
+        Fact::Dwords { level, first, count, words, packet } => match (packet, first) {
             (Some(packet), Some(first)) => format!("{packet} at dword {first:#x}"),
             (Some(packet), None) => packet.clone(),
-            (None, Some(first)) => format!("{count} dwords at dword {first:#x}"),
+            (None, Some(first)) if !words.is_empty() => format!("from dword {first:#x}: {}", hex(words)),
+            (None, None) if !words.is_empty() => match e.iova {
+                Some(iova) => format!("[{iova:#x}] = {}", hex(words)),
+                None => hex(words),
+            },
+            // A range that the CP is in; elsewhere the section says which stream it is.
+            (None, Some(first)) => {
+                match level.filter(|_| e.section == "position").and_then(LevelPosition::name_of) {
+                    Some(level) => format!("dwords {first}…{} of {level}", first + count.saturating_sub(1)),
+                    None => format!("{count} dwords at dword {first:#x}"),
+                }
+            }
             (None, None) => format!("{count} dwords"),
         },
         Fact::Field { name, value: arg } => format!("{name}: {}", value(arg)),
+        Fact::Record(args) if args.record("waits_for").is_some() => adreno::packet_wait(args),
+        Fact::Work(args) if args.text("kind").is_some() => adreno::work(args, true),
         Fact::Record(args) | Fact::Work(args) => record(args),
         Fact::Buffer { size, name: Some(name) } => format!("{name}, {size:#x} bytes"),
         Fact::Buffer { size, name: None } => format!("{size:#x} bytes"),
@@ -177,6 +331,11 @@ pub fn evidence(e: &Evidence) -> String {
         Fact::Prose(what) => what.clone(),
         _ => String::new(),
     }
+}
+
+/// Dwords in hexadecimal.
+fn hex(words: &[u32]) -> String {
+    words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// A field of a register: its name where it is a bit, else with its value.
@@ -206,10 +365,16 @@ fn value(arg: &Arg) -> String {
     }
 }
 
+/// What to do and what it will tell.
+fn by_id(advice: &Advice) -> Option<(String, String)> {
+    let id = advice.id?;
+    let amd = || amd::advice(id, &advice.args).map(|(action, reason)| (action, reason.to_owned()));
+    adreno::advice(id, &advice.args).or_else(amd)
+}
+
 /// What to do, ready to paste. `file` is what commands call the dump; without it they say FILE.
 pub fn action(advice: &Advice, file: Option<&str>) -> String {
-    let by_rule = advice.id.and_then(|id| amd::advice(id, &advice.args));
-    let action = by_rule.map_or_else(|| advice.action.clone(), |(action, _)| action);
+    let action = by_id(advice).map_or_else(|| advice.action.clone(), |(action, _)| action);
     match (file, action.split_once(" FILE")) {
         (Some(file), Some((before, after))) => format!("{before} {}{after}", quoted(file)),
         _ => action,
@@ -228,8 +393,7 @@ fn quoted(file: &str) -> String {
 
 /// What it will tell.
 pub fn reason(advice: &Advice) -> String {
-    let by_rule = advice.id.and_then(|id| amd::advice(id, &advice.args));
-    by_rule.map_or_else(|| advice.reason.clone(), |(_, reason)| reason.to_owned())
+    by_id(advice).map_or_else(|| advice.reason.clone(), |(_, reason)| reason)
 }
 
 #[cfg(test)]
