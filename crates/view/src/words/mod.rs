@@ -308,10 +308,13 @@ pub fn evidence(e: &Evidence) -> String {
                 Some(iova) => format!("[{iova:#x}] = {}", hex(words)),
                 None => hex(words),
             },
-            (None, Some(first)) => match level.and_then(LevelPosition::name_of) {
-                Some(level) => format!("dwords {first}…{} of {level}", first + count.saturating_sub(1)),
-                None => format!("{count} dwords at dword {first:#x}"),
-            },
+            // A range that the CP is in; elsewhere the section says which stream it is.
+            (None, Some(first)) => {
+                match level.filter(|_| e.section == "position").and_then(LevelPosition::name_of) {
+                    Some(level) => format!("dwords {first}…{} of {level}", first + count.saturating_sub(1)),
+                    None => format!("{count} dwords at dword {first:#x}"),
+                }
+            }
             (None, None) => format!("{count} dwords"),
         },
         Fact::Field { name, value: arg } => format!("{name}: {}", value(arg)),
