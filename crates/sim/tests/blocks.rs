@@ -4,7 +4,7 @@
 mod rig;
 
 use unwedge_isa::amdgcn::Reg;
-use unwedge_sim::amdgcn::{Counter, Kind, Memory, Missing, Program, Timing, run};
+use unwedge_sim::amdgcn::{Counter, FaultKind, Memory, Missing, Program, Timing, run};
 
 /// Registers from one on in a lane, after code that ran over a buffer of counting dwords.
 fn plain(name: &str, code: &str) -> rig::Ran {
@@ -44,7 +44,7 @@ fn blocks_move_the_registers_that_m0_names() {
 
 fn missing(name: &str, code: &str) -> Option<Missing> {
     rig::late(name, code).faults.iter().find_map(|fault| match fault.kind {
-        Kind::Stored(_, missing) => Some(missing),
+        FaultKind::Stored(_, missing) => Some(missing),
         _ => None,
     })
 }
@@ -116,10 +116,10 @@ fn transposed_loads() {
         "gfx1200",
         "v_mov_b32 v10, 0\ns_mov_b32 exec_lo, 7\nglobal_load_tr_b128 v[32:35], v10, s[4:5]",
     );
-    assert!(some.has(|kind| matches!(kind, Kind::Undefined(_))));
+    assert!(some.has(|kind| matches!(kind, FaultKind::Undefined(_))));
     let wide =
         rig::plain("gfx1200+wavefrontsize64", "v_mov_b32 v10, 0\nglobal_load_tr_b128 v[32:33], v10, s[4:5]");
-    assert!(wide.has(|kind| matches!(kind, Kind::NotEmulated(_))));
+    assert!(wide.has(|kind| matches!(kind, FaultKind::NotEmulated(_))));
 }
 
 /// Only whose turn it is adds, and gives the turn on.
@@ -162,7 +162,7 @@ fn stores_from_lds() {
         assert_eq!(ran.words[..64], expected[..], "{name}");
         assert!(rig::late(name, &code("v11")).faults.is_empty(), "{name}");
         // What LDS does not hold for certain is reported.
-        assert!(rig::late(name, &code("v99")).has(|kind| matches!(kind, Kind::Stored(..))), "{name}");
+        assert!(rig::late(name, &code("v99")).has(|kind| matches!(kind, FaultKind::Stored(..))), "{name}");
     }
 }
 
@@ -237,7 +237,7 @@ fn forks_of_one_way() {
     assert_eq!(plain("gfx900", &one("-1")).v(10), 6);
     assert_eq!(plain("gfx900", &one("0")).v(10), 5);
     let empty = rig::plain("gfx900", "s_mov_b32 s50, 3\ns_cbranch_join s50");
-    assert!(empty.has(|kind| matches!(kind, Kind::Undefined(_))));
+    assert!(empty.has(|kind| matches!(kind, FaultKind::Undefined(_))));
     let unknown = rig::late("gfx900", "s_cbranch_i_fork s[60:61], end\nend:\ns_nop 0");
-    assert!(unknown.has(|kind| matches!(kind, Kind::Control(..))));
+    assert!(unknown.has(|kind| matches!(kind, FaultKind::Control(..))));
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::source::assemble;
 use unwedge_isa::amdgcn::{Gpu, Reg};
-use unwedge_sim::amdgcn::{Dispatch, Initial, Kind, Memory, Outcome, Program, Timing, ToldWhat, Trace, run};
+use unwedge_sim::amdgcn::{
+    Dispatch, FaultKind, Initial, Memory, MessageKind, Outcome, Program, Timing, Trace, run,
+};
 
 fn go(name: &str, code: &str, dispatch: &Dispatch) -> (Program, Outcome, HashMap<u16, Vec<u32>>) {
     let gpu = Gpu::new(name).expect("known");
@@ -74,7 +76,7 @@ fn interpolation_in_quads() {
         );
         for timing in [Timing::Plain, Timing::Adversarial { seed: 1 }] {
             let (_, outcome, registers) = go(name, &code, &Dispatch { timing, ..attributes() });
-            let hazards = |kind: &Kind| matches!(kind, Kind::Hazard(..));
+            let hazards = |kind: &FaultKind| matches!(kind, FaultKind::Hazard(..));
             assert!(outcome.faults.iter().all(|f| hazards(&f.kind)), "{name}: {:?}", outcome.faults);
             // Otherwise the load shows what was there before it arrived.
             if timing == Timing::Plain {
@@ -112,16 +114,17 @@ fn exports_and_messages_are_told() {
     let code = "exp mrt0 v0, off, v1, v1 vm\ns_sendmsg 3\nexp pos0 v0, v0, v0, v0 done\ns_endpgm";
     let (program, outcome, _) = go("gfx900", code, &Dispatch { size: [3, 1, 1], ..attributes() });
     assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
-    assert_eq!(outcome.told.len(), 3);
-    let ToldWhat::Export { target, values, done, valid_mask, compressed, row } = &outcome.told[0].what else {
-        panic!("{:?}", outcome.told)
+    assert_eq!(outcome.messages.len(), 3);
+    let MessageKind::Export { target, values, done, valid_mask, compressed, row } = &outcome.messages[0].kind
+    else {
+        panic!("{:?}", outcome.messages)
     };
-    assert_eq!((program.export_target(*target).as_deref(), outcome.told[0].lanes), (Some("mrt0"), 7));
+    assert_eq!((program.export_target(*target).as_deref(), outcome.messages[0].lanes), (Some("mrt0"), 7));
     assert_eq!((*done, *valid_mask, *compressed, *row), (false, true, false, None));
     assert_eq!(values[0].as_ref().map(|lanes| lanes[2]), Some(0.5f32.to_bits()));
     assert_eq!((values[1].is_none(), values[2].is_some()), (true, true));
-    assert_eq!(outcome.told[1].what, ToldWhat::Message { code: 3, m0: 1 << 16 });
-    assert!(matches!(outcome.told[2].what, ToldWhat::Export { target: 12, done: true, .. }));
+    assert_eq!(outcome.messages[1].kind, MessageKind::Message { code: 3, m0: 1 << 16 });
+    assert!(matches!(outcome.messages[2].kind, MessageKind::Export { target: 12, done: true, .. }));
 }
 
 /// The registers of an export may not be overwritten before `expcnt` says that they were read.
@@ -131,7 +134,7 @@ fn exports_read_late() {
         let code = format!("exp mrt0 v0, v0, v1, v1 vm\n{wait}\nv_mov_b32 v1, 0\ns_endpgm");
         let dispatch = Dispatch { timing: Timing::Adversarial { seed: 1 }, ..attributes() };
         let (_, outcome, _) = go("gfx900", &code, &dispatch);
-        let found = outcome.faults.iter().any(|fault| matches!(fault.kind, Kind::StillRead(..)));
+        let found = outcome.faults.iter().any(|fault| matches!(fault.kind, FaultKind::StillRead(..)));
         assert_eq!(found, reported, "{:?}", outcome.faults);
     }
 }

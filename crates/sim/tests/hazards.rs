@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::{Gen, Gpu, source::assemble};
-use unwedge_sim::amdgcn::{Dispatch, Initial, Kind, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Program, Timing, run};
 
 const CASES: &str = include_str!("../../../data/amd/check/cases/rules.txt");
 
@@ -81,13 +81,16 @@ fn reported(lines: &[&str], gpu: &Gpu) -> (BTreeSet<&'static str>, bool) {
     };
     let outcome = run(&program, &mut memory, &dispatch, None);
     let hazards = outcome.faults.iter().filter_map(|fault| match fault.kind {
-        Kind::Hazard(rule, _) => Some(rule),
+        FaultKind::Hazard(rule, _) => Some(rule),
         _ => None,
     });
     let ends = !outcome.faults.iter().any(|fault| {
         matches!(
             fault.kind,
-            Kind::NoSemantics | Kind::NotEmulated(_) | Kind::Unmapped { .. } | Kind::NotAnInstruction
+            FaultKind::NoSemantics
+                | FaultKind::NotEmulated(_)
+                | FaultKind::Unmapped { .. }
+                | FaultKind::NotAnInstruction
         )
     });
     (hazards.collect(), ends)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::source::assemble;
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
-use unwedge_sim::amdgcn::{Dispatch, Initial, Kind, Memory, Outcome, Program, Timing, Trace, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Outcome, Program, Timing, Trace, run};
 
 const GPUS: [&str; 7] = ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1200"];
 const BASE: u64 = 0x10_0000;
@@ -471,7 +471,11 @@ fn what_is_not_emulated_is_a_fault() {
             format!("image_load v4, {vaddr}, s[8:15] dmask:0x1 {dimension} {}\ns_endpgm", unorm(generation));
         let mut words = Image { swizzle: 27, ..LINEAR }.words(&gpu);
         let tiled = go(&code, gpu, vec![0; 4096], [1, 1, 1], &[(RESOURCE, &words)], &[]);
-        assert_eq!(tiled.outcome.faults[0].kind, Kind::NotEmulated("the image's swizzle mode"), "{name}");
+        assert_eq!(
+            tiled.outcome.faults[0].kind,
+            FaultKind::NotEmulated("the image's swizzle mode"),
+            "{name}"
+        );
         // Blocks, or a code that means nothing.
         words = LINEAR.words(&gpu);
         words[1] |= match generation {
@@ -481,7 +485,7 @@ fn what_is_not_emulated_is_a_fault() {
             _ => 0x3f << 20,
         };
         let blocks = go(&code, gpu, vec![0; 4096], [1, 1, 1], &[(RESOURCE, &words)], &[]);
-        assert_eq!(blocks.outcome.faults[0].kind, Kind::NotEmulated("the image's format"), "{name}");
+        assert_eq!(blocks.outcome.faults[0].kind, FaultKind::NotEmulated("the image's format"), "{name}");
         // Nothing: zeros.
         let null = go(&code, gpu, vec![0; 64], [1, 1, 1], &[(RESOURCE, &[0; 8])], &[]);
         assert!(null.outcome.faults.is_empty(), "{name}");
@@ -511,7 +515,7 @@ fn an_image_load_must_be_waited_for() {
                 ..Dispatch::default()
             };
             let outcome = run(&program, &mut memory, &dispatch, None);
-            let found = outcome.faults.iter().any(|fault| matches!(fault.kind, Kind::Stored(..)));
+            let found = outcome.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Stored(..)));
             assert_eq!(found, reported, "{name} {wait}: {:?}", outcome.faults);
         }
     }
@@ -583,8 +587,8 @@ fn descriptors_of_four_dwords() {
         let bytes = image.memory(generation, texel);
         let done = go(&code, gpu, bytes, [8, 8, 1], &[(RESOURCE, &words)], &[]);
         if generation <= Gen::Gfx8 {
-            let kinds: Vec<&Kind> = done.outcome.faults.iter().map(|fault| &fault.kind).collect();
-            assert!(matches!(kinds[..], [Kind::NotEmulated(_)]), "{name}: {kinds:?}");
+            let kinds: Vec<&FaultKind> = done.outcome.faults.iter().map(|fault| &fault.kind).collect();
+            assert!(matches!(kinds[..], [FaultKind::NotEmulated(_)]), "{name}: {kinds:?}");
             continue;
         }
         assert!(done.outcome.faults.is_empty(), "{name}: {:?}", done.outcome.faults);

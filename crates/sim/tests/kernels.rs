@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use unwedge_isa::amdgcn::model::{Form, Format, Gen, Mod};
 use unwedge_isa::amdgcn::{Gpu, Half, Inst, Operand, codec};
-use unwedge_sim::amdgcn::{Dispatch, Fault, Initial, Kind, Memory, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, Fault, FaultKind, Initial, Memory, Program, Timing, run};
 
 const VECTORS: &str = include_str!("kernels/vectors.txt");
 /// Where the buffers are, the arguments, and the scratch that is accessed by a buffer.
@@ -163,7 +163,7 @@ fn kernels_give_what_the_host_gives() {
                     if !faults.is_empty() || !differ.is_empty() {
                         let text = |at: u32| kernel.program.text(at).unwrap_or_default();
                         let fault = faults.first().map(|f| match f.kind {
-                            Kind::Hazard(rule, first) => {
+                            FaultKind::Hazard(rule, first) => {
                                 format!("at {:#x}: {rule}: {}, then {}", f.at, text(first), text(f.at))
                             }
                             _ => format!("at {:#x}: {:?}: {}", f.at, f.kind, text(f.at)),
@@ -195,7 +195,7 @@ fn kernels_give_what_the_host_gives() {
 
 /// Hazards that LLVM 19 does not know, or not in all cases.
 fn is_llvms(fault: &Fault, program: &Program) -> bool {
-    let Kind::Hazard(rule, _) = fault.kind else { return false };
+    let FaultKind::Hazard(rule, _) = fault.kind else { return false };
     let text = program.text(fault.at).unwrap_or_default();
     match (program.gpu().generation(), rule) {
         // Nothing is done about it.

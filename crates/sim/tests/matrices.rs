@@ -4,7 +4,7 @@ mod rig;
 
 use rig::gpu;
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_sim::amdgcn::{Dispatch, Initial, Kind, Memory, Missing, Outcome, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Missing, Outcome, Program, Timing, run};
 
 const BASE: u64 = 0x1_0000;
 /// Registers of A, B, C and the result, and of the sparse indices.
@@ -510,7 +510,7 @@ fn unknown_elements_spread_along_rows_and_columns() {
         go(gpu, &code, &wave, Timing::Adversarial { seed: 5 }).1
     };
     let missing = |outcome: &Outcome| {
-        outcome.faults.iter().any(|fault| matches!(fault.kind, Kind::Stored(_, Missing::Uninitialised)))
+        outcome.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Stored(_, Missing::Uninitialised)))
     };
     assert!(!missing(&stored("", "-1", 3)));
     let row = unknown(A);
@@ -528,7 +528,7 @@ fn what_no_manual_defines_is_reported() {
         outcome
             .faults
             .iter()
-            .filter_map(|fault| if let Kind::Undefined(what) = fault.kind { Some(what) } else { None })
+            .filter_map(|fault| if let FaultKind::Undefined(what) = fault.kind { Some(what) } else { None })
             .collect()
     };
     // Lanes disabled.

@@ -5,7 +5,7 @@ mod rig;
 
 use rig::{gpu, late, plain, words};
 use unwedge_isa::amdgcn::source::assemble;
-use unwedge_sim::amdgcn::Kind;
+use unwedge_sim::amdgcn::FaultKind;
 
 const ALL: [&str; 10] =
     ["gfx600", "gfx700", "gfx803", "gfx900", "gfx906", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200"];
@@ -65,7 +65,7 @@ fn offset_of_scalar_stores_is_in_m0() {
         assert_eq!(stored.words[8], 7, "{name}");
         let other = format!("s_mov_b32 s10, 16\ns_store_dword s6, s[4:5], s10{end}");
         if assembles(name, "s_store_dword s6, s[4:5], s10") {
-            assert!(late(name, &other).has(|kind| matches!(kind, Kind::Undefined(_))), "{name}");
+            assert!(late(name, &other).has(|kind| matches!(kind, FaultKind::Undefined(_))), "{name}");
         }
     }
 }
@@ -82,7 +82,7 @@ fn scalar_stores_and_atomics_are_there_on_gfx10_and_not_on_gfx10_3() {
 #[test]
 fn data_of_vector_stores_is_read_late_only_on_gfx6() {
     let code = "buffer_store_dword v5, v1, s[0:3], 0 offen\n";
-    let still = |kind: &Kind| matches!(kind, Kind::StillRead(..));
+    let still = |kind: &FaultKind| matches!(kind, FaultKind::StillRead(..));
     for name in ["gfx600", "gfx803", "gfx900", "gfx906", "gfx1010", "gfx1030"] {
         let ran = late(name, &format!("{code}v_mov_b32 v5, 0"));
         assert_eq!(ran.has(still), name == "gfx600", "{name}: {:?}", ran.faults);

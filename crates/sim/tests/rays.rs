@@ -4,7 +4,7 @@ mod rig;
 
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::Reg;
-use unwedge_sim::amdgcn::{Counter, Initial, Kind, Memory, Missing, Outcome, Program, Timing, run};
+use unwedge_sim::amdgcn::{Counter, FaultKind, Initial, Memory, Missing, Outcome, Program, Timing, run};
 
 const BASE: u64 = 0x4_0000;
 const NONE: u32 = u32::MAX;
@@ -185,14 +185,14 @@ fn other_nodes_and_what_is_not_emulated() {
         }
         let not = |descriptor| {
             let outcome = go(descriptor, 5).1;
-            outcome.faults.iter().any(|fault| matches!(fault.kind, Kind::NotEmulated(_)))
+            outcome.faults.iter().any(|fault| matches!(fault.kind, FaultKind::NotEmulated(_)))
         };
         assert!(not([0; 4]));
         let [a, b, c, d] = tree(2, true, 0);
         assert!(not([a, b, c, d & !(1 << 24)]));
         // Memory that is not there.
         let (_, outcome) = go([a + 0x100, b, c, d], 5);
-        assert!(outcome.faults.iter().any(|fault| matches!(fault.kind, Kind::Unmapped { .. })));
+        assert!(outcome.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Unmapped { .. })));
     }
 }
 
@@ -206,7 +206,7 @@ fn results_are_late() {
             let outcome =
                 shoot(name, &code, &nodes, tree(2, true, 0), &AHEAD, 5, Timing::Adversarial { seed: 2 }).1;
             outcome.faults.into_iter().find_map(|fault| match fault.kind {
-                Kind::Stored(_, missing) => Some(missing),
+                FaultKind::Stored(_, missing) => Some(missing),
                 _ => None,
             })
         };

@@ -2,7 +2,7 @@
 
 mod rig;
 
-use unwedge_sim::amdgcn::{Dispatch, Kind, Memory, Outcome, Program, Timing, run};
+use unwedge_sim::amdgcn::{Dispatch, FaultKind, Memory, Outcome, Program, Timing, run};
 
 const TIMINGS: [Timing; 4] = [
     Timing::Plain,
@@ -136,7 +136,7 @@ fn a_wait_that_cannot_end_is_a_fault() {
         outcome
             .faults
             .iter()
-            .any(|fault| matches!(fault.kind, Kind::Undefined(what) if what.starts_with("waits")))
+            .any(|fault| matches!(fault.kind, FaultKind::Undefined(what) if what.starts_with("waits")))
     };
     for name in GPUS {
         for timing in TIMINGS {
@@ -191,7 +191,7 @@ fn registers_of_streamout_count_lane_by_lane() {
         );
         go("gfx1100", &code, 1, 1, Timing::Adversarial { seed: 4 }).1
     };
-    assert!(late("").faults.iter().any(|fault| matches!(fault.kind, Kind::Stored(..))));
+    assert!(late("").faults.iter().any(|fault| matches!(fault.kind, FaultKind::Stored(..))));
     assert!(late("s_waitcnt lgkmcnt(0)").faults.is_empty());
 }
 
@@ -273,7 +273,7 @@ fn operands_of_gws_are_held() {
     let held = |wait: &str| {
         let code =
             format!("s_mov_b32 m0, 0\ns_nop 0\nv_mov_b32 v9, 1\nds_gws_init v9 gds\n{wait}\nv_mov_b32 v9, 0");
-        rig::late("gfx900", &code).has(|kind| matches!(kind, Kind::StillRead(..)))
+        rig::late("gfx900", &code).has(|kind| matches!(kind, FaultKind::StillRead(..)))
     };
     assert!(held("") && !held("s_waitcnt expcnt(0)"));
 }
@@ -288,11 +288,11 @@ fn ordered_counts_are_late() {
         rig::late("gfx900", &code)
     };
     let store = "global_store_dword v[2:3], v10, off";
-    let missing = |ran: &rig::Ran| ran.has(|kind| matches!(kind, Kind::Stored(..)));
+    let missing = |ran: &rig::Ran| ran.has(|kind| matches!(kind, FaultKind::Stored(..)));
     assert!(missing(&go("", store)));
     assert!(!missing(&go("s_waitcnt lgkmcnt(0)", store)));
     let lds = "s_mov_b32 m0, -1\nds_write_b32 v1, v5\ns_waitcnt lgkmcnt(1)";
     assert!(missing(&go(lds, store)));
-    let held = |wait: &str| go(wait, "v_mov_b32 v9, 0").has(|kind| matches!(kind, Kind::StillRead(..)));
+    let held = |wait: &str| go(wait, "v_mov_b32 v9, 0").has(|kind| matches!(kind, FaultKind::StillRead(..)));
     assert!(held("") && !held("s_waitcnt expcnt(0)"));
 }

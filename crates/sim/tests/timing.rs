@@ -5,12 +5,12 @@ mod rig;
 
 use rig::{Ran, group, late, with};
 use unwedge_isa::amdgcn::Reg;
-use unwedge_sim::amdgcn::{Counter, Kind, Missing, Timing};
+use unwedge_sim::amdgcn::{Counter, FaultKind, Missing, Timing};
 
 /// What an unknown value that is stored in the buffer is missing.
 fn missing(name: &str, code: &str) -> Option<Missing> {
     late(name, code).faults.iter().find_map(|fault| match fault.kind {
-        Kind::Stored(_, missing) => Some(missing),
+        FaultKind::Stored(_, missing) => Some(missing),
         _ => None,
     })
 }
@@ -103,7 +103,7 @@ fn data_of_gds_is_read_late_until_gfx10() {
         format!("s_mov_b32 m0, 0x100\ns_nop 0\nds_write_b32 v1, v5 gds\n{wait}\nv_mov_b32 v5, 0")
     };
     for name in ["gfx600", "gfx803", "gfx900", "gfx1010"] {
-        let late_read = |ran: &Ran| ran.has(|kind| matches!(kind, Kind::StillRead(_, _, Counter::Exp)));
+        let late_read = |ran: &Ran| ran.has(|kind| matches!(kind, FaultKind::StillRead(_, _, Counter::Exp)));
         assert!(late_read(&late(name, &code(""))), "{name}");
         assert!(!late_read(&late(name, &code("s_waitcnt expcnt(0)"))), "{name}");
     }
@@ -117,9 +117,9 @@ fn registers_nobody_wrote_are_unknown() {
         Some(Missing::Uninitialised)
     );
     let address = late("gfx900", "s_load_dword s10, s[40:41], 0x0");
-    assert!(address.has(|kind| matches!(kind, Kind::Address(Reg(40 | 41), Missing::Uninitialised))));
+    assert!(address.has(|kind| matches!(kind, FaultKind::Address(Reg(40 | 41), Missing::Uninitialised))));
     let branch = late("gfx900", "s_cmp_eq_u32 s40, 0\ns_cbranch_scc1 0");
-    assert!(branch.has(|kind| matches!(kind, Kind::Control(..))));
+    assert!(branch.has(|kind| matches!(kind, FaultKind::Control(..))));
 }
 
 /// What is unknown of the upper dword of a source does not reach the lower one of a sum or a shift to the left.
@@ -238,7 +238,8 @@ fn a_barrier_holds_waves_until_all_have_come() {
             let words = exchanged(name, barrier, seed).clean().words;
             assert!((0..128).all(|thread| words[thread] == thread as u32 ^ 64), "{name} {seed}");
         }
-        let unknown = |seed| exchanged(name, "s_nop 0", seed).has(|kind| matches!(kind, Kind::Stored(..)));
+        let unknown =
+            |seed| exchanged(name, "s_nop 0", seed).has(|kind| matches!(kind, FaultKind::Stored(..)));
         assert!((1..32).any(unknown), "{name}: without it some wave reads what is not written yet");
     }
 }

@@ -6,7 +6,7 @@ use data::Shader;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use unwedge_check::amdgcn::{Finding, Level, Options, check};
 use unwedge_isa::amdgcn::{Gen, Gpu, codec, listing};
-use unwedge_sim::amdgcn::{Counter, Kind, Missing, Program, Timing, run};
+use unwedge_sim::amdgcn::{Counter, FaultKind, Missing, Program, Timing, run};
 use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
 fn errors(words: &[u32], shader: &Shader) -> Vec<Finding> {
@@ -70,7 +70,7 @@ fn consequence(shader: &Shader, words: &[u32], plain: &[Vec<u32>; 2]) -> (bool, 
         for (constant, plain) in [2, 13].into_iter().zip(plain) {
             let (result, faults) = shader.run(&program, constant, Timing::Adversarial { seed });
             let reported = faults.iter().any(|fault| {
-                use Kind::{Address, Control, Hazard, StillRead, Stored};
+                use FaultKind::{Address, Control, Hazard, StillRead, Stored};
                 matches!(fault.kind, Stored(..) | Address(..) | Control(..) | StillRead(..) | Hazard(..))
             });
             if reported {
@@ -206,7 +206,7 @@ fn a_load_is_unknown_until_its_wait() {
         };
         let outcome = run(&program, &mut memory, &dispatch, None);
         let why = outcome.faults.iter().find_map(|fault| match fault.kind {
-            Kind::Stored(_, missing) => Some(missing),
+            FaultKind::Stored(_, missing) => Some(missing),
             _ => None,
         });
         let expected = reports.then_some(Missing::Load { at: 0, counter: Counter::Lgkm });

@@ -1,25 +1,28 @@
 //! Buffers: addresses and bounds by a descriptor of four dwords.
 
-use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::apply::{self};
 use super::counters::Counter;
-use super::fault::Kind;
-use super::group::Group;
-use super::operand::{From, from, splat};
-use super::pending::Locks;
-use super::program::Step;
+use super::decoded::DecodedInst;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{SCRATCH_BUFFER, bits, splat};
+use super::machine::Machine;
+use super::operand::{From, from};
+use super::pending::{self, Locks};
 use super::texel::Texel;
 use super::typed::Typed;
-use super::wave::{SCRATCH_BUFFER, Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// A buffer access with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct BufferOp {
     action: Action,
     form: Form,
-    shape: Option<apply::Shape>,
+    shape: Option<access::Shape>,
     typed: Option<Typed>,
     data: Option<(Reg, u8)>,
     address: Option<Reg>,
@@ -96,6 +99,17 @@ impl Descriptor {
         (at / element % count == lane as u64).then(|| at / (element * count) * element + at % element)
     }
 
+    /// Makes addresses in scratch bytes of each lane; whether all are the lane's own.
+    fn make_own(&self, address: &mut [u64; LANES], lanes: u64) -> bool {
+        bits(lanes).all(|lane| match self.own(address[lane], lane) {
+            Some(own) => {
+                address[lane] = own;
+                true
+            }
+            None => false,
+        })
+    }
+
     /// Whether so many bytes are within bounds.
     fn inside(
         &self,
@@ -128,8 +142,18 @@ impl Descriptor {
     }
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
+impl BufferOp {
+    /// How many values of each lane are accessed, and the bytes of one.
+    fn values(&self) -> (u8, u8) {
+        match (self.action, self.shape) {
+            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => (1, 8),
+            (Action::Atomic { .. }, shape) => (1, shape.map_or(4, |shape| shape.bytes.min(4))),
+            (_, Some(shape)) => (shape.dwords(), shape.bytes.min(4)),
+            _ => (1, 4),
+        }
+    }
+
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<BufferOp> {
         let name = inst.row().name;
         let rest = name.strip_prefix("tbuffer_").or_else(|| name.strip_prefix("buffer_"))?;
         let typed = Typed::new(inst, gpu);
@@ -142,7 +166,7 @@ impl Access {
             other => other,
         });
         let from_lds = rest == "store_lds_dword";
-        let shape = apply::shape(if from_lds { "store_dword" } else { lds_load.unwrap_or(rest) });
+        let shape = access::shape(if from_lds { "store_dword" } else { lds_load.unwrap_or(rest) });
         let action = match shape {
             // Where in LDS is known when it is executed.
             _ if from_lds => Action::FromLds(0),
@@ -160,7 +184,7 @@ impl Access {
                 Action::Atomic { atomic, width, returns, compares: atomic::has_second(inst.row()) }
             }
         };
-        let mut access = Access {
+        let mut access = BufferOp {
             action,
             form: shape.map_or(Form::Dwords, |shape| shape.form),
             shape,
@@ -193,127 +217,109 @@ impl Access {
     }
 }
 
-impl Group<'_> {
-    pub(super) fn buffer(&mut self, wave: &mut Wave, step: &Step, buffer: &Access) {
-        let generation = self.gpu.generation();
-        let lanes = wave.exec(&self.gpu);
-        let words = [0, 1, 2, 3].map(|n| self.address_scalar(wave, Reg(buffer.descriptor.0 + n)));
-        let descriptor = Descriptor::new(words, generation);
-        let soffset = match buffer.soffset {
-            From::Scalar(reg) => self.address_scalar(wave, reg).into(),
-            From::Const(value) => value & 0xffff_ffff,
-            From::Vgpr(_) => 0,
-        };
-        let mut next = buffer.address;
-        let mut take = |group: &mut Self, wanted: bool| {
-            let reg = next.filter(|_| wanted)?;
-            next = Some(Reg(reg.0 + 1));
-            Some(group.address_lanes(wave, reg, lanes))
-        };
-        let index = take(self, buffer.idxen);
-        let voffset = take(self, buffer.offen);
-        let wide = [take(self, buffer.addr64), take(self, buffer.addr64)];
-        let dwords = match (buffer.action, buffer.shape) {
-            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 2,
-            (_, Some(shape)) => shape.dwords(),
-            _ => 1,
-        };
-        let bytes = match (buffer.action, buffer.shape) {
-            (Action::Atomic { width: atomic::Kind::B64, .. }, _) => 8,
-            (_, Some(shape)) => shape.bytes.min(4),
-            _ => 4,
-        };
-        let count = if matches!(buffer.action, Action::Atomic { .. }) { 1 } else { dwords };
-        let mut valid = vec![0u64; usize::from(count)];
-        let mut address = [0u64; LANES];
-        let structured = buffer.idxen || descriptor.add_tid;
-        let mut texel = None;
-        if let Some(typed) = &buffer.typed {
-            match typed.texel(words, &self.gpu) {
-                Some(found) => texel = Some(found),
-                None => return self.fault(wave, Kind::NotEmulated("the buffer's format")),
-            }
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, buffer: &BufferOp) {
+    let generation = machine.gpu.generation();
+    let lanes = wave.exec(&machine.gpu);
+    let words = [0, 1, 2, 3].map(|n| apply::address_scalar(machine, wave, Reg(buffer.descriptor.0 + n)));
+    let descriptor = Descriptor::new(words, generation);
+    let soffset = match buffer.soffset {
+        From::Scalar(reg) => apply::address_scalar(machine, wave, reg).into(),
+        From::Const(value) => value & 0xffff_ffff,
+        From::Vgpr(_) => 0,
+    };
+    let mut next = buffer.address;
+    let mut take = |machine: &mut Machine<'_>, wanted: bool| {
+        let reg = next.filter(|_| wanted)?;
+        next = Some(Reg(reg.0 + 1));
+        Some(apply::address_lanes(machine, wave, reg, lanes))
+    };
+    let index = take(machine, buffer.idxen);
+    let voffset = take(machine, buffer.offen);
+    let wide = [take(machine, buffer.addr64), take(machine, buffer.addr64)];
+    let (count, bytes) = buffer.values();
+    let mut valid = vec![0u64; usize::from(count)];
+    let mut address = [0u64; LANES];
+    let structured = buffer.idxen || descriptor.add_tid;
+    let mut texel = None;
+    if let Some(typed) = &buffer.typed {
+        match typed.texel(words, &machine.gpu) {
+            Some(found) => texel = Some(found),
+            None => return machine.fault(wave, FaultKind::NotEmulated("the buffer's format")),
         }
-        let bytes = texel.map_or(bytes, |texel| texel.format.bytes());
-        for lane in bits(lanes) {
-            let mut at = index.map_or(0, |v| u64::from(v[lane]));
-            if descriptor.add_tid {
-                at += lane as u64;
-            }
-            let offset = i64::from(buffer.offset) + voffset.map_or(0, |v| i64::from(v[lane]));
-            let offset = if offset < 0 { offset as u64 } else { offset as u64 & 0xffff_ffff };
-            address[lane] = descriptor.base.wrapping_add(soffset).wrapping_add(descriptor.offset(at, offset));
-            if let [Some(low), Some(high)] = &wide {
-                address[lane] =
-                    address[lane].wrapping_add(u64::from(low[lane]) | u64::from(high[lane]) << 32);
-            }
-            for (n, valid) in valid.iter_mut().enumerate() {
-                let inside = buffer.addr64
-                    || descriptor.inside(
-                        generation,
-                        at,
-                        offset.saturating_add(4 * n as u64),
-                        soffset,
-                        bytes.into(),
-                        structured,
-                    );
-                *valid |= u64::from(inside) << lane;
-            }
-        }
-        let mut space = Space::Global;
-        if descriptor.is_scratch() {
-            space = Space::Scratch;
-            for lane in bits(lanes) {
-                match descriptor.own(address[lane], lane) {
-                    Some(own) => address[lane] = own,
-                    None => return self.fault(wave, Kind::NotEmulated("scratch of another lane")),
-                }
-            }
-        }
-        let untyped: Vec<Piece> = valid
-            .iter()
-            .enumerate()
-            .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
-            .collect();
-        let mut pieces =
-            texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
-        if buffer.status {
-            pieces.push(Piece { second: false, offset: 0, bytes: 4, valid: 0 });
-        }
-        let mut action = buffer.action;
-        let mut in_lds = || (self.address_scalar(wave, Reg::M0) & 0xffff).wrapping_add(buffer.offset as u32);
-        if let Action::FromLds(from) = &mut action {
-            *from = in_lds();
-        }
-        let dst = if buffer.lds {
-            Dst::Lds(in_lds())
-        } else {
-            buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
-        };
-        self.vector_memory(
-            wave,
-            step,
-            Memory {
-                space,
-                action,
-                form: texel.map_or(buffer.form, Form::Texel),
-                shape: buffer.shape,
-                dst,
-                data: buffer.data.map(|(reg, _)| reg),
-                lanes,
-                address,
-                pieces,
-            },
-        );
     }
+    let bytes = texel.map_or(bytes, |texel| texel.format.bytes());
+    for lane in bits(lanes) {
+        let mut at = index.map_or(0, |v| u64::from(v[lane]));
+        if descriptor.add_tid {
+            at += lane as u64;
+        }
+        let offset = i64::from(buffer.offset) + voffset.map_or(0, |v| i64::from(v[lane]));
+        let offset = if offset < 0 { offset as u64 } else { offset as u64 & 0xffff_ffff };
+        address[lane] = descriptor.base.wrapping_add(soffset).wrapping_add(descriptor.offset(at, offset));
+        if let [Some(low), Some(high)] = &wide {
+            address[lane] = address[lane].wrapping_add(u64::from(low[lane]) | u64::from(high[lane]) << 32);
+        }
+        for (n, valid) in valid.iter_mut().enumerate() {
+            let inside = buffer.addr64
+                || descriptor.inside(
+                    generation,
+                    at,
+                    offset.saturating_add(4 * n as u64),
+                    soffset,
+                    bytes.into(),
+                    structured,
+                );
+            *valid |= u64::from(inside) << lane;
+        }
+    }
+    let space = if descriptor.is_scratch() { Space::Scratch } else { Space::Global };
+    if space == Space::Scratch && !descriptor.make_own(&mut address, lanes) {
+        return machine.fault(wave, FaultKind::NotEmulated("scratch of another lane"));
+    }
+    let untyped: Vec<Piece> = valid
+        .iter()
+        .enumerate()
+        .map(|(n, valid)| Piece { second: false, offset: 4 * n as u32, bytes, valid: *valid })
+        .collect();
+    let mut pieces = texel.map_or(untyped, |texel| texel.pieces(valid.iter().fold(u64::MAX, |a, b| a & b)));
+    if buffer.status {
+        pieces.push(Piece { second: false, offset: 0, bytes: 4, valid: 0 });
+    }
+    let mut action = buffer.action;
+    let mut in_lds =
+        || (apply::address_scalar(machine, wave, Reg::M0) & 0xffff).wrapping_add(buffer.offset as u32);
+    if let Action::FromLds(from) = &mut action {
+        *from = in_lds();
+    }
+    let dst = if buffer.lds {
+        Dst::Lds(in_lds())
+    } else {
+        buffer.data.map_or(Dst::None, |(reg, _)| Dst::Vgpr(reg.index() as u8))
+    };
+    access_memory(
+        machine,
+        wave,
+        decoded,
+        MemoryAccess {
+            space,
+            action,
+            form: texel.map_or(buffer.form, Form::Texel),
+            shape: buffer.shape,
+            dst,
+            data: buffer.data.map(|(reg, _)| reg),
+            lanes,
+            address,
+            pieces,
+        },
+    );
 }
 
 /// An access of the vector memory path, ready to be issued.
-pub(super) struct Memory {
+pub(super) struct MemoryAccess {
     pub(super) space: Space,
     pub(super) action: Action,
     pub(super) form: Form,
-    pub(super) shape: Option<apply::Shape>,
+    pub(super) shape: Option<access::Shape>,
     pub(super) dst: Dst,
     /// The first register to be stored.
     pub(super) data: Option<Reg>,
@@ -352,71 +358,74 @@ pub(super) fn vector_counters(generation: Gen, returns: bool, sampled: bool) -> 
     (counter, if sampled && generation >= Gen::Gfx10 { SAMPLES } else { PLAIN })
 }
 
-impl Group<'_> {
-    /// Issues an access of the vector memory path, with the counters of its generation.
-    pub(super) fn vector_memory(&mut self, wave: &mut Wave, step: &Step, memory: Memory) {
-        let generation = self.gpu.generation();
-        let (mut data, mut unknown) = (Vec::new(), Vec::new());
-        let returns = match memory.action {
-            Action::Load => true,
-            Action::Store | Action::FromLds(_) => false,
-            Action::Atomic { returns, .. } => returns,
+/// Issues an access of the vector memory path, with the counters of its generation.
+pub(super) fn access_memory(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    memory: MemoryAccess,
+) {
+    let generation = machine.gpu.generation();
+    let (mut data, mut unknown) = (Vec::new(), Vec::new());
+    let returns = match memory.action {
+        Action::Load => true,
+        Action::Store | Action::FromLds(_) => false,
+        Action::Atomic { returns, .. } => returns,
+    };
+    let mut locks = None;
+    if !matches!(memory.action, Action::Load | Action::FromLds(_)) {
+        let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
+        let dwords = match (memory.action, memory.form) {
+            (Action::Atomic { compares: true, .. }, _) => dwords * 2,
+            (_, Form::Texel(texel)) => texel.data_registers(),
+            _ => dwords,
         };
-        let mut locks = None;
-        if !matches!(memory.action, Action::Load | Action::FromLds(_)) {
-            let dwords: u8 = memory.pieces.iter().map(|piece| piece.bytes.div_ceil(4)).sum();
-            let dwords = match (memory.action, memory.form) {
-                (Action::Atomic { compares: true, .. }, _) => dwords * 2,
-                (_, Form::Texel(texel)) => texel.data_registers(),
-                _ => dwords,
-            };
-            let Some(first) = memory.data else { return self.fault(wave, Kind::NoSemantics) };
-            let Some(stored) = self.stored(wave, first, dwords) else { return };
-            (data, unknown) = stored;
-            if let Form::Texel(texel) = memory.form {
-                (data, unknown) = texel_data(&texel, &data, &unknown);
-            }
-            if let Some(shape) = memory.shape {
-                for lanes in data.iter_mut().chain(&mut unknown) {
-                    lanes.iter_mut().for_each(|value| *value = shape.stored(*value));
-                }
-            }
-            // There a store's data is read late, and counted.
-            if generation == Gen::Gfx6 {
-                let mut held = Locks::new(Counter::Exp);
-                held.add(first, dwords);
-                locks = Some(held);
+        let Some(first) = memory.data else { return machine.fault(wave, FaultKind::NoSemantics) };
+        let Some(stored) = apply::stored(machine, wave, first, dwords) else { return };
+        (data, unknown) = stored;
+        if let Form::Texel(texel) = memory.form {
+            (data, unknown) = texel_data(&texel, &data, &unknown);
+        }
+        if let Some(shape) = memory.shape {
+            for lanes in data.iter_mut().chain(&mut unknown) {
+                lanes.iter_mut().for_each(|value| *value = shape.stored(*value));
             }
         }
-        let flat = memory.space == Space::Flat;
-        let mut counters = vec![vector_counters(generation, returns, false)];
-        if flat && generation <= Gen::Gfx906 {
-            counters[0].1 = super::pending::UNORDERED;
+        // There a store's data is read late, and counted.
+        if generation == Gen::Gfx6 {
+            let mut held = Locks::new(Counter::Exp);
+            held.add(first, dwords);
+            locks = Some(held);
         }
-        if flat {
-            let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
-            let kind = if generation <= Gen::Gfx906 { super::pending::UNORDERED } else { 3 };
-            counters.push((shared, kind));
-        }
-        if locks.is_some() {
-            counters.push((Counter::Exp, PLAIN));
-        }
-        let access = apply::Access {
-            at: step.at,
-            space: memory.space,
-            action: memory.action,
-            form: memory.form,
-            dst: if returns { memory.dst } else { Dst::None },
-            lanes: memory.lanes,
-            address: memory.address,
-            second: None,
-            pieces: memory.pieces,
-            data,
-            unknown,
-        };
-        if let Some(first) = memory.data {
-            self.check_stored(wave, &access, first);
-        }
-        self.issue(wave, access, &counters, locks);
     }
+    let flat = memory.space == Space::Flat;
+    let mut counters = vec![vector_counters(generation, returns, false)];
+    if flat && generation <= Gen::Gfx906 {
+        counters[0].1 = pending::UNORDERED;
+    }
+    if flat {
+        let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+        let kind = if generation <= Gen::Gfx906 { pending::UNORDERED } else { 3 };
+        counters.push((shared, kind));
+    }
+    if locks.is_some() {
+        counters.push((Counter::Exp, PLAIN));
+    }
+    let access = access::Access {
+        at: decoded.at,
+        space: memory.space,
+        action: memory.action,
+        form: memory.form,
+        dst: if returns { memory.dst } else { Dst::None },
+        lanes: memory.lanes,
+        address: memory.address,
+        second: None,
+        pieces: memory.pieces,
+        data,
+        unknown,
+    };
+    if let Some(first) = memory.data {
+        apply::check_stored(machine, wave, &access, first);
+    }
+    issue::issue(machine, wave, access, &counters, locks);
 }

@@ -1,9 +1,10 @@
 //! Operations of the vector ALU that move data between lanes, or between lanes and scalar registers.
 
-use super::fault::{Kind, Missing};
-use super::group::Group;
-use super::operand::{From, from, splat};
-use super::wave::{Wave, bits};
+use super::fault::{FaultKind, Missing};
+use super::lanes::{bits, splat};
+use super::machine::Machine;
+use super::operand::{From, from};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::LanesOp;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
@@ -11,7 +12,7 @@ use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// What moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum CrossLaneKind {
     ReadFirst,
     Read,
     Write,
@@ -44,33 +45,33 @@ enum What {
 
 /// A move between lanes with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cross {
-    what: What,
+pub(super) struct CrossLaneOp {
+    kind: CrossLaneKind,
     dst: Reg,
     sources: [From; 3],
 }
 
-impl Cross {
-    pub(super) fn new(op: LanesOp, inst: &Inst) -> Option<Cross> {
+impl CrossLaneOp {
+    pub(super) fn new(op: LanesOp, inst: &Inst) -> Option<CrossLaneOp> {
         let select = inst.mods.get(Mod::OpSel);
         let (inactive, zero) = (select & 1 != 0, select & 2 != 0);
-        let what = match op {
-            LanesOp::v_readfirstlane_b32 => What::ReadFirst,
-            LanesOp::v_readlane_b32 => What::Read,
-            LanesOp::v_writelane_b32 => What::Write,
-            LanesOp::v_mbcnt_lo_u32_b32 => What::Count { high: false },
-            LanesOp::v_mbcnt_hi_u32_b32 => What::Count { high: true },
-            LanesOp::v_swap_b32 => What::Swap,
-            LanesOp::v_permlane16_b32 => What::Permlane { other: false, inactive, zero },
-            LanesOp::v_permlanex16_b32 => What::Permlane { other: true, inactive, zero },
-            LanesOp::v_permlane16_var_b32 => What::PermlaneVar { other: false, inactive, zero },
-            LanesOp::v_permlanex16_var_b32 => What::PermlaneVar { other: true, inactive, zero },
-            LanesOp::v_permlane64_b32 => What::Permlane64,
-            LanesOp::v_movrels_b32 => What::MoveRel { src: true, dst: false, two: false },
-            LanesOp::v_movreld_b32 => What::MoveRel { src: false, dst: true, two: false },
-            LanesOp::v_movrelsd_b32 => What::MoveRel { src: true, dst: true, two: false },
-            LanesOp::v_movrelsd_2_b32 => What::MoveRel { src: true, dst: true, two: true },
-            LanesOp::v_swaprel_b32 => What::SwapRel,
+        let kind = match op {
+            LanesOp::v_readfirstlane_b32 => CrossLaneKind::ReadFirst,
+            LanesOp::v_readlane_b32 => CrossLaneKind::Read,
+            LanesOp::v_writelane_b32 => CrossLaneKind::Write,
+            LanesOp::v_mbcnt_lo_u32_b32 => CrossLaneKind::Count { high: false },
+            LanesOp::v_mbcnt_hi_u32_b32 => CrossLaneKind::Count { high: true },
+            LanesOp::v_swap_b32 => CrossLaneKind::Swap,
+            LanesOp::v_permlane16_b32 => CrossLaneKind::Permlane { other: false, inactive, zero },
+            LanesOp::v_permlanex16_b32 => CrossLaneKind::Permlane { other: true, inactive, zero },
+            LanesOp::v_permlane16_var_b32 => CrossLaneKind::PermlaneVar { other: false, inactive, zero },
+            LanesOp::v_permlanex16_var_b32 => CrossLaneKind::PermlaneVar { other: true, inactive, zero },
+            LanesOp::v_permlane64_b32 => CrossLaneKind::Permlane64,
+            LanesOp::v_movrels_b32 => CrossLaneKind::MoveRel { src: true, dst: false, two: false },
+            LanesOp::v_movreld_b32 => CrossLaneKind::MoveRel { src: false, dst: true, two: false },
+            LanesOp::v_movrelsd_b32 => CrossLaneKind::MoveRel { src: true, dst: true, two: false },
+            LanesOp::v_movrelsd_2_b32 => CrossLaneKind::MoveRel { src: true, dst: true, two: true },
+            LanesOp::v_swaprel_b32 => CrossLaneKind::SwapRel,
         };
         let mut dst = None;
         let mut sources = [From::Const(0); 3];
@@ -84,179 +85,223 @@ impl Cross {
                 }
             }
         }
-        Some(Cross { what, dst: dst?, sources })
+        Some(CrossLaneOp { kind, dst: dst?, sources })
     }
 }
 
-impl Group<'_> {
-    /// A register or constant in every lane, and what is unknown of it.
-    fn whole(&self, wave: &Wave, from: From) -> (Lanes, Lanes) {
-        match from {
-            From::Vgpr(n) => {
-                let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(usize::from(n)).copied());
-                (wave.v.get(usize::from(n)).copied().unwrap_or(splat(0)), unknown.unwrap_or(splat(0)))
-            }
-            other => {
-                let (value, unknown) = self.scalar_value(wave, other, Type::B32);
-                (splat(value as u32), splat(unknown as u32))
-            }
+/// A register or constant in every lane, and what is unknown of it.
+fn whole(wave: &Wave, from: From) -> (Lanes, Lanes) {
+    match from {
+        From::Vgpr(n) => {
+            let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(usize::from(n)).copied());
+            (wave.v.get(usize::from(n)).copied().unwrap_or(splat(0)), unknown.unwrap_or(splat(0)))
+        }
+        other => {
+            let (value, unknown) = wave.scalar_value(other, Type::B32);
+            (splat(value as u32), splat(unknown as u32))
         }
     }
+}
 
-    fn why_from(&self, wave: &Wave, from: From) -> Missing {
-        match from {
-            From::Vgpr(n) => wave.why(Reg::vgpr(n)),
-            From::Scalar(reg) => wave.why(reg),
-            From::Const(_) => Missing::Undefined,
+fn why_from(wave: &Wave, from: From) -> Missing {
+    match from {
+        From::Vgpr(n) => wave.why(Reg::vgpr(n)),
+        From::Scalar(reg) => wave.why(reg),
+        From::Const(_) => Missing::Undefined,
+    }
+}
+
+fn put_vector(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    reg: Reg,
+    lanes: u64,
+    value: &(Lanes, Lanes),
+    why: Missing,
+) {
+    if !reg.is_vgpr() || usize::from(reg.index()) >= wave.v.len() {
+        return machine.fault(wave, FaultKind::NoRegister);
+    }
+    let n = reg.index() as u8;
+    wave.set_lanes(n, lanes, &value.0);
+    if wave.unknown.is_some() {
+        wave.set_unknown_lanes(n, lanes, &value.1, why);
+    }
+}
+
+/// The lane a scalar operand selects.
+fn lane_number(machine: &mut Machine<'_>, wave: &Wave, from: From) -> usize {
+    let (value, unknown) = wave.scalar_value(from, Type::B32);
+    if let (From::Scalar(reg), true) = (from, unknown != 0) {
+        machine.fault(wave, FaultKind::Address(reg, wave.why(reg)));
+    }
+    value as usize % if machine.gpu.wave64() { 64 } else { 32 }
+}
+
+/// Counts the bits of a mask below each lane, in its lower or upper half, and adds.
+fn count_below(first: &(Lanes, Lanes), added: &(Lanes, Lanes), high: bool) -> (Lanes, Lanes) {
+    let (mut value, mut unknown) = (splat(0), splat(0));
+    for lane in 0..LANES {
+        let below = match (lane, high) {
+            (..32, false) => !(u32::MAX << lane),
+            (_, false) => u32::MAX,
+            (..32, true) => 0,
+            (_, true) => !(u32::MAX << (lane - 32)),
+        };
+        value[lane] = (first.0[lane] & below).count_ones().wrapping_add(added.0[lane]);
+        if first.1[lane] & below != 0 || added.1[lane] != 0 {
+            unknown[lane] = u32::MAX;
         }
     }
+    (value, unknown)
+}
 
-    fn put_vector(&mut self, wave: &mut Wave, reg: Reg, lanes: u64, value: &(Lanes, Lanes), why: Missing) {
-        if !reg.is_vgpr() || usize::from(reg.index()) >= wave.v.len() {
-            return self.fault(wave, Kind::NoRegister);
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, cross: &CrossLaneOp) {
+    let exec = wave.exec(&machine.gpu);
+    let first = whole(wave, cross.sources[0]);
+    let why = why_from(wave, cross.sources[0]);
+    match cross.kind {
+        CrossLaneKind::ReadFirst | CrossLaneKind::Read => {
+            let lane = match cross.kind {
+                CrossLaneKind::Read => lane_number(machine, wave, cross.sources[1]),
+                // With no lane enabled the first one is read.
+                _ if exec == 0 => 0,
+                _ => exec.trailing_zeros() as usize,
+            };
+            wave.set_unknown(cross.dst, first.0[lane], first.1[lane], why);
         }
-        let n = reg.index() as u8;
-        wave.set_lanes(n, lanes, &value.0);
-        if wave.unknown.is_some() {
-            wave.set_unknown_lanes(n, lanes, &value.1, why);
+        CrossLaneKind::Write => {
+            let lane = lane_number(machine, wave, cross.sources[1]);
+            put_vector(machine, wave, cross.dst, 1 << lane, &first, why);
         }
-    }
-
-    /// The lane a scalar operand selects.
-    fn lane_number(&mut self, wave: &Wave, from: From) -> usize {
-        let (value, unknown) = self.scalar_value(wave, from, Type::B32);
-        if let (From::Scalar(reg), true) = (from, unknown != 0) {
-            self.fault(wave, Kind::Address(reg, wave.why(reg)));
+        CrossLaneKind::Count { high } => {
+            let counted = count_below(&first, &whole(wave, cross.sources[1]), high);
+            put_vector(machine, wave, cross.dst, exec, &counted, why);
         }
-        value as usize % if self.gpu.wave64() { 64 } else { 32 }
-    }
-
-    pub(super) fn cross(&mut self, wave: &mut Wave, cross: &Cross) {
-        let exec = wave.exec(&self.gpu);
-        let first = self.whole(wave, cross.sources[0]);
-        let why = self.why_from(wave, cross.sources[0]);
-        match cross.what {
-            What::ReadFirst | What::Read => {
-                let lane = match cross.what {
-                    What::Read => self.lane_number(wave, cross.sources[1]),
-                    // With no lane enabled the first one is read.
-                    _ if exec == 0 => 0,
-                    _ => exec.trailing_zeros() as usize,
-                };
-                wave.set_unknown(cross.dst, first.0[lane], first.1[lane], why);
+        CrossLaneKind::Swap => {
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
+            let other = whole(wave, From::Vgpr(cross.dst.index() as u8));
+            let other_why = wave.why(cross.dst);
+            put_vector(machine, wave, cross.dst, exec, &first, why);
+            put_vector(machine, wave, Reg::vgpr(n), exec, &other, other_why);
+        }
+        CrossLaneKind::Permlane { other, inactive, zero } => {
+            let low = wave.scalar_value(cross.sources[1], Type::B32);
+            let high = wave.scalar_value(cross.sources[2], Type::B32);
+            if low.1 | high.1 != 0 {
+                let reg = if let From::Scalar(reg) = cross.sources[1] { reg } else { Reg::NULL };
+                machine.fault(wave, FaultKind::Address(reg, wave.why(reg)));
             }
-            What::Write => {
-                let lane = self.lane_number(wave, cross.sources[1]);
-                self.put_vector(wave, cross.dst, 1 << lane, &first, why);
+            let select = low.0 & 0xffff_ffff | high.0 << 32;
+            let number = |lane: usize| (select >> (4 * (lane & 15))) as usize & 15;
+            permute(machine, wave, cross.dst, &first, why, other, inactive, zero, number);
+        }
+        CrossLaneKind::PermlaneVar { other, inactive, zero } => {
+            let numbers = whole(wave, cross.sources[1]);
+            let number = |lane: usize| numbers.0[lane] as usize & 15;
+            permute(machine, wave, cross.dst, &first, why, other, inactive, zero, number);
+        }
+        CrossLaneKind::Permlane64 => {
+            let turned = |lanes: &Lanes| std::array::from_fn(|lane| lanes[lane ^ 32]);
+            if machine.gpu.wave64() {
+                let value = (turned(&first.0), turned(&first.1));
+                put_vector(machine, wave, cross.dst, exec, &value, why);
             }
-            What::Count { high } => {
-                let added = self.whole(wave, cross.sources[1]);
-                let (mut value, mut unknown) = (splat(0), splat(0));
-                for lane in 0..LANES {
-                    let below = match (lane, high) {
-                        (..32, false) => !(u32::MAX << lane),
-                        (_, false) => u32::MAX,
-                        (..32, true) => 0,
-                        (_, true) => !(u32::MAX << (lane - 32)),
-                    };
-                    value[lane] = (first.0[lane] & below).count_ones().wrapping_add(added.0[lane]);
-                    if first.1[lane] & below != 0 || added.1[lane] != 0 {
-                        unknown[lane] = u32::MAX;
+        }
+        CrossLaneKind::MoveRel { src, dst, two } => {
+            let m0 = wave.sreg(Reg::M0);
+            let to = if two { m0 >> 16 } else { m0 } as u16 & 0xff;
+            let by = m0 as u16 & 0xff;
+            let from = match cross.sources[0] {
+                From::Vgpr(n) if src => {
+                    let at = u16::from(n) + by;
+                    if usize::from(at) >= wave.v.len() {
+                        return machine.fault(wave, FaultKind::NoRegister);
                     }
+                    From::Vgpr(at as u8)
                 }
-                self.put_vector(wave, cross.dst, exec, &(value, unknown), why);
+                other => other,
+            };
+            let reg = if dst { Reg(cross.dst.0 + to) } else { cross.dst };
+            let value = whole(wave, from);
+            let why = why_from(wave, from);
+            put_vector(machine, wave, reg, exec, &value, why);
+        }
+        CrossLaneKind::SwapRel => {
+            let m0 = wave.sreg(Reg::M0);
+            let From::Vgpr(n) = cross.sources[0] else { return machine.fault(wave, FaultKind::NoRegister) };
+            let a = Reg(cross.dst.0 + (m0 >> 16) as u16 % 256);
+            let b = Reg(256 + u16::from(n) + m0 as u16 % 256);
+            if usize::from(a.index().max(b.index())) >= wave.v.len() {
+                return machine.fault(wave, FaultKind::NoRegister);
             }
-            What::Swap => {
-                let From::Vgpr(n) = cross.sources[0] else { return self.fault(wave, Kind::NoRegister) };
-                let other = self.whole(wave, From::Vgpr(cross.dst.index() as u8));
-                let other_why = wave.why(cross.dst);
-                self.put_vector(wave, cross.dst, exec, &first, why);
-                self.put_vector(wave, Reg::vgpr(n), exec, &other, other_why);
-            }
-            What::Permlane { other, inactive, zero } => {
-                let low = self.scalar_value(wave, cross.sources[1], Type::B32);
-                let high = self.scalar_value(wave, cross.sources[2], Type::B32);
-                if low.1 | high.1 != 0 {
-                    let reg = if let From::Scalar(reg) = cross.sources[1] { reg } else { Reg::NULL };
-                    self.fault(wave, Kind::Address(reg, wave.why(reg)));
-                }
-                let select = low.0 & 0xffff_ffff | high.0 << 32;
-                let number = |lane: usize| (select >> (4 * (lane & 15))) as usize & 15;
-                self.permute(wave, cross.dst, &first, why, other, inactive, zero, number);
-            }
-            What::PermlaneVar { other, inactive, zero } => {
-                let numbers = self.whole(wave, cross.sources[1]);
-                let number = |lane: usize| numbers.0[lane] as usize & 15;
-                self.permute(wave, cross.dst, &first, why, other, inactive, zero, number);
-            }
-            What::Permlane64 => {
-                let turned = |lanes: &Lanes| std::array::from_fn(|lane| lanes[lane ^ 32]);
-                if self.gpu.wave64() {
-                    let value = (turned(&first.0), turned(&first.1));
-                    self.put_vector(wave, cross.dst, exec, &value, why);
-                }
-            }
-            What::MoveRel { src, dst, two } => {
-                let m0 = wave.sreg(Reg::M0);
-                let to = if two { m0 >> 16 } else { m0 } as u16 & 0xff;
-                let by = m0 as u16 & 0xff;
-                let from = match cross.sources[0] {
-                    From::Vgpr(n) if src => {
-                        let at = u16::from(n) + by;
-                        if usize::from(at) >= wave.v.len() {
-                            return self.fault(wave, Kind::NoRegister);
-                        }
-                        From::Vgpr(at as u8)
-                    }
-                    other => other,
-                };
-                let reg = if dst { Reg(cross.dst.0 + to) } else { cross.dst };
-                let value = self.whole(wave, from);
-                let why = self.why_from(wave, from);
-                self.put_vector(wave, reg, exec, &value, why);
-            }
-            What::SwapRel => {
-                let m0 = wave.sreg(Reg::M0);
-                let From::Vgpr(n) = cross.sources[0] else { return self.fault(wave, Kind::NoRegister) };
-                let a = Reg(cross.dst.0 + (m0 >> 16) as u16 % 256);
-                let b = Reg(256 + u16::from(n) + m0 as u16 % 256);
-                if usize::from(a.index().max(b.index())) >= wave.v.len() {
-                    return self.fault(wave, Kind::NoRegister);
-                }
-                let left = self.whole(wave, From::Vgpr(a.index() as u8));
-                let right = self.whole(wave, From::Vgpr(b.index() as u8));
-                let (left_why, right_why) = (wave.why(a), wave.why(b));
-                self.put_vector(wave, a, exec, &right, right_why);
-                self.put_vector(wave, b, exec, &left, left_why);
-            }
+            let left = whole(wave, From::Vgpr(a.index() as u8));
+            let right = whole(wave, From::Vgpr(b.index() as u8));
+            let (left_why, right_why) = (wave.why(a), wave.why(b));
+            put_vector(machine, wave, a, exec, &right, right_why);
+            put_vector(machine, wave, b, exec, &left, left_why);
         }
     }
+}
 
-    /// Moves within rows of 16 lanes. A disabled lane is read if that is said; else the lane reads zero, or is left alone.
-    #[allow(clippy::too_many_arguments, reason = "what the instruction says")]
-    fn permute(
-        &mut self,
-        wave: &mut Wave,
-        dst: Reg,
-        source: &(Lanes, Lanes),
-        why: Missing,
-        other: bool,
-        inactive: bool,
-        zero: bool,
-        number: impl Fn(usize) -> usize,
-    ) {
-        let exec = wave.exec(&self.gpu);
-        let (mut value, mut unknown, mut written) = (splat(0), splat(0), exec);
-        for lane in bits(exec) {
-            let row = lane & !15 ^ if other { 16 } else { 0 };
-            let from = row | number(lane);
-            if inactive || exec >> from & 1 != 0 {
-                value[lane] = source.0[from];
-                unknown[lane] = source.1[from];
-            } else if !zero {
-                written &= !(1 << lane);
-            }
+/// Moves within rows of 16 lanes. A disabled lane is read if that is said; else the lane reads zero, or is left alone.
+#[allow(clippy::too_many_arguments, reason = "what the instruction says")]
+fn permute(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    dst: Reg,
+    source: &(Lanes, Lanes),
+    why: Missing,
+    other: bool,
+    inactive: bool,
+    zero: bool,
+    number: impl Fn(usize) -> usize,
+) {
+    let exec = wave.exec(&machine.gpu);
+    let (mut value, mut unknown, mut written) = (splat(0), splat(0), exec);
+    for lane in bits(exec) {
+        let row = lane & !15 ^ if other { 16 } else { 0 };
+        let from = row | number(lane);
+        if inactive || exec >> from & 1 != 0 {
+            value[lane] = source.0[from];
+            unknown[lane] = source.1[from];
+        } else if !zero {
+            written &= !(1 << lane);
         }
-        self.put_vector(wave, dst, written, &(value, unknown), why);
+    }
+    put_vector(machine, wave, dst, written, &(value, unknown), why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amdgcn::local::LocalMemory;
+    use crate::memory::{Memory, View};
+    use unwedge_isa::amdgcn::Gpu;
+
+    /// A unit needs a machine and a wave, and neither a program nor a workgroup.
+    #[test]
+    fn moves_on_one_wave() {
+        let memory = Memory::default();
+        let gpu = Gpu::new("gfx1010").expect("a GPU of the table");
+        let mut machine = Machine::new(gpu, 0, View::new(&memory), 0, 0, 0);
+        let mut wave = Wave::new(0, false, 2, LocalMemory::new(0, false));
+        wave.set(Reg::EXEC, 0b1010);
+        wave.v[0] = std::array::from_fn(|lane| 100 + lane as u32);
+        wave.v[1] = splat(7);
+        let first = CrossLaneOp { kind: CrossLaneKind::ReadFirst, dst: Reg(5), sources: [From::Vgpr(0); 3] };
+        exec(&mut machine, &mut wave, &first);
+        assert_eq!(wave.sreg(Reg(5)), 101);
+        let swap = CrossLaneOp { kind: CrossLaneKind::Swap, dst: Reg::vgpr(1), sources: [From::Vgpr(0); 3] };
+        exec(&mut machine, &mut wave, &swap);
+        assert_eq!(
+            (wave.v[1][..4].to_vec(), wave.v[0][..4].to_vec()),
+            (vec![7, 101, 7, 103], vec![100, 7, 102, 7])
+        );
+        assert!(machine.faults.is_empty());
+        let beyond =
+            CrossLaneOp { kind: CrossLaneKind::Write, dst: Reg::vgpr(9), sources: [From::Const(1); 3] };
+        exec(&mut machine, &mut wave, &beyond);
+        assert!(matches!(&machine.faults[..], [fault] if fault.kind == FaultKind::NoRegister));
     }
 }

@@ -1,12 +1,16 @@
 //! Exports and messages: what waves tell the rest of the GPU. It is recorded, and has no effect.
 
-use super::apply::{Access, Dst, Space};
+use super::access::{Access, Dst, Space};
+use super::apply::{self};
 use super::counters::Counter;
-use super::fault::Kind;
-use super::group::Group;
+use super::decoded::DecodedInst;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::bits;
+use super::machine::Machine;
+use super::message::{MessageKind, WaveMessage};
 use super::pending::Locks;
-use super::program::Step;
-use super::wave::{Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
@@ -15,51 +19,9 @@ const KEPT: usize = 4096;
 /// Exports are in order among themselves.
 const IN_ORDER: u8 = 6;
 
-/// What a wave told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// Number of the workgroup.
-    pub workgroup: u32,
-    /// Number of the wave in it.
-    pub wave: u32,
-    /// Offset of the instruction in bytes.
-    pub at: u32,
-    /// Lanes that were enabled.
-    pub lanes: u64,
-    /// What.
-    pub what: What,
-}
-
-/// An export or a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
-    /// Registers to a render target, a position, parameters.
-    Export {
-        /// The code of the target: [`super::Program::export_target`] has its name.
-        target: u8,
-        /// The registers that are enabled, one value for each lane.
-        values: [Option<Vec<u32>>; 4],
-        /// Pairs of values of 16 bits.
-        compressed: bool,
-        /// The last one of its kind.
-        done: bool,
-        /// Lanes that are not enabled are no longer pixels.
-        valid_mask: bool,
-        /// The row, where one is said.
-        row: Option<u32>,
-    },
-    /// `s_sendmsg` and its like: the code, and `m0`.
-    Message {
-        /// What the instruction says.
-        code: u32,
-        /// The register `m0`.
-        m0: u32,
-    },
-}
-
 /// An export with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Export {
+pub(super) struct ExportOp {
     target: u8,
     sources: [Option<Reg>; 4],
     compressed: bool,
@@ -68,10 +30,10 @@ pub(super) struct Export {
     row: bool,
 }
 
-impl Export {
-    pub(super) fn new(inst: &Inst) -> Option<Export> {
+impl ExportOp {
+    pub(super) fn new(inst: &Inst) -> Option<ExportOp> {
         let mods = &inst.mods;
-        let mut made = Export {
+        let mut made = ExportOp {
             target: 0,
             sources: [None; 4],
             compressed: mods.has(Mod::Compr),
@@ -97,38 +59,42 @@ impl Export {
     }
 }
 
-impl Group<'_> {
-    fn tell(&mut self, wave: &Wave, what: What) {
-        if self.told.len() < KEPT {
-            let lanes = wave.exec(&self.gpu);
-            self.told.push(Told { workgroup: self.number(), wave: wave.id, at: self.offset(), lanes, what });
+fn record(machine: &mut Machine<'_>, wave: &Wave, kind: MessageKind) {
+    if machine.messages.len() < KEPT {
+        let lanes = wave.exec(&machine.gpu);
+        machine.messages.push(WaveMessage {
+            workgroup: machine.number(),
+            wave: wave.id,
+            at: machine.offset(),
+            lanes,
+            kind,
+        });
+    }
+}
+
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, export: &ExportOp) {
+    let lanes = wave.exec(&machine.gpu);
+    let mut values = [const { None }; 4];
+    for (place, reg) in values.iter_mut().zip(export.sources) {
+        let Some(reg) = reg else { continue };
+        let at = usize::from(reg.index());
+        let Some(held) = wave.v.get(at) else { return machine.fault(wave, FaultKind::NoRegister) };
+        *place = Some(held.to_vec());
+        let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(at));
+        if unknown.is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
+            machine.fault(wave, FaultKind::Stored(reg, wave.why(reg)));
         }
     }
+    let row = export.row.then(|| apply::address_scalar(machine, wave, Reg::M0));
+    let ExportOp { target, compressed, done, valid_mask, .. } = *export;
+    record(machine, wave, MessageKind::Export { target, values, compressed, done, valid_mask, row });
+    // Registers are read late: until the counter says so they must stay as they are.
+    let access = Access::made(decoded.at, Space::Gds, Dst::None, 0, 0);
+    let mut locks = Locks::new(Counter::Exp);
+    export.sources.into_iter().flatten().for_each(|reg| locks.add(reg, 1));
+    issue::issue(machine, wave, access, &[(Counter::Exp, IN_ORDER)], Some(locks));
+}
 
-    pub(super) fn export(&mut self, wave: &mut Wave, step: &Step, export: &Export) {
-        let lanes = wave.exec(&self.gpu);
-        let mut values = [const { None }; 4];
-        for (place, reg) in values.iter_mut().zip(export.sources) {
-            let Some(reg) = reg else { continue };
-            let at = usize::from(reg.index());
-            let Some(held) = wave.v.get(at) else { return self.fault(wave, Kind::NoRegister) };
-            *place = Some(held.to_vec());
-            let unknown = wave.unknown.as_ref().and_then(|state| state.v.get(at));
-            if unknown.is_some_and(|unknown| bits(lanes).any(|lane| unknown[lane] != 0)) {
-                self.fault(wave, Kind::Stored(reg, wave.why(reg)));
-            }
-        }
-        let row = export.row.then(|| self.address_scalar(wave, Reg::M0));
-        let Export { target, compressed, done, valid_mask, .. } = *export;
-        self.tell(wave, What::Export { target, values, compressed, done, valid_mask, row });
-        // Registers are read late: until the counter says so they must stay as they are.
-        let access = Access::made(step.at, Space::Gds, Dst::None, 0, 0);
-        let mut locks = Locks::new(Counter::Exp);
-        export.sources.into_iter().flatten().for_each(|reg| locks.add(reg, 1));
-        self.issue(wave, access, &[(Counter::Exp, IN_ORDER)], Some(locks));
-    }
-
-    pub(super) fn message(&mut self, wave: &Wave, code: u32) {
-        self.tell(wave, What::Message { code, m0: wave.sreg(Reg::M0) });
-    }
+pub(super) fn message(machine: &mut Machine<'_>, wave: &Wave, code: u32) {
+    record(machine, wave, MessageKind::Message { code, m0: wave.sreg(Reg::M0) });
 }

@@ -29,7 +29,7 @@ pub enum Missing {
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FaultKind {
     /// The program counter points to no instruction.
     NotAnInstruction,
     /// An instruction that is not emulated.
@@ -69,7 +69,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// What.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// Offset of the instruction in bytes.
     pub at: u32,
     /// Number of the workgroup.
@@ -104,32 +104,36 @@ impl fmt::Display for Missing {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::NotAnInstruction => f.write_str("not an instruction"),
-            Kind::NoSemantics => f.write_str("this instruction is not emulated"),
-            Kind::NotEmulated(what) => write!(f, "{what}: not emulated"),
-            Kind::Unmapped { address, write } => {
+            FaultKind::NotAnInstruction => f.write_str("not an instruction"),
+            FaultKind::NoSemantics => f.write_str("this instruction is not emulated"),
+            FaultKind::NotEmulated(what) => write!(f, "{what}: not emulated"),
+            FaultKind::Unmapped { address, write } => {
                 write!(f, "{} of {address:#x}, which is not mapped", if *write { "write" } else { "read" })
             }
-            Kind::UnknownMemory(address) => {
+            FaultKind::UnknownMemory(address) => {
                 write!(f, "read of {address:#x}, which is mapped with unknown content")
             }
-            Kind::BeyondScratch => f.write_str("scratch behind what a lane has of it"),
-            Kind::NoRegister => f.write_str("a register that the wave does not have"),
-            Kind::Undefined(what) => f.write_str(what),
-            Kind::Address(reg, missing) => write!(f, "{} is an address, and is {missing}", Register(*reg)),
-            Kind::Stored(reg, missing) => write!(f, "{} is stored, and is {missing}", Register(*reg)),
-            Kind::Control(reg, missing) => write!(f, "{} decides the way, and is {missing}", Register(*reg)),
-            Kind::StillRead(reg, at, counter) => write!(
+            FaultKind::BeyondScratch => f.write_str("scratch behind what a lane has of it"),
+            FaultKind::NoRegister => f.write_str("a register that the wave does not have"),
+            FaultKind::Undefined(what) => f.write_str(what),
+            FaultKind::Address(reg, missing) => {
+                write!(f, "{} is an address, and is {missing}", Register(*reg))
+            }
+            FaultKind::Stored(reg, missing) => write!(f, "{} is stored, and is {missing}", Register(*reg)),
+            FaultKind::Control(reg, missing) => {
+                write!(f, "{} decides the way, and is {missing}", Register(*reg))
+            }
+            FaultKind::StillRead(reg, at, counter) => write!(
                 f,
                 "{} is overwritten while the instruction at {at:#x} may still read it: no wait for {}",
                 Register(*reg),
                 counter.name()
             ),
-            Kind::Hazard(rule, at) => write!(f, "hazard {rule} with the instruction at {at:#x}"),
-            Kind::Steps => f.write_str("no end after the steps that were allowed"),
+            FaultKind::Hazard(rule, at) => write!(f, "hazard {rule} with the instruction at {at:#x}"),
+            FaultKind::Steps => f.write_str("no end after the steps that were allowed"),
         }
     }
 }

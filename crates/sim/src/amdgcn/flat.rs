@@ -1,23 +1,25 @@
 //! Flat, global and scratch memory.
 
-use super::apply::{self, Action, Dst, Form, Piece, Space};
-use super::buffer::Memory;
-use super::fault::Kind;
-use super::group::Group;
+use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::apply::{self};
+use super::buffer::{self, MemoryAccess};
+use super::decoded::DecodedInst;
+use super::fault::FaultKind;
+use super::lanes::{SHARED_APERTURE, bits};
+use super::machine::Machine;
 use super::operand::{From, from};
-use super::program::Step;
-use super::wave::{SHARED_APERTURE, Wave, bits};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Mode, atomic};
-use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Inst, Opcode, Operand, Reg};
 
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct FlatOp {
     space: Space,
     action: Action,
     form: Form,
-    shape: Option<apply::Shape>,
+    shape: Option<access::Shape>,
     data: Option<Reg>,
     dst: Option<Reg>,
     address: Option<(Reg, u8)>,
@@ -39,8 +41,8 @@ fn ordered_add(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
     u64::from(turn.wrapping_add(1)) | u64::from(sum.wrapping_add((data >> 32) as u32)) << 32
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst) -> Option<Access> {
+impl FlatOp {
+    pub(super) fn new(inst: &Inst) -> Option<FlatOp> {
         let row = inst.row();
         let (space, rest) = match row.format {
             Format::Flat => (Space::Flat, row.name.strip_prefix("flat_")?),
@@ -53,15 +55,17 @@ impl Access {
             "load_tr_b64" => (Some(false), "load_dwordx2"),
             _ => (None, rest.strip_suffix("_addtid").unwrap_or(rest)),
         };
-        let shape = apply::shape(name);
+        let shape = access::shape(name);
         let action = match shape {
             _ if rest == "load_block" => Action::Load,
             _ if rest == "store_block" => Action::Store,
             Some(shape) if shape.load => Action::Load,
             Some(_) => Action::Store,
             None => {
-                let (atomic, width) = match rest {
-                    "atomic_ordered_add_b64" => (ordered_add as atomic::Atomic, atomic::Kind::B64),
+                let (atomic, width) = match inst.opcode() {
+                    Opcode::global_atomic_ordered_add_b64 => {
+                        (ordered_add as atomic::Atomic, atomic::Kind::B64)
+                    }
                     _ => atomic::of_row(row)?,
                 };
                 let returns = if inst.variant().mod_set >> Mod::Th as u8 & 1 != 0 {
@@ -72,7 +76,7 @@ impl Access {
                 Action::Atomic { atomic, width, returns, compares: atomic::has_second(row) }
             }
         };
-        let mut access = Access {
+        let mut access = FlatOp {
             space,
             action,
             form: match turned {
@@ -115,87 +119,86 @@ impl Access {
     }
 }
 
-impl Group<'_> {
-    pub(super) fn flat(&mut self, wave: &mut Wave, step: &Step, flat: &Access) {
-        let lanes = wave.exec(&self.gpu);
-        if matches!(flat.form, Form::Turned { .. }) {
-            if self.gpu.wave64() {
-                return self.fault(wave, Kind::NotEmulated("a transposed load of a wave of 64 lanes"));
-            }
-            if lanes != 0 && lanes != Wave::all(&self.gpu) {
-                self.fault(wave, Kind::Undefined("a transposed load while not all lanes are enabled"));
-            }
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, flat: &FlatOp) {
+    let lanes = wave.exec(&machine.gpu);
+    if matches!(flat.form, Form::Turned { .. }) {
+        if machine.gpu.wave64() {
+            return machine.fault(wave, FaultKind::NotEmulated("a transposed load of a wave of 64 lanes"));
         }
-        let mut base = 0u64;
-        if let Some((From::Scalar(reg), dwords)) = flat.base {
-            base = self.address_scalar(wave, reg).into();
-            if dwords > 1 {
-                base |= u64::from(self.address_scalar(wave, Reg(reg.0 + 1))) << 32;
-            }
+        if lanes != 0 && lanes != Wave::all(&machine.gpu) {
+            machine.fault(wave, FaultKind::Undefined("a transposed load while not all lanes are enabled"));
         }
-        let low = flat.address.map(|(reg, _)| self.address_lanes(wave, reg, lanes));
-        let high = flat.address.filter(|(_, dwords)| *dwords > 1);
-        let high = high.map(|(reg, _)| self.address_lanes(wave, Reg(reg.0 + 1), lanes));
-        let mut address = [0u64; LANES];
-        for lane in bits(lanes) {
-            let vector = low.map_or(0, |v| u64::from(v[lane])) | high.map_or(0, |v| u64::from(v[lane]) << 32);
-            let mut sum = base.wrapping_add(vector).wrapping_add(flat.offset as i64 as u64);
-            if flat.add_tid {
-                sum = sum.wrapping_add(4 * lane as u64);
-            }
-            if flat.space == Space::Scratch {
-                sum &= 0xffff_ffff;
-            }
-            address[lane] = sum;
-        }
-        let mut form = flat.form;
-        let pieces = match (flat.action, flat.shape) {
-            _ if flat.block => {
-                let mask = self.address_scalar(wave, Reg::M0);
-                form = Form::Block(mask);
-                let valid = |n: u32| if mask >> n & 1 != 0 { u64::MAX } else { 0 };
-                let piece = |n: u32| Piece { second: false, offset: 4 * n, bytes: 4, valid: valid(n) };
-                (0..32).map(piece).collect()
-            }
-            (Action::Atomic { width, .. }, _) => {
-                let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
-                vec![Piece { second: false, offset: 0, bytes, valid: u64::MAX }]
-            }
-            (_, Some(shape)) => shape.pieces(u64::MAX),
-            _ => Vec::new(),
-        };
-        // gfx10 in WGP mode, which is assumed as the less favourable one.
-        let bytes: u32 = pieces.iter().map(|piece| u32::from(piece.bytes)).sum();
-        let natural = u64::from(bytes).checked_ilog2().map_or(1, |log| 1 << log);
-        if wave.unknown.is_some()
-            && self.gpu.generation() == Gen::Gfx10
-            && flat.space == Space::Flat
-            && bytes > 4
-            && bits(lanes).any(|lane| {
-                address[lane] >> 32 == SHARED_APERTURE >> 32 && !address[lane].is_multiple_of(natural)
-            })
-        {
-            self.fault(wave, Kind::Hazard("lds_misaligned", step.at));
-        }
-        let dst = if flat.lds {
-            Dst::Lds((self.address_scalar(wave, Reg::M0) & 0xffff).wrapping_add(flat.offset as u32))
-        } else {
-            flat.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8))
-        };
-        self.vector_memory(
-            wave,
-            step,
-            Memory {
-                space: flat.space,
-                action: flat.action,
-                form,
-                shape: flat.shape,
-                dst,
-                data: flat.data,
-                lanes,
-                address,
-                pieces,
-            },
-        );
     }
+    let mut base = 0u64;
+    if let Some((From::Scalar(reg), dwords)) = flat.base {
+        base = apply::address_scalar(machine, wave, reg).into();
+        if dwords > 1 {
+            base |= u64::from(apply::address_scalar(machine, wave, Reg(reg.0 + 1))) << 32;
+        }
+    }
+    let low = flat.address.map(|(reg, _)| apply::address_lanes(machine, wave, reg, lanes));
+    let high = flat.address.filter(|(_, dwords)| *dwords > 1);
+    let high = high.map(|(reg, _)| apply::address_lanes(machine, wave, Reg(reg.0 + 1), lanes));
+    let mut address = [0u64; LANES];
+    for lane in bits(lanes) {
+        let vector = low.map_or(0, |v| u64::from(v[lane])) | high.map_or(0, |v| u64::from(v[lane]) << 32);
+        let mut sum = base.wrapping_add(vector).wrapping_add(flat.offset as i64 as u64);
+        if flat.add_tid {
+            sum = sum.wrapping_add(4 * lane as u64);
+        }
+        if flat.space == Space::Scratch {
+            sum &= 0xffff_ffff;
+        }
+        address[lane] = sum;
+    }
+    let mut form = flat.form;
+    let pieces = match (flat.action, flat.shape) {
+        _ if flat.block => {
+            let mask = apply::address_scalar(machine, wave, Reg::M0);
+            form = Form::Block(mask);
+            let valid = |n: u32| if mask >> n & 1 != 0 { u64::MAX } else { 0 };
+            let piece = |n: u32| Piece { second: false, offset: 4 * n, bytes: 4, valid: valid(n) };
+            (0..32).map(piece).collect()
+        }
+        (Action::Atomic { width, .. }, _) => {
+            let bytes = if width == atomic::Kind::B64 { 8 } else { 4 };
+            vec![Piece { second: false, offset: 0, bytes, valid: u64::MAX }]
+        }
+        (_, Some(shape)) => shape.pieces(u64::MAX),
+        _ => Vec::new(),
+    };
+    // gfx10 in WGP mode, which is assumed as the less favourable one.
+    let bytes: u32 = pieces.iter().map(|piece| u32::from(piece.bytes)).sum();
+    let natural = u64::from(bytes).checked_ilog2().map_or(1, |log| 1 << log);
+    if wave.unknown.is_some()
+        && machine.gpu.generation() == Gen::Gfx10
+        && flat.space == Space::Flat
+        && bytes > 4
+        && bits(lanes).any(|lane| {
+            address[lane] >> 32 == SHARED_APERTURE >> 32 && !address[lane].is_multiple_of(natural)
+        })
+    {
+        machine.fault(wave, FaultKind::Hazard("lds_misaligned", decoded.at));
+    }
+    let dst = if flat.lds {
+        Dst::Lds((apply::address_scalar(machine, wave, Reg::M0) & 0xffff).wrapping_add(flat.offset as u32))
+    } else {
+        flat.dst.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8))
+    };
+    buffer::access_memory(
+        machine,
+        wave,
+        decoded,
+        MemoryAccess {
+            space: flat.space,
+            action: flat.action,
+            form,
+            shape: flat.shape,
+            dst,
+            data: flat.data,
+            lanes,
+            address,
+            pieces,
+        },
+    );
 }

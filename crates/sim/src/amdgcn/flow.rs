@@ -1,9 +1,11 @@
 //! Branches, barriers, messages, and what else steers a wave.
 
-use super::fault::{Kind, Missing};
-use super::group::Group;
+use super::decoded::DecodedInst;
+use super::export;
+use super::fault::{FaultKind, Missing};
+use super::hwreg;
+use super::machine::Machine;
 use super::operand::{From, from};
-use super::program::Step;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Type};
 use unwedge_isa::amdgcn::opcode::ControlOp;
@@ -20,7 +22,7 @@ pub(super) enum When {
 
 /// What steers a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum FlowOp {
     /// Tells the rest of the GPU something.
     Message(u32),
     Branch(When, i32),
@@ -124,12 +126,12 @@ fn register(inst: &Inst) -> Option<Reg> {
     })
 }
 
-impl Flow {
+impl FlowOp {
     /// What an instruction does to the flow; `None`: its operands are none of those it has.
-    pub(super) fn new(op: ControlOp, inst: &Inst) -> Option<Flow> {
-        let is = |reg, value| Some(Flow::Branch(When::Is(reg, value), immediate(inst)));
+    pub(super) fn new(op: ControlOp, inst: &Inst) -> Option<FlowOp> {
+        let is = |reg, value| Some(FlowOp::Branch(When::Is(reg, value), immediate(inst)));
         match op {
-            ControlOp::s_branch => Some(Flow::Branch(When::Always, immediate(inst))),
+            ControlOp::s_branch => Some(FlowOp::Branch(When::Always, immediate(inst))),
             ControlOp::s_cbranch_scc0 => is(Reg::SCC, false),
             ControlOp::s_cbranch_scc1 => is(Reg::SCC, true),
             ControlOp::s_cbranch_vccz => is(Reg::VCCZ, true),
@@ -140,315 +142,321 @@ impl Flow {
             ControlOp::s_cbranch_cdbgsys
             | ControlOp::s_cbranch_cdbguser
             | ControlOp::s_cbranch_cdbgsys_or_user
-            | ControlOp::s_cbranch_cdbgsys_and_user => Some(Flow::Branch(When::Never, immediate(inst))),
-            ControlOp::s_setpc_b64 => Some(Flow::Jump { to: value(inst)?, save: None }),
+            | ControlOp::s_cbranch_cdbgsys_and_user => Some(FlowOp::Branch(When::Never, immediate(inst))),
+            ControlOp::s_setpc_b64 => Some(FlowOp::Jump { to: value(inst)?, save: None }),
             ControlOp::s_swappc_b64 => {
-                Some(Flow::Jump { to: value(inst)?, save: Some(destination(inst)?.0) })
+                Some(FlowOp::Jump { to: value(inst)?, save: Some(destination(inst)?.0) })
             }
-            ControlOp::s_call_b64 => Some(Flow::Call { by: immediate(inst), save: destination(inst)?.0 }),
-            ControlOp::s_getpc_b64 => Some(Flow::GetPc(destination(inst)?.0)),
+            ControlOp::s_call_b64 => Some(FlowOp::Call { by: immediate(inst), save: destination(inst)?.0 }),
+            ControlOp::s_getpc_b64 => Some(FlowOp::GetPc(destination(inst)?.0)),
             ControlOp::s_endpgm | ControlOp::s_endpgm_saved | ControlOp::s_endpgm_ordered_ps_done => {
-                Some(Flow::End)
+                Some(FlowOp::End)
             }
-            ControlOp::s_barrier | ControlOp::s_barrier_wait => Some(Flow::Barrier),
-            ControlOp::s_barrier_signal => Some(Flow::Signal { first: false }),
-            ControlOp::s_barrier_signal_isfirst => Some(Flow::Signal { first: true }),
-            ControlOp::s_get_barrier_state => Some(Flow::BarrierState(destination(inst)?.0)),
+            ControlOp::s_barrier | ControlOp::s_barrier_wait => Some(FlowOp::Barrier),
+            ControlOp::s_barrier_signal => Some(FlowOp::Signal { first: false }),
+            ControlOp::s_barrier_signal_isfirst => Some(FlowOp::Signal { first: true }),
+            ControlOp::s_get_barrier_state => Some(FlowOp::BarrierState(destination(inst)?.0)),
             ControlOp::s_barrier_init
             | ControlOp::s_barrier_join
             | ControlOp::s_barrier_leave
-            | ControlOp::s_wakeup_barrier => Some(Flow::Nothing),
-            ControlOp::s_round_mode => Some(Flow::RoundMode(immediate(inst) as u32 & 15)),
-            ControlOp::s_denorm_mode => Some(Flow::DenormMode(immediate(inst) as u32 & 15)),
-            ControlOp::s_set_gpr_idx_on => Some(Flow::GprIdxOn(value(inst)?, immediate(inst) as u32 & 15)),
-            ControlOp::s_set_gpr_idx_mode => Some(Flow::GprIdxMode(immediate(inst) as u32 & 15)),
-            ControlOp::s_set_gpr_idx_idx => Some(Flow::GprIdxIdx(value(inst)?)),
-            ControlOp::s_set_gpr_idx_off => Some(Flow::GprIdxOff),
-            ControlOp::s_getreg_b32 => Some(Flow::GetReg(destination(inst)?.0, immediate(inst) as u32)),
+            | ControlOp::s_wakeup_barrier => Some(FlowOp::Nothing),
+            ControlOp::s_round_mode => Some(FlowOp::RoundMode(immediate(inst) as u32 & 15)),
+            ControlOp::s_denorm_mode => Some(FlowOp::DenormMode(immediate(inst) as u32 & 15)),
+            ControlOp::s_set_gpr_idx_on => Some(FlowOp::GprIdxOn(value(inst)?, immediate(inst) as u32 & 15)),
+            ControlOp::s_set_gpr_idx_mode => Some(FlowOp::GprIdxMode(immediate(inst) as u32 & 15)),
+            ControlOp::s_set_gpr_idx_idx => Some(FlowOp::GprIdxIdx(value(inst)?)),
+            ControlOp::s_set_gpr_idx_off => Some(FlowOp::GprIdxOff),
+            ControlOp::s_getreg_b32 => Some(FlowOp::GetReg(destination(inst)?.0, immediate(inst) as u32)),
             ControlOp::s_setreg_b32 | ControlOp::s_setreg_imm32_b32 => {
                 let mut operands = inst.written();
                 let value = operands.find_map(|(slot, operand)| match operand {
                     Operand::Imm(_) if slot.class == Class::Hwreg => None,
                     other => from(other, slot.ty),
                 });
-                Some(Flow::SetReg(immediate(inst) as u32, value?))
+                Some(FlowOp::SetReg(immediate(inst) as u32, value?))
             }
             ControlOp::s_subvector_loop_begin => {
-                Some(Flow::SubvectorBegin(destination(inst)?.0, immediate(inst)))
+                Some(FlowOp::SubvectorBegin(destination(inst)?.0, immediate(inst)))
             }
             ControlOp::s_subvector_loop_end => {
-                Some(Flow::SubvectorEnd(destination(inst)?.0, immediate(inst)))
+                Some(FlowOp::SubvectorEnd(destination(inst)?.0, immediate(inst)))
             }
             ControlOp::s_cbranch_g_fork => {
                 let mut values = inst.written().map(|(slot, operand)| from(operand, slot.ty));
-                Some(Flow::Fork { mask: values.next()??, to: Target::To(values.next()??) })
+                Some(FlowOp::Fork { mask: values.next()??, to: Target::To(values.next()??) })
             }
             ControlOp::s_cbranch_i_fork => {
                 let mask = inst.written().find_map(|(_, operand)| match operand {
                     Operand::Reg { reg, .. } => Some(From::Scalar(reg)),
                     _ => None,
                 })?;
-                Some(Flow::Fork { mask, to: Target::By(immediate(inst)) })
+                Some(FlowOp::Fork { mask, to: Target::By(immediate(inst)) })
             }
-            ControlOp::s_cbranch_join => Some(Flow::Join(value(inst)?)),
-            ControlOp::s_trap | ControlOp::s_rfe_b64 | ControlOp::s_rfe_restore_b64 => Some(Flow::Trap),
+            ControlOp::s_cbranch_join => Some(FlowOp::Join(value(inst)?)),
+            ControlOp::s_trap | ControlOp::s_rfe_b64 | ControlOp::s_rfe_restore_b64 => Some(FlowOp::Trap),
             ControlOp::s_movrels_b32 | ControlOp::s_movrels_b64 => {
                 let (dst, dwords) = destination(inst)?;
-                Some(Flow::Movrels { dst, src: register(inst)?, dwords })
+                Some(FlowOp::Movrels { dst, src: register(inst)?, dwords })
             }
             ControlOp::s_movreld_b32 | ControlOp::s_movreld_b64 => {
                 let (dst, dwords) = destination(inst)?;
-                Some(Flow::Movreld { dst, src: value(inst)?, dwords })
+                Some(FlowOp::Movreld { dst, src: value(inst)?, dwords })
             }
             ControlOp::s_movrelsd_2_b32 => {
-                Some(Flow::Movrelsd2 { dst: destination(inst)?.0, src: register(inst)? })
+                Some(FlowOp::Movrelsd2 { dst: destination(inst)?.0, src: register(inst)? })
             }
             ControlOp::s_sendmsg_rtn_b32 | ControlOp::s_sendmsg_rtn_b64 => {
                 let (dst, dwords) = destination(inst)?;
-                Some(Flow::Answer { dst, dwords })
+                Some(FlowOp::Answer { dst, dwords })
             }
             ControlOp::s_sendmsg | ControlOp::s_sendmsghalt => {
-                Some(Flow::Message(immediate(inst) as u32 & 0xffff))
+                Some(FlowOp::Message(immediate(inst) as u32 & 0xffff))
             }
         }
     }
 }
 
-impl Group<'_> {
-    /// The value of a scalar operand, and which bits of it are not known.
-    pub(super) fn scalar_value(&self, wave: &Wave, from: From, ty: Type) -> (u64, u64) {
-        match from {
-            From::Const(value) => (value, 0),
-            From::Scalar(reg) => {
-                let dwords = if ty.bits() > 32 { 2 } else { 1 };
-                (wave.value(reg, dwords), wave.unknown_value(reg, dwords))
-            }
-            From::Vgpr(_) => (0, 0),
-        }
+/// Goes on at an offset relative to the code's begin, if that is one.
+fn jump(machine: &mut Machine<'_>, wave: &mut Wave, address: u64) {
+    match address.checked_sub(machine.code_base).and_then(|offset| u32::try_from(offset).ok()) {
+        Some(offset) => wave.pc = offset,
+        None => machine.fault(wave, FaultKind::NotAnInstruction),
     }
+}
 
-    /// Goes on at an offset relative to the code's begin, if that is one.
-    fn jump(&mut self, wave: &mut Wave, address: u64) {
-        match address.checked_sub(self.program.base).and_then(|offset| u32::try_from(offset).ok()) {
-            Some(offset) => wave.pc = offset,
-            None => self.fault(wave, Kind::NotAnInstruction),
-        }
-    }
+fn relative(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, by: i32) {
+    let target = i64::from(decoded.next) + i64::from(by) * 4;
+    jump(machine, wave, machine.code_base.wrapping_add(target as u64));
+}
 
-    fn relative(&mut self, wave: &mut Wave, step: &Step, by: i32) {
-        let target = i64::from(step.next) + i64::from(by) * 4;
-        self.jump(wave, self.program.base.wrapping_add(target as u64));
-    }
-
-    /// Executes what steers a wave.
-    pub(super) fn flow(&mut self, wave: &mut Wave, step: &Step, flow: Flow) {
-        let next = self.program.base.wrapping_add(step.next.into());
-        match flow {
-            Flow::Nothing => {}
-            Flow::Branch(when, by) => {
-                let taken = match when {
-                    When::Always => true,
-                    When::Never => false,
-                    When::Is(reg, value) => {
-                        if wave.unknown_sreg(reg) != 0 {
-                            self.fault(wave, Kind::Control(reg, wave.why(reg)));
-                        }
-                        (wave.sreg(reg) != 0) == value
+/// Executes what steers a wave.
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, flow: FlowOp) {
+    let next = machine.code_base.wrapping_add(decoded.next.into());
+    match flow {
+        FlowOp::Nothing => {}
+        FlowOp::Branch(when, by) => {
+            let taken = match when {
+                When::Always => true,
+                When::Never => false,
+                When::Is(reg, value) => {
+                    if wave.unknown_sreg(reg) != 0 {
+                        machine.fault(wave, FaultKind::Control(reg, wave.why(reg)));
                     }
-                };
-                if taken {
-                    self.relative(wave, step, by);
+                    (wave.sreg(reg) != 0) == value
                 }
+            };
+            if taken {
+                relative(machine, wave, decoded, by);
             }
-            Flow::Jump { to, save } => {
-                let (address, unknown) = self.scalar_value(wave, to, Type::B64);
-                if let (From::Scalar(reg), true) = (to, unknown != 0) {
-                    self.fault(wave, Kind::Control(reg, wave.why(reg)));
-                }
-                if let Some(save) = save {
-                    wave.set_value(save, 2, next, 0, Missing::Undefined);
-                }
-                self.jump(wave, address);
+        }
+        FlowOp::Jump { to, save } => {
+            let (address, unknown) = wave.scalar_value(to, Type::B64);
+            if let (From::Scalar(reg), true) = (to, unknown != 0) {
+                machine.fault(wave, FaultKind::Control(reg, wave.why(reg)));
             }
-            Flow::Call { by, save } => {
+            if let Some(save) = save {
                 wave.set_value(save, 2, next, 0, Missing::Undefined);
-                self.relative(wave, step, by);
             }
-            Flow::GetPc(dst) => wave.set_value(dst, 2, next, 0, Missing::Undefined),
-            Flow::End => wave.ended = true,
-            Flow::Barrier => wave.at_barrier = true,
-            // A wave that signals and then waits does what a barrier does; who comes first is the first wave.
-            Flow::Signal { first } => {
-                if first {
-                    wave.scc = wave.id == 0;
-                    if let Some(state) = &mut wave.unknown {
-                        state.scc = 0;
-                    }
-                }
-            }
-            Flow::BarrierState(dst) => wave.set(dst, 0),
-            Flow::RoundMode(mode) => wave.mode = wave.mode & !15 | mode,
-            Flow::DenormMode(mode) => wave.mode = wave.mode & !0xf0 | mode << 4,
-            Flow::GprIdxOn(index, mode) => {
-                let (index, _) = self.scalar_value(wave, index, Type::B32);
-                wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf0ff | index as u32 & 0xff | mode << 12);
-                wave.gpr_idx = mode;
-                wave.mode |= 1 << 27;
-            }
-            Flow::GprIdxMode(mode) => {
-                wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf000 | mode << 12);
-                wave.gpr_idx = mode;
-            }
-            Flow::GprIdxIdx(index) => {
-                let (index, _) = self.scalar_value(wave, index, Type::B32);
-                wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xff | index as u32 & 0xff);
-            }
-            Flow::GprIdxOff => {
-                wave.gpr_idx = 0;
-                wave.mode &= !(1 << 27);
-            }
-            Flow::GetReg(dst, what) => {
-                let value = self.hwreg(wave, what);
-                wave.set(dst, value);
-            }
-            Flow::SetReg(what, value) => {
-                let (value, unknown) = self.scalar_value(wave, value, Type::B32);
-                if let (From::Scalar(reg), true) = (value_source(&step.inst), unknown != 0) {
-                    self.fault(wave, Kind::Control(reg, wave.why(reg)));
-                }
-                self.set_hwreg(wave, what, value as u32);
-            }
-            Flow::SubvectorBegin(reg, by) => self.subvector_begin(wave, step, reg, by),
-            Flow::SubvectorEnd(reg, by) => self.subvector_end(wave, step, reg, by),
-            Flow::Trap => {
-                self.fault(wave, Kind::Undefined("a trap: there is no trap handler"));
-                wave.ended = true;
-            }
-            Flow::Movrels { dst, src, dwords } => {
-                let from = Reg(src.0.wrapping_add(wave.sreg(Reg::M0) as u16 & 0x7f));
-                if from.0 + u16::from(dwords) > 108 {
-                    return self.fault(wave, Kind::NoRegister);
-                }
-                let (value, unknown) = (wave.value(from, dwords), wave.unknown_value(from, dwords));
-                wave.set_value(dst, dwords, value, unknown, wave.why(from));
-            }
-            Flow::Movreld { dst, src, dwords } => {
-                let to = Reg(dst.0.wrapping_add(wave.sreg(Reg::M0) as u16 & 0x7f));
-                if to.0 + u16::from(dwords) > 108 {
-                    return self.fault(wave, Kind::NoRegister);
-                }
-                let ty = if dwords > 1 { Type::B64 } else { Type::B32 };
-                let (value, unknown) = self.scalar_value(wave, src, ty);
-                wave.set_value(to, dwords, value, unknown, Missing::Undefined);
-            }
-            Flow::Movrelsd2 { dst, src } => {
-                let m0 = wave.sreg(Reg::M0);
-                let from = Reg(src.0.wrapping_add(m0 as u16 & 0x7f));
-                let to = Reg(dst.0.wrapping_add((m0 >> 16) as u16 & 0x7f));
-                if from.0.max(to.0) > 107 {
-                    return self.fault(wave, Kind::NoRegister);
-                }
-                wave.set_unknown(to, wave.sreg(from), wave.unknown_sreg(from), wave.why(from));
-            }
-            Flow::Fork { mask, to } => self.fork(wave, step, mask, to),
-            Flow::Join(saved) => self.join(wave, saved),
-            Flow::Message(code) => self.message(wave, code),
-            // The counters and names of a machine that is not there.
-            Flow::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
+            jump(machine, wave, address);
         }
+        FlowOp::Call { by, save } => {
+            wave.set_value(save, 2, next, 0, Missing::Undefined);
+            relative(machine, wave, decoded, by);
+        }
+        FlowOp::GetPc(dst) => wave.set_value(dst, 2, next, 0, Missing::Undefined),
+        FlowOp::End => wave.ended = true,
+        FlowOp::Barrier => wave.at_barrier = true,
+        // A wave that signals and then waits does what a barrier does; who comes first is the first wave.
+        FlowOp::Signal { first } => {
+            if first {
+                wave.scc = wave.id == 0;
+                if let Some(state) = &mut wave.unknown {
+                    state.scc = 0;
+                }
+            }
+        }
+        FlowOp::BarrierState(dst) => wave.set(dst, 0),
+        FlowOp::RoundMode(mode) => wave.mode = wave.mode & !15 | mode,
+        FlowOp::DenormMode(mode) => wave.mode = wave.mode & !0xf0 | mode << 4,
+        FlowOp::GprIdxOn(..) | FlowOp::GprIdxMode(_) | FlowOp::GprIdxIdx(_) | FlowOp::GprIdxOff => {
+            index_mode(wave, flow);
+        }
+        FlowOp::GetReg(dst, what) => {
+            let value = hwreg::get(machine, wave, what);
+            wave.set(dst, value);
+        }
+        FlowOp::SetReg(what, value) => {
+            let (value, unknown) = wave.scalar_value(value, Type::B32);
+            if let (From::Scalar(reg), true) = (value_source(&decoded.inst), unknown != 0) {
+                machine.fault(wave, FaultKind::Control(reg, wave.why(reg)));
+            }
+            hwreg::set(machine, wave, what, value as u32);
+        }
+        FlowOp::SubvectorBegin(reg, by) => subvector_begin(machine, wave, decoded, reg, by),
+        FlowOp::SubvectorEnd(reg, by) => subvector_end(machine, wave, decoded, reg, by),
+        FlowOp::Trap => {
+            machine.fault(wave, FaultKind::Undefined("a trap: there is no trap handler"));
+            wave.ended = true;
+        }
+        FlowOp::Movrels { .. } | FlowOp::Movreld { .. } | FlowOp::Movrelsd2 { .. } => {
+            move_relative(machine, wave, flow);
+        }
+        FlowOp::Fork { mask, to } => fork(machine, wave, decoded, mask, to),
+        FlowOp::Join(saved) => join(machine, wave, saved),
+        FlowOp::Message(code) => export::message(machine, wave, code),
+        // The counters and names of a machine that is not there.
+        FlowOp::Answer { dst, dwords } => wave.set_value(dst, dwords, 0, 0, Missing::Undefined),
     }
+}
 
-    /// Both ways of a branch: with lanes on both the one with fewer is taken first, and the other is put on the stack
-    /// in scalar registers, four for each entry: the lanes, then where they go on. MODE has the stack's pointer.
-    fn fork(&mut self, wave: &mut Wave, step: &Step, mask: From, to: Target) {
-        let next = self.program.base.wrapping_add(step.next.into());
-        let mut given = |wave: &Wave, from: From| {
-            let (value, unknown) = self.scalar_value(wave, from, Type::B64);
-            if let (From::Scalar(reg), true) = (from, unknown != 0) {
-                self.fault(wave, Kind::Control(reg, wave.why(reg)));
-            }
-            value
-        };
-        let mask = given(wave, mask);
-        let target = match to {
-            Target::To(from) => given(wave, from),
-            Target::By(by) => next.wrapping_add((i64::from(by) * 4) as u64),
-        };
-        let exec = wave.pair(Reg::EXEC);
-        let (pass, fail) = (mask & exec, !mask & exec);
-        if pass == exec {
-            return self.jump(wave, target);
+/// Indexed access of vector registers: on, off, and by which index.
+fn index_mode(wave: &mut Wave, flow: FlowOp) {
+    match flow {
+        FlowOp::GprIdxOn(index, mode) => {
+            let (index, _) = wave.scalar_value(index, Type::B32);
+            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf0ff | index as u32 & 0xff | mode << 12);
+            wave.gpr_idx = mode;
+            wave.mode |= 1 << 27;
         }
-        if fail == exec {
-            return;
+        FlowOp::GprIdxMode(mode) => {
+            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xf000 | mode << 12);
+            wave.gpr_idx = mode;
         }
-        let (now, rest, later) =
-            if fail.count_ones() < pass.count_ones() { (fail, pass, target) } else { (pass, fail, next) };
-        let pointer = wave.mode >> CSP;
-        let entry = Reg(pointer as u16 * 4);
-        wave.set_value(entry, 2, rest, 0, Missing::Undefined);
-        wave.set_value(Reg(entry.0 + 2), 2, later, 0, Missing::Undefined);
-        if pointer == 7 {
-            return self.fault(wave, Kind::Undefined("a stack of branches with more than seven entries"));
+        FlowOp::GprIdxIdx(index) => {
+            let (index, _) = wave.scalar_value(index, Type::B32);
+            wave.set(Reg::M0, wave.sreg(Reg::M0) & !0xff | index as u32 & 0xff);
         }
-        wave.mode += 1 << CSP;
-        wave.set_value(Reg::EXEC, 2, now, 0, Missing::Undefined);
-        if now == pass {
-            self.jump(wave, target);
+        FlowOp::GprIdxOff => {
+            wave.gpr_idx = 0;
+            wave.mode &= !(1 << 27);
         }
+        _ => {}
     }
+}
 
-    /// Goes on with what a fork left for later, or behind the join if that has been done.
-    fn join(&mut self, wave: &mut Wave, saved: From) {
-        let from = saved;
-        let (saved, unknown) = self.scalar_value(wave, from, Type::B32);
+/// Moves between scalar registers whose numbers `m0` is added to.
+fn move_relative(machine: &mut Machine<'_>, wave: &mut Wave, flow: FlowOp) {
+    match flow {
+        FlowOp::Movrels { dst, src, dwords } => {
+            let from = Reg(src.0.wrapping_add(wave.sreg(Reg::M0) as u16 & 0x7f));
+            if from.0 + u16::from(dwords) > 108 {
+                return machine.fault(wave, FaultKind::NoRegister);
+            }
+            let (value, unknown) = (wave.value(from, dwords), wave.unknown_value(from, dwords));
+            wave.set_value(dst, dwords, value, unknown, wave.why(from));
+        }
+        FlowOp::Movreld { dst, src, dwords } => {
+            let to = Reg(dst.0.wrapping_add(wave.sreg(Reg::M0) as u16 & 0x7f));
+            if to.0 + u16::from(dwords) > 108 {
+                return machine.fault(wave, FaultKind::NoRegister);
+            }
+            let ty = if dwords > 1 { Type::B64 } else { Type::B32 };
+            let (value, unknown) = wave.scalar_value(src, ty);
+            wave.set_value(to, dwords, value, unknown, Missing::Undefined);
+        }
+        FlowOp::Movrelsd2 { dst, src } => {
+            let m0 = wave.sreg(Reg::M0);
+            let from = Reg(src.0.wrapping_add(m0 as u16 & 0x7f));
+            let to = Reg(dst.0.wrapping_add((m0 >> 16) as u16 & 0x7f));
+            if from.0.max(to.0) > 107 {
+                return machine.fault(wave, FaultKind::NoRegister);
+            }
+            wave.set_unknown(to, wave.sreg(from), wave.unknown_sreg(from), wave.why(from));
+        }
+        _ => {}
+    }
+}
+
+/// Both ways of a branch: with lanes on both the one with fewer is taken first, and the other is put on the stack
+/// in scalar registers, four for each entry: the lanes, then where they go on. MODE has the stack's pointer.
+fn fork(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, mask: From, to: Target) {
+    let next = machine.code_base.wrapping_add(decoded.next.into());
+    let mut given = |wave: &Wave, from: From| {
+        let (value, unknown) = wave.scalar_value(from, Type::B64);
         if let (From::Scalar(reg), true) = (from, unknown != 0) {
-            self.fault(wave, Kind::Control(reg, wave.why(reg)));
+            machine.fault(wave, FaultKind::Control(reg, wave.why(reg)));
         }
-        let pointer = wave.mode >> CSP;
-        if saved == u64::from(pointer) {
-            return;
-        }
-        if pointer == 0 {
-            return self.fault(wave, Kind::Undefined("a join with an empty stack of branches"));
-        }
-        wave.mode -= 1 << CSP;
-        let entry = Reg((pointer as u16 - 1) * 4);
-        for reg in [entry, Reg(entry.0 + 2)] {
-            if wave.unknown_value(reg, 2) != 0 {
-                self.fault(wave, Kind::Control(reg, wave.why(reg)));
-            }
-        }
-        wave.set_value(Reg::EXEC, 2, wave.pair(entry), 0, Missing::Undefined);
-        self.jump(wave, wave.pair(Reg(entry.0 + 2)));
+        value
+    };
+    let mask = given(wave, mask);
+    let target = match to {
+        Target::To(from) => given(wave, from),
+        Target::By(by) => next.wrapping_add((i64::from(by) * 4) as u64),
+    };
+    let exec = wave.pair(Reg::EXEC);
+    let (pass, fail) = (mask & exec, !mask & exec);
+    if pass == exec {
+        return jump(machine, wave, target);
     }
+    if fail == exec {
+        return;
+    }
+    let (now, rest, later) =
+        if fail.count_ones() < pass.count_ones() { (fail, pass, target) } else { (pass, fail, next) };
+    let pointer = wave.mode >> CSP;
+    let entry = Reg(pointer as u16 * 4);
+    wave.set_value(entry, 2, rest, 0, Missing::Undefined);
+    wave.set_value(Reg(entry.0 + 2), 2, later, 0, Missing::Undefined);
+    if pointer == 7 {
+        return machine.fault(wave, FaultKind::Undefined("a stack of branches with more than seven entries"));
+    }
+    wave.mode += 1 << CSP;
+    wave.set_value(Reg::EXEC, 2, now, 0, Missing::Undefined);
+    if now == pass {
+        jump(machine, wave, target);
+    }
+}
 
-    /// With both halves of a wave of 64 lanes enabled, first the lower one is run alone.
-    fn subvector_begin(&mut self, wave: &mut Wave, step: &Step, reg: Reg, by: i32) {
-        let (low, high) = (wave.sreg(Reg::EXEC), wave.sreg(Reg::EXEC_HI));
-        match (low, high) {
-            (0, 0) => self.relative(wave, step, by),
-            (0, _) => wave.set(reg, low),
-            _ => {
-                wave.set(reg, high);
-                wave.set(Reg::EXEC_HI, 0);
-            }
+/// Goes on with what a fork left for later, or behind the join if that has been done.
+fn join(machine: &mut Machine<'_>, wave: &mut Wave, saved: From) {
+    let from = saved;
+    let (saved, unknown) = wave.scalar_value(from, Type::B32);
+    if let (From::Scalar(reg), true) = (from, unknown != 0) {
+        machine.fault(wave, FaultKind::Control(reg, wave.why(reg)));
+    }
+    let pointer = wave.mode >> CSP;
+    if saved == u64::from(pointer) {
+        return;
+    }
+    if pointer == 0 {
+        return machine.fault(wave, FaultKind::Undefined("a join with an empty stack of branches"));
+    }
+    wave.mode -= 1 << CSP;
+    let entry = Reg((pointer as u16 - 1) * 4);
+    for reg in [entry, Reg(entry.0 + 2)] {
+        if wave.unknown_value(reg, 2) != 0 {
+            machine.fault(wave, FaultKind::Control(reg, wave.why(reg)));
         }
     }
+    wave.set_value(Reg::EXEC, 2, wave.pair(entry), 0, Missing::Undefined);
+    jump(machine, wave, wave.pair(Reg(entry.0 + 2)));
+}
 
-    /// After the lower half the upper one, then both.
-    fn subvector_end(&mut self, wave: &mut Wave, step: &Step, reg: Reg, by: i32) {
-        let (low, high, saved) = (wave.sreg(Reg::EXEC), wave.sreg(Reg::EXEC_HI), wave.sreg(reg));
-        if high != 0 {
-            wave.set(Reg::EXEC, saved);
-        } else if saved == 0 {
-            // The upper half had no lanes.
-        } else {
-            wave.set(Reg::EXEC_HI, saved);
-            wave.set(reg, low);
-            wave.set(Reg::EXEC, 0);
-            self.relative(wave, step, by);
+/// With both halves of a wave of 64 lanes enabled, first the lower one is run alone.
+fn subvector_begin(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, reg: Reg, by: i32) {
+    let (low, high) = (wave.sreg(Reg::EXEC), wave.sreg(Reg::EXEC_HI));
+    match (low, high) {
+        (0, 0) => relative(machine, wave, decoded, by),
+        (0, _) => wave.set(reg, low),
+        _ => {
+            wave.set(reg, high);
+            wave.set(Reg::EXEC_HI, 0);
         }
+    }
+}
+
+/// After the lower half the upper one, then both.
+fn subvector_end(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, reg: Reg, by: i32) {
+    let (low, high, saved) = (wave.sreg(Reg::EXEC), wave.sreg(Reg::EXEC_HI), wave.sreg(reg));
+    if high != 0 {
+        wave.set(Reg::EXEC, saved);
+    } else if saved == 0 {
+        // The upper half had no lanes.
+    } else {
+        wave.set(Reg::EXEC_HI, saved);
+        wave.set(reg, low);
+        wave.set(Reg::EXEC, 0);
+        relative(machine, wave, decoded, by);
     }
 }
 

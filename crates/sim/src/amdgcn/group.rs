@@ -1,43 +1,27 @@
 //! A workgroup: its waves, their shared memory, and one step of one of them.
 
-use super::apply::{Access, Read, Shared};
-use super::counters::Counter;
-use super::export::Told;
-use super::fault::{Fault, Kind, Missing};
+use super::dispatch::{Dispatch, Initial, Timing};
+use super::fault::{FaultKind, Missing};
 use super::hazard::Hazards;
-use super::operand::{SREGS, splat};
-use super::pending::Pending;
-use super::program::{Program, What};
-use super::run::{Dispatch, Initial, Timing, Trace};
-use super::sync::{Common, Waiting};
-use super::watch::{Control, State, Watch};
+use super::issue;
+use super::lanes::splat;
+use super::local::LocalMemory;
+use super::machine::Machine;
+use super::operand::SREGS;
+use super::program::{Program, UnitOp};
+use super::watch::{Control, State, Trace, Watch};
 use super::wave::{Unknown, Wave};
+use super::{buffer, cross, ds, export, flat, flow, image, interp, matrix, rays, scalar, smem, vector};
 use crate::memory::View;
-use std::collections::HashSet;
+use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::effects;
 use unwedge_isa::amdgcn::model::Format;
 use unwedge_isa::amdgcn::semantics::LANES;
-use unwedge_isa::amdgcn::{Gpu, Reg};
-
-/// Faults of a workgroup that are kept.
-const FAULTS: usize = 256;
 
 /// A workgroup that runs.
 pub(super) struct Group<'m> {
     pub(super) program: &'m Program,
-    pub(super) gpu: Gpu,
-    pub(super) view: View<'m>,
-    pub(super) lds: Shared,
-    pub(super) gds: Shared,
-    pub(super) common: Common,
-    pub(super) faults: Vec<Fault>,
-    seen: HashSet<(u32, std::mem::Discriminant<Kind>)>,
-    pub(super) told: Vec<Told>,
-    number: u32,
-    /// Offset of the instruction that is executed.
-    at: u32,
-    stopped: bool,
-    random: u64,
+    pub(super) machine: Machine<'m>,
     adversarial: bool,
     hazards: Vec<Hazards>,
     /// Instructions executed, and lanes that were enabled in them.
@@ -51,74 +35,18 @@ impl<'m> Group<'m> {
             Timing::Plain => (false, 0),
             Timing::Adversarial { seed } => (true, seed),
         };
-        let mut lds = Shared::new(dispatch.lds as usize, adversarial);
+        let mut machine = Machine::new(program.gpu, program.base, view, number, seed, dispatch.steps);
+        machine.gds = LocalMemory::new(dispatch.gds as usize, false);
+        machine.lds = LocalMemory::new(dispatch.lds as usize, adversarial);
         for (at, byte) in dispatch.lds_content.iter().enumerate().take(dispatch.lds as usize) {
-            lds.write(at as u64, 1, (*byte).into(), 0);
+            machine.lds.write(at as u64, 1, (*byte).into(), 0);
         }
-        Group {
-            program,
-            gpu: program.gpu,
-            view,
-            lds,
-            gds: Shared::new(dispatch.gds as usize, false),
-            common: Common::default(),
-            faults: Vec::new(),
-            seen: HashSet::new(),
-            told: Vec::new(),
-            number,
-            at: 0,
-            stopped: false,
-            random: seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d,
-            adversarial,
-            hazards: Vec::new(),
-            steps: 0,
-            lane_steps: 0,
-        }
-    }
-
-    /// Offset of the instruction that is executed.
-    pub(super) fn offset(&self) -> u32 {
-        self.at
-    }
-
-    /// Number of the workgroup.
-    pub(super) fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Whether it could not go on.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped
-    }
-
-    /// A pseudo-random number.
-    pub(super) fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.random >> 33) ^ self.random >> 11
-    }
-
-    /// Reports something that went wrong. What cannot be gone on from ends the workgroup.
-    pub(super) fn fault(&mut self, wave: &Wave, kind: Kind) {
-        if matches!(
-            kind,
-            Kind::NotAnInstruction
-                | Kind::NoSemantics
-                | Kind::NotEmulated(_)
-                | Kind::Unmapped { .. }
-                | Kind::UnknownMemory(_)
-                | Kind::NoRegister
-                | Kind::Steps
-        ) {
-            self.stopped = true;
-        }
-        if self.faults.len() < FAULTS && self.seen.insert((self.at, std::mem::discriminant(&kind))) {
-            self.faults.push(Fault { kind, at: self.at, workgroup: self.number, wave: wave.id });
-        }
+        Group { program, machine, adversarial, hazards: Vec::new(), steps: 0, lane_steps: 0 }
     }
 
     /// The waves of a workgroup as they begin.
     fn waves(&mut self, dispatch: &Dispatch, id: [u32; 3]) -> Vec<Wave> {
-        let lanes = if self.gpu.wave64() { 64 } else { 32 };
+        let lanes = if self.machine.gpu.wave64() { 64 } else { 32 };
         let [x, y, z] = dispatch.size.map(|size| size.max(1));
         let threads = x.saturating_mul(y).saturating_mul(z).min(1024);
         let count = threads.div_ceil(lanes);
@@ -131,26 +59,12 @@ impl<'m> Group<'m> {
                 .vgprs
                 .max(dispatch.vectors.iter().map(|(n, _)| u16::from(*n) + 1).max().unwrap_or(0)),
         );
-        let mut wave = Wave {
-            id: number,
-            wave64: lanes == 64,
-            pc: dispatch.entry,
-            s: [0; SREGS],
-            v: vec![splat(0); vgprs],
-            scc: false,
-            mode: dispatch.mode,
-            ended: false,
-            at_barrier: false,
-            steps: 0,
-            scratch: Shared::new(dispatch.scratch as usize * lanes as usize, self.adversarial),
-            unknown: None,
-            pending: Pending::default(),
-            gpr_idx: 0,
-            waiting: Waiting::default(),
-        };
+        let scratch = LocalMemory::new(dispatch.scratch as usize * lanes as usize, self.adversarial);
+        let mut wave = Wave::new(number, lanes == 64, vgprs, scratch);
+        (wave.pc, wave.mode) = (dispatch.entry, dispatch.mode);
         if self.adversarial {
             // What nobody wrote is anything.
-            let random: Vec<u32> = (0..64).map(|_| self.random() as u32).collect();
+            let random: Vec<u32> = (0..64).map(|_| self.machine.random() as u32).collect();
             wave.s.iter_mut().zip(random.iter().cycle()).for_each(|(place, value)| *place = *value);
             for (at, lanes) in wave.v.iter_mut().enumerate() {
                 lanes.iter_mut().enumerate().for_each(|(lane, place)| *place = random[(lane + at) % 64]);
@@ -199,49 +113,50 @@ impl<'m> Group<'m> {
 
     /// Whether a wave does not go on by itself.
     fn rests(&self, wave: &Wave) -> bool {
-        wave.ended || wave.at_barrier || self.common.blocks(wave)
+        wave.ended || wave.at_barrier || self.machine.common.blocks(&wave.waiting)
     }
 
     /// Runs the workgroup to its end, or until it cannot go on.
     pub(super) fn run(&mut self, dispatch: &Dispatch, id: [u32; 3], watch: &mut Watch<'_>) {
         let mut waves = self.waves(dispatch, id);
         self.hazards = waves.iter().map(|_| Hazards::default()).collect();
-        let mut left = dispatch.steps;
-        while !self.stopped {
+        while !self.machine.stopped {
             let ready: Vec<usize> = (0..waves.len()).filter(|at| !self.rests(&waves[*at])).collect();
             if ready.is_empty() {
                 if waves.iter().all(|wave| wave.ended) {
                     break;
                 }
                 if let Some(wave) = waves.iter().find(|wave| !wave.ended && !wave.at_barrier) {
-                    self.at = wave.pc;
-                    self.fault(wave, Kind::Undefined("waits for what no wave of its workgroup will do"));
-                    self.stopped = true;
+                    self.machine.at = wave.pc;
+                    self.machine
+                        .fault(wave, FaultKind::Undefined("waits for what no wave of its workgroup will do"));
+                    self.machine.stopped = true;
                     break;
                 }
                 waves.iter_mut().for_each(|wave| wave.at_barrier = false);
                 continue;
             }
             let (which, quantum) = if self.adversarial {
-                (ready[self.random() as usize % ready.len()], 1 + self.random() % 24)
+                (ready[self.machine.random() as usize % ready.len()], 1 + self.machine.random() % 24)
             } else {
                 (ready[0], 4096)
             };
             for _ in 0..quantum {
                 let wave = &mut waves[which];
-                if self.rests(wave) || self.stopped {
+                if self.rests(wave) || self.machine.stopped {
                     break;
                 }
-                if left == 0 {
-                    self.at = wave.pc;
-                    self.fault(wave, Kind::Steps);
+                if self.machine.budget == 0 {
+                    self.machine.at = wave.pc;
+                    self.machine.fault(wave, FaultKind::Steps);
                     break;
                 }
-                left -= 1;
+                self.machine.budget -= 1;
                 if let Watch::Step(ask) = watch
-                    && ask(&mut State { group: self, waves: &waves, now: which }) == Control::Stop
+                    && ask(&mut State { machine: &mut self.machine, waves: &waves, now: which })
+                        == Control::Stop
                 {
-                    self.stopped = true;
+                    self.machine.stopped = true;
                     break;
                 }
                 let wave = &mut waves[which];
@@ -253,7 +168,7 @@ impl<'m> Group<'m> {
             }
             let wave = &mut waves[which];
             if wave.ended {
-                self.finish(wave);
+                issue::finish(&mut self.machine, wave);
             } else if !self.adversarial && !self.rests(wave) && ready.len() > 1 {
                 // Another has its turn.
                 waves.rotate_left(1);
@@ -264,7 +179,7 @@ impl<'m> Group<'m> {
     fn traced(&self, wave: &Wave, at: u32) -> Trace {
         let mut writes = Vec::new();
         if let Some(step) = self.program.step(at) {
-            for reg in step.effects.writes.iter() {
+            for reg in step.decoded.effects.writes.iter() {
                 if reg.is_vgpr() {
                     let lanes = wave.v.get(usize::from(reg.index())).copied().unwrap_or([0; LANES]);
                     writes.push((reg, lanes.to_vec()));
@@ -273,61 +188,61 @@ impl<'m> Group<'m> {
                 }
             }
         }
-        Trace { workgroup: self.number, wave: wave.id, at, exec: wave.exec(&self.gpu), writes }
+        Trace {
+            workgroup: self.machine.number(),
+            wave: wave.id,
+            at,
+            exec: wave.exec(&self.machine.gpu),
+            writes,
+        }
     }
 
     /// Executes one instruction of a wave.
     fn step(&mut self, wave: &mut Wave) {
-        let program = self.program;
-        self.at = wave.pc;
+        let (program, machine) = (self.program, &mut self.machine);
+        machine.at = wave.pc;
         let Some(step) = program.step(wave.pc) else {
-            return self.fault(wave, Kind::NotAnInstruction);
+            return machine.fault(wave, FaultKind::NotAnInstruction);
         };
-        wave.pc = step.next;
+        let decoded = &step.decoded;
+        wave.pc = decoded.next;
         wave.steps += 1;
         self.steps += 1;
         if self.adversarial {
-            self.pass_time(wave);
-            for (counter, most) in &step.waits {
-                self.wait(wave, *counter, *most);
+            issue::pass_time(machine, wave);
+            for (counter, most) in &decoded.waits {
+                issue::wait(machine, wave, *counter, *most);
             }
-            self.check_locks(wave, &step.effects.writes);
-            let found = match self.hazards.get_mut(wave.id as usize) {
-                Some(hazards) => hazards.issue(step, &self.gpu),
+            issue::check_locks(machine, wave, &decoded.effects.writes);
+            let broken = match self.hazards.get_mut(wave.id as usize) {
+                Some(hazards) => hazards.issue(decoded, step.hazard, &machine.gpu),
                 None => Vec::new(),
             };
-            for (rule, first) in found {
-                self.fault(wave, Kind::Hazard(rule, first));
+            for (rule, first) in broken {
+                machine.fault(wave, FaultKind::Hazard(rule, first));
             }
         }
-        if effects::is_vector(step.inst.row().format) || step.inst.row().format == Format::Vopd {
-            self.lane_steps += u64::from(wave.exec(&self.gpu).count_ones());
+        let format = decoded.inst.row().format;
+        if effects::is_vector(format) || format == Format::Vopd {
+            self.lane_steps += u64::from(wave.exec(&machine.gpu).count_ones());
         }
-        match &step.what {
-            What::Vector(vector) => self.vector(wave, vector),
-            What::Dual(halves) => self.dual(wave, halves),
-            What::Scalar(scalar) => self.scalar(wave, scalar),
-            What::Cross(cross) => self.cross(wave, cross),
-            What::Matrix(matrix) => self.matrix(wave, matrix),
-            What::Flow(flow) => self.flow(wave, step, *flow),
-            What::Smem(smem) => self.smem(wave, step, smem),
-            What::Buffer(buffer) => self.buffer(wave, step, buffer),
-            What::Flat(flat) => self.flat(wave, step, flat),
-            What::Ds(ds) => self.ds(wave, step, ds),
-            What::Interp(interp) => self.interp(wave, step, interp),
-            What::Export(export) => self.export(wave, step, export),
-            What::Image(image) => self.image(wave, step, image),
-            What::Rays(rays) => self.rays(wave, step, rays),
-            What::Nothing => {}
-            What::Unknown => self.fault(wave, Kind::NoSemantics),
+        match &step.op {
+            UnitOp::Vector(op) => vector::exec(machine, wave, op),
+            UnitOp::Dual(halves) => vector::exec_dual(machine, wave, halves),
+            UnitOp::Scalar(op) => scalar::exec(machine, wave, op),
+            UnitOp::Cross(op) => cross::exec(machine, wave, op),
+            UnitOp::Matrix(op) => matrix::exec(machine, wave, op),
+            UnitOp::Flow(op) => flow::exec(machine, wave, decoded, *op),
+            UnitOp::Smem(op) => smem::exec(machine, wave, decoded, op),
+            UnitOp::Buffer(op) => buffer::exec(machine, wave, decoded, op),
+            UnitOp::Flat(op) => flat::exec(machine, wave, decoded, op),
+            UnitOp::Ds(op) => ds::exec(machine, wave, decoded, op),
+            UnitOp::Interp(op) => interp::exec(machine, wave, decoded, op),
+            UnitOp::Export(op) => export::exec(machine, wave, decoded, op),
+            UnitOp::Image(op) => image::exec(machine, wave, decoded, op),
+            UnitOp::Rays(op) => rays::exec(machine, wave, decoded, op),
+            UnitOp::Nothing => {}
+            UnitOp::Unknown => machine.fault(wave, FaultKind::NoSemantics),
         }
-    }
-
-    /// Delivers what was read already: at once, or when it has been waited for.
-    pub(super) fn ready(&mut self, wave: &mut Wave, access: Access, read: Read, counters: &[(Counter, u8)]) {
-        if wave.unknown.is_some() {
-            return self.defer_ready(wave, access, read, counters, None);
-        }
-        self.deliver(wave, &access, &read);
     }
 }

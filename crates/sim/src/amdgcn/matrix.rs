@@ -3,10 +3,11 @@
 //! Where elements stand and how they are multiplied is [`unwedge_isa::amdgcn::semantics::matrix`]'s. An element of the
 //! result is not known if any that it depends on is not: C's, A's row, B's column, or a sparse index of the row.
 
-use super::fault::{Kind, Missing};
-use super::group::Group;
-use super::operand::{From, inline, splat};
-use super::wave::{Wave, bits};
+use super::fault::{FaultKind, Missing};
+use super::lanes::{bits, splat};
+use super::machine::Machine;
+use super::operand::{From, inline};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::MatrixOp;
 use unwedge_isa::amdgcn::semantics::Lanes;
@@ -15,7 +16,7 @@ use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
 
 /// A matrix operation with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Matrix {
+pub(super) struct MatrixProduct {
     op: matrix::Matrix,
     a: u8,
     b: u8,
@@ -37,6 +38,18 @@ struct Block<'w> {
     unknown: &'w [Lanes],
 }
 
+/// A row of A.
+struct Row {
+    /// Its elements, widened, with their places in K.
+    factors: [(u32, u8); 64],
+    /// Some of it is not known.
+    unsure: bool,
+    /// Places in K of what is there.
+    chosen: u64,
+    /// A sparse index does not rise.
+    falling: bool,
+}
+
 impl Block<'_> {
     /// So many bits of a lane from a bit on, and whether some of them are not known.
     fn bits(&self, lane: usize, from: usize, bits: u8) -> (u32, bool) {
@@ -46,8 +59,8 @@ impl Block<'_> {
     }
 }
 
-impl Matrix {
-    pub(super) fn new(op: MatrixOp, inst: &Inst, gpu: &Gpu) -> Option<Matrix> {
+impl MatrixProduct {
+    pub(super) fn new(op: MatrixOp, inst: &Inst, gpu: &Gpu) -> Option<MatrixProduct> {
         let op = matrix::of(op);
         let (generation, wave64, mods) = (gpu.generation(), gpu.wave64(), &inst.mods);
         let stored = if op.sparse { op.depth / 2 } else { op.depth };
@@ -70,7 +83,7 @@ impl Matrix {
             other => (From::Vgpr(vgpr(other)?), None),
         };
         let apart = op.result.is_half() && generation < Gen::Gfx12;
-        Some(Matrix {
+        Some(MatrixProduct {
             op,
             a,
             b,
@@ -101,6 +114,51 @@ impl Matrix {
         number.widen(raw, self.neg_lo >> source & 1 != 0)
     }
 
+    /// Elements of a row of A that are there.
+    fn stored(&self) -> u8 {
+        if self.op.sparse { self.op.depth / 2 } else { self.op.depth }
+    }
+
+    /// Columns of B, widened once, and which of their elements are not known.
+    fn columns(&self, b: &Block<'_>) -> [([u32; 64], u64); 16] {
+        let (op, layout) = (&self.op, &self.layouts[1]);
+        let mut columns = [([0u32; 64], 0u64); 16];
+        for (number, (column, unsure)) in columns.iter_mut().enumerate() {
+            for (k, value) in column.iter_mut().enumerate().take(op.depth.into()) {
+                let (lane, place) = layout.place(k as u8, number as u8);
+                let (raw, missing) = b.bits(lane, place * usize::from(op.b.bits()), op.b.bits());
+                *value = self.factor(op.b, 1, raw, place);
+                *unsure |= u64::from(missing) << k;
+            }
+        }
+        columns
+    }
+
+    /// A row of A.
+    fn row(&self, row: u8, a: &Block<'_>, indices: &Block<'_>) -> Row {
+        let (op, layout) = (&self.op, &self.layouts[0]);
+        let mut made = Row { factors: [(0, 0); 64], unsure: false, chosen: 0, falling: false };
+        let mut before = None;
+        for (at, factor) in made.factors.iter_mut().enumerate().take(self.stored().into()) {
+            let (lane, place) = layout.place(at as u8, row);
+            let (raw, missing) = a.bits(lane, place * usize::from(op.a.bits()), op.a.bits());
+            made.unsure |= missing;
+            let mut k = at as u8;
+            if let Some((_, key)) = self.index {
+                let sets = (16 / layout.count()).max(1);
+                let from = 2 * (place + layout.count() * (usize::from(key) % sets));
+                let (index, missing) = indices.bits(lane, from, 2);
+                made.unsure |= missing;
+                k = 4 * (at as u8 / 2) + index as u8;
+                made.falling |= at % 2 == 1 && before.is_some_and(|before| before >= k) && !missing;
+                before = Some(k);
+            }
+            *factor = (self.factor(op.a, 0, raw, place), k);
+            made.chosen |= 1 << k;
+        }
+        made
+    }
+
     /// The first bit of an element of C or the result in its lane.
     fn bit(&self, place: usize) -> usize {
         match self.half {
@@ -110,125 +168,92 @@ impl Matrix {
     }
 }
 
-impl Group<'_> {
-    pub(super) fn matrix(&mut self, wave: &mut Wave, matrix: &Matrix) {
-        let all = Wave::all(&self.gpu);
-        if wave.exec(&self.gpu) != all {
-            // The manuals compute all lanes whatever exec is; others found only enabled ones written.
-            self.fault(wave, Kind::Undefined("a matrix operation while not all lanes are enabled"));
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixProduct) {
+    let all = Wave::all(&machine.gpu);
+    if wave.exec(&machine.gpu) != all {
+        // The manuals compute all lanes whatever exec is; others found only enabled ones written.
+        machine.fault(wave, FaultKind::Undefined("a matrix operation while not all lanes are enabled"));
+    }
+    let op = &matrix.op;
+    let dwords = |layout: &Layout, bits: usize| (layout.count() * bits).div_ceil(32);
+    let [a_layout, b_layout, d_layout] = &matrix.layouts;
+    let a_size = dwords(a_layout, op.a.bits().into());
+    let b_size = dwords(b_layout, op.b.bits().into());
+    let d_size = dwords(d_layout, if matrix.half.is_some() { 32 } else { op.result.bits().into() });
+    let ranges = [(matrix.a, a_size), (matrix.b, b_size), (matrix.dst, d_size)];
+    let c = if let From::Vgpr(n) = matrix.c { n } else { matrix.dst };
+    let index = matrix.index.map_or(matrix.dst, |(n, _)| n);
+    let there = |n: u8, size: usize| usize::from(n) + size <= wave.v.len();
+    if !ranges.iter().chain(&[(c, d_size), (index, 1)]).all(|(n, size)| there(*n, *size)) {
+        return machine.fault(wave, FaultKind::NoRegister);
+    }
+    let mut complaint = None;
+    let mut result: Vec<Lanes> = wave.v[usize::from(matrix.dst)..][..d_size].to_vec();
+    let mut unsure = vec![splat(0); d_size];
+    let mut why = Missing::Undefined;
+    {
+        let block = |n: u8, size: usize| Block {
+            values: &wave.v[usize::from(n)..][..size],
+            unknown: wave.unknown.as_ref().map_or(&[][..], |state| &state.v[usize::from(n)..][..size]),
+        };
+        let (a, b, c) = (block(matrix.a, a_size), block(matrix.b, b_size), block(c, d_size));
+        let indices = block(index, 1);
+        if let Some(state) = &wave.unknown {
+            unsure.copy_from_slice(&state.v[usize::from(matrix.dst)..][..d_size]);
+            let sources = [(matrix.a, a_size), (matrix.b, b_size), (index, matrix.index.iter().count())];
+            why = sources
+                .iter()
+                .flat_map(|(n, size)| (0..*size).map(move |at| Reg::vgpr(n.wrapping_add(at as u8))))
+                .find(|reg| bits(all).any(|lane| state.v[usize::from(reg.index())][lane] != 0))
+                .map_or(wave.why(Reg::vgpr(matrix.dst)), |reg| wave.why(reg));
         }
-        let op = &matrix.op;
-        let dwords = |layout: &Layout, bits: usize| (layout.count() * bits).div_ceil(32);
-        let [a_layout, b_layout, d_layout] = &matrix.layouts;
-        let a_size = dwords(a_layout, op.a.bits().into());
-        let b_size = dwords(b_layout, op.b.bits().into());
-        let d_size = dwords(d_layout, if matrix.half.is_some() { 32 } else { op.result.bits().into() });
-        let ranges = [(matrix.a, a_size), (matrix.b, b_size), (matrix.dst, d_size)];
-        let c = if let From::Vgpr(n) = matrix.c { n } else { matrix.dst };
-        let index = matrix.index.map_or(matrix.dst, |(n, _)| n);
-        let there = |n: u8, size: usize| usize::from(n) + size <= wave.v.len();
-        if !ranges.iter().chain(&[(c, d_size), (index, 1)]).all(|(n, size)| there(*n, *size)) {
-            return self.fault(wave, Kind::NoRegister);
+        if machine.gpu.generation() < Gen::Gfx12 && !copied(&a, all) | !copied(&b, all) {
+            complaint = Some("copies of a matrix in groups of 16 lanes that differ");
         }
-        let mut complaint = None;
-        let mut result: Vec<Lanes> = wave.v[usize::from(matrix.dst)..][..d_size].to_vec();
-        let mut unsure = vec![splat(0); d_size];
-        let mut why = Missing::Undefined;
-        {
-            let block = |n: u8, size: usize| Block {
-                values: &wave.v[usize::from(n)..][..size],
-                unknown: wave.unknown.as_ref().map_or(&[][..], |state| &state.v[usize::from(n)..][..size]),
-            };
-            let (a, b, c) = (block(matrix.a, a_size), block(matrix.b, b_size), block(c, d_size));
-            let indices = block(index, 1);
-            if let Some(state) = &wave.unknown {
-                unsure.copy_from_slice(&state.v[usize::from(matrix.dst)..][..d_size]);
-                let sources = [(matrix.a, a_size), (matrix.b, b_size), (index, matrix.index.iter().count())];
-                why = sources
+        let columns = matrix.columns(&b);
+        for row in 0..16u8 {
+            let Row { factors, unsure: row_unsure, chosen, falling } = matrix.row(row, &a, &indices);
+            if falling {
+                complaint = Some("sparse indices that do not rise");
+            }
+            for column in 0..16u8 {
+                let (lane, place) = d_layout.place(row, column);
+                let bit = matrix.bit(place);
+                let (raw, mut missing) = match matrix.c {
+                    From::Const(value) => (value as u32, false),
+                    _ => c.bits(lane, bit, op.result.bits()),
+                };
+                missing |= row_unsure;
+                let mut addend = raw;
+                if op.result != Number::I32 && !op.sparse {
+                    if matrix.neg_hi & 4 != 0 {
+                        addend &= !op.result.sign();
+                    }
+                    if matrix.neg_lo & 4 != 0 {
+                        addend ^= op.result.sign();
+                    }
+                }
+                let (values, column_unsure) = &columns[usize::from(column)];
+                let pairs = factors[..usize::from(matrix.stored())]
                     .iter()
-                    .flat_map(|(n, size)| (0..*size).map(move |at| Reg::vgpr(n.wrapping_add(at as u8))))
-                    .find(|reg| bits(all).any(|lane| state.v[usize::from(reg.index())][lane] != 0))
-                    .map_or(wave.why(Reg::vgpr(matrix.dst)), |reg| wave.why(reg));
-            }
-            if self.gpu.generation() < Gen::Gfx12 && !copied(&a, all) | !copied(&b, all) {
-                complaint = Some("copies of a matrix in groups of 16 lanes that differ");
-            }
-            let stored = if op.sparse { op.depth / 2 } else { op.depth };
-            // Columns of B, widened once, and which of their elements are not known.
-            let mut columns = [[0u32; 64]; 16];
-            let mut columns_unsure = [0u64; 16];
-            for (number, column) in columns.iter_mut().enumerate() {
-                for (k, value) in column.iter_mut().enumerate().take(op.depth.into()) {
-                    let (lane, place) = b_layout.place(k as u8, number as u8);
-                    let (raw, missing) = b.bits(lane, place * usize::from(op.b.bits()), op.b.bits());
-                    *value = matrix.factor(op.b, 1, raw, place);
-                    columns_unsure[number] |= u64::from(missing) << k;
-                }
-            }
-            for row in 0..16u8 {
-                // The row of A, with the places in K of what is there.
-                let mut factors = [(0u32, 0u8); 64];
-                let (mut row_unsure, mut chosen) = (false, 0u64);
-                let mut before = None;
-                for (at, factor) in factors.iter_mut().enumerate().take(stored.into()) {
-                    let (lane, place) = a_layout.place(at as u8, row);
-                    let (raw, missing) = a.bits(lane, place * usize::from(op.a.bits()), op.a.bits());
-                    row_unsure |= missing;
-                    let mut k = at as u8;
-                    if let Some((_, key)) = matrix.index {
-                        let sets = (16 / a_layout.count()).max(1);
-                        let from = 2 * (place + a_layout.count() * (usize::from(key) % sets));
-                        let (index, missing) = indices.bits(lane, from, 2);
-                        row_unsure |= missing;
-                        k = 4 * (at as u8 / 2) + index as u8;
-                        if at % 2 == 1 && before.is_some_and(|before| before >= k) && !missing {
-                            complaint = Some("sparse indices that do not rise");
-                        }
-                        before = Some(k);
-                    }
-                    *factor = (matrix.factor(op.a, 0, raw, place), k);
-                    chosen |= 1 << k;
-                }
-                for column in 0..16u8 {
-                    let (lane, place) = d_layout.place(row, column);
-                    let bit = matrix.bit(place);
-                    let (raw, mut missing) = match matrix.c {
-                        From::Const(value) => (value as u32, false),
-                        _ => c.bits(lane, bit, op.result.bits()),
-                    };
-                    missing |= row_unsure;
-                    let mut addend = raw;
-                    if op.result != Number::I32 && !op.sparse {
-                        if matrix.neg_hi & 4 != 0 {
-                            addend &= !op.result.sign();
-                        }
-                        if matrix.neg_lo & 4 != 0 {
-                            addend ^= op.result.sign();
-                        }
-                    }
-                    let values = &columns[usize::from(column)];
-                    let pairs = factors[..usize::from(stored)]
-                        .iter()
-                        .map(|(value, k)| (*value, values[usize::from(*k)]));
-                    missing |= chosen & columns_unsure[usize::from(column)] != 0;
-                    let addend = op.result.widen(addend, true);
-                    let sum = matrix::element(op, self.gpu.generation(), addend, pairs, matrix.clamp);
-                    let mask = (u32::MAX >> (32 - u32::from(op.result.bits()))) << (bit % 32);
-                    let put =
-                        |place: &mut u32, value: u32| *place = *place & !mask | value << (bit % 32) & mask;
-                    put(&mut result[bit / 32][lane], op.result.narrow(sum));
-                    put(&mut unsure[bit / 32][lane], if missing { u32::MAX >> (bit % 32) } else { 0 });
-                }
+                    .map(|(value, k)| (*value, values[usize::from(*k)]));
+                missing |= chosen & column_unsure != 0;
+                let addend = op.result.widen(addend, true);
+                let sum = matrix::element(op, machine.gpu.generation(), addend, pairs, matrix.clamp);
+                let mask = (u32::MAX >> (32 - u32::from(op.result.bits()))) << (bit % 32);
+                let put = |place: &mut u32, value: u32| *place = *place & !mask | value << (bit % 32) & mask;
+                put(&mut result[bit / 32][lane], op.result.narrow(sum));
+                put(&mut unsure[bit / 32][lane], if missing { u32::MAX >> (bit % 32) } else { 0 });
             }
         }
-        if let Some(what) = complaint {
-            self.fault(wave, Kind::Undefined(what));
-        }
-        for (n, (values, unsure)) in (matrix.dst..=u8::MAX).zip(result.iter().zip(&unsure)) {
-            wave.set_lanes(n, all, values);
-            if wave.unknown.is_some() {
-                wave.set_unknown_lanes(n, all, unsure, why);
-            }
+    }
+    if let Some(what) = complaint {
+        machine.fault(wave, FaultKind::Undefined(what));
+    }
+    for (n, (values, unsure)) in (matrix.dst..=u8::MAX).zip(result.iter().zip(&unsure)) {
+        wave.set_lanes(n, all, values);
+        if wave.unknown.is_some() {
+            wave.set_unknown_lanes(n, all, unsure, why);
         }
     }
 }

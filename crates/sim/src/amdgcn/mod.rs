@@ -4,10 +4,14 @@
 //! computes is said by [`unwedge_isa::amdgcn::semantics`]. With a seed, timing is as unfavourable as hardware allows: see
 //! [`Timing`].
 
+mod access;
 mod apply;
 mod buffer;
+mod common;
 mod counters;
 mod cross;
+mod decoded;
+mod dispatch;
 mod ds;
 mod export;
 mod fault;
@@ -18,7 +22,12 @@ mod hazard;
 mod hwreg;
 mod image;
 mod interp;
+mod issue;
+mod lanes;
+mod local;
+mod machine;
 mod matrix;
+mod message;
 mod operand;
 mod pending;
 mod program;
@@ -27,7 +36,6 @@ mod run;
 mod scalar;
 mod shadow;
 mod smem;
-mod sync;
 mod texel;
 mod typed;
 mod vector;
@@ -36,9 +44,10 @@ mod wave;
 
 pub use crate::memory::{MapError, Memory};
 pub use counters::Counter;
-pub use export::{Told, What as ToldWhat};
-pub use fault::{Fault, Kind, Missing};
+pub use dispatch::{Dispatch, Initial, Timing};
+pub use fault::{Fault, FaultKind, Missing};
+pub use lanes::{PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
+pub use message::{MessageKind, WaveMessage};
 pub use program::Program;
-pub use run::{Dispatch, Initial, Outcome, Timing, Trace, run, watch};
-pub use watch::{Control, Stand, State, Watch};
-pub use wave::{PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
+pub use run::{Outcome, run, watch};
+pub use watch::{Control, State, Trace, Watch, WaveStatus};

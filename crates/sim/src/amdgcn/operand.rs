@@ -2,7 +2,6 @@
 
 use unwedge_isa::amdgcn::Half;
 use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, Slot, Trait, Type};
-use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// How many scalar registers have a number of their own.
@@ -255,11 +254,6 @@ pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Sourc
         source.part = Part::Word(1);
     }
     Some(source)
-}
-
-/// Lanes that all have one value.
-pub(super) const fn splat(value: u32) -> Lanes {
-    [value; LANES]
 }
 
 #[cfg(test)]

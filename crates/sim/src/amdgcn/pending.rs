@@ -1,16 +1,8 @@
-//! Instructions under way: with adversarial timing an access touches memory at any time until it must have, and its result
-//! is not known until it has been waited for.
-//!
-//! Of one wave, accesses to one memory by one path are done in order. What a counter says: an access is certain to be done
-//! if it and the later ones that cannot overtake it are more than the wait allows. A counter that is full makes one be done
-//! before the next is issued: what it does to memory is done then, but its result stays unknown until it is waited for.
+//! Instructions under way, as a wave keeps them: counters, registers they will write, registers they may still read.
 
-use super::apply::{Access, Action, Dst, Form, Read, Space};
+use super::access::{Access, Action, Dst, Form, Read, Space};
 use super::counters::Counter;
-use super::fault::{Kind, Missing};
-use super::group::Group;
-use super::operand::splat;
-use super::wave::{SHARED_APERTURE, Wave, bits};
+use super::lanes::{SHARED_APERTURE, bits};
 use std::collections::VecDeque;
 use unwedge_isa::amdgcn::Reg;
 
@@ -21,49 +13,49 @@ const KINDS: usize = 8;
 
 /// The path by which accesses of a wave reach memory in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Path {
+pub(super) enum Path {
     Vector,
     Shared,
     Scalar,
 }
 
 #[derive(Debug)]
-struct Entry {
-    access: Access,
-    path: Path,
+pub(super) struct Entry {
+    pub(super) access: Access,
+    pub(super) path: Path,
     /// What was read, once it was.
-    read: Option<Read>,
-    done: bool,
+    pub(super) read: Option<Read>,
+    pub(super) done: bool,
     /// Counters it is still under way for.
-    counters: Vec<Counted>,
+    pub(super) counters: Vec<Counted>,
     /// Registers that will be written: the first, and how many.
-    registers: Option<(u16, u16)>,
+    pub(super) registers: Option<(u16, u16)>,
     /// A counter whose fall says nothing of its result: that of LDS if no lane is there, that of memory if all are.
-    spare: Option<Counter>,
+    pub(super) spare: Option<Counter>,
     /// Registers it may still read, until a counter says otherwise.
-    locks: Option<Locks>,
+    pub(super) locks: Option<Locks>,
     /// It is counted with the one behind it: an instruction with results in two places.
-    shares: bool,
+    pub(super) shares: bool,
 }
 
 /// An access as one counter counts it.
 #[derive(Debug, Clone, Copy)]
-struct Counted {
-    counter: Counter,
+pub(super) struct Counted {
+    pub(super) counter: Counter,
     /// Which ones are in order among themselves.
-    kind: u8,
+    pub(super) kind: u8,
     /// The counter was full, and it was done to make room: it counts no longer, but nobody has waited for it.
-    full: bool,
+    pub(super) full: bool,
     /// Later ones of its kind that were counted and are kept no longer.
-    gone: u32,
+    pub(super) gone: u32,
     /// The wait that is being done says that it is done.
-    over: bool,
+    pub(super) over: bool,
 }
 
 /// Registers that may still be read, until a counter says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Locks {
-    counter: Counter,
+    pub(super) counter: Counter,
     ranges: [(Reg, u8); 4],
 }
 
@@ -87,11 +79,11 @@ impl Locks {
 /// What of a wave is under way.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    entries: VecDeque<Entry>,
+    pub(super) entries: VecDeque<Entry>,
 }
 
 /// Registers that an access will write: the first, and how many.
-fn registers(access: &Access) -> Option<(u16, u16)> {
+pub(super) fn registers(access: &Access) -> Option<(u16, u16)> {
     let count = match access.action {
         Action::Atomic { returns: false, .. } | Action::Store | Action::FromLds(_) => 0,
         _ => access
@@ -108,17 +100,17 @@ fn registers(access: &Access) -> Option<(u16, u16)> {
 
 impl Entry {
     /// How it is counted by a counter.
-    fn counted(&self, counter: Counter) -> Option<&Counted> {
+    pub(super) fn counted(&self, counter: Counter) -> Option<&Counted> {
         self.counters.iter().find(|counted| counted.counter == counter)
     }
 
     /// Whether it fills a place of a counter, and as which kind.
-    fn fills(&self, counter: Counter) -> Option<u8> {
+    pub(super) fn fills(&self, counter: Counter) -> Option<u8> {
         self.counted(counter).filter(|counted| !counted.full && !self.shares).map(|counted| counted.kind)
     }
 
     /// Whether no counter counts it: only a wait is missing.
-    fn is_past(&self) -> bool {
+    pub(super) fn is_past(&self) -> bool {
         self.counters.iter().all(|counted| counted.full)
     }
 
@@ -153,7 +145,7 @@ impl Pending {
     }
 
     /// Marks what a wait says to be done of a counter; whether there is any.
-    fn decide(&mut self, counter: Counter, most: u32) -> bool {
+    pub(super) fn decide(&mut self, counter: Counter, most: u32) -> bool {
         let mut any = false;
         // By kind: those that are certainly not done before what comes earlier.
         let mut behind = [0u32; KINDS];
@@ -177,7 +169,7 @@ impl Pending {
     }
 
     /// Which may be the first that is done of a counter: of each kind in order the oldest, of the others all.
-    fn first_done(&self, counter: Counter) -> impl Iterator<Item = usize> {
+    pub(super) fn first_done(&self, counter: Counter) -> impl Iterator<Item = usize> {
         let mut seen = [false; KINDS];
         self.entries.iter().enumerate().filter_map(move |(at, entry)| {
             let kind = entry.fills(counter)?;
@@ -188,7 +180,7 @@ impl Pending {
 
     /// Drops an access that no counter counts, if nothing is to become of it any more, or a later one has all its
     /// registers. Else it drops an earlier one that it has all the registers of.
-    fn forget(&mut self, at: usize) {
+    pub(super) fn forget(&mut self, at: usize) {
         let Some(entry) = self.entries.get(at) else { return };
         let nothing_left = entry.registers.is_none() && entry.locks.is_none();
         let mut later = self.entries.iter().skip(at + 1);
@@ -233,7 +225,7 @@ impl Pending {
 }
 
 /// The counter of a flat access that its result does not depend on.
-fn spare(access: &Access, counters: &[(Counter, u8)]) -> Option<Counter> {
+pub(super) fn spare(access: &Access, counters: &[(Counter, u8)]) -> Option<Counter> {
     if access.space != Space::Flat {
         return None;
     }
@@ -246,223 +238,5 @@ fn spare(access: &Access, counters: &[(Counter, u8)]) -> Option<Counter> {
         (false, _) => names.find(|counter| of_lds(*counter)),
         (_, true) => names.find(|counter| !of_lds(*counter)),
         _ => None,
-    }
-}
-
-impl Group<'_> {
-    /// Puts off an access.
-    pub(super) fn defer(
-        &mut self,
-        wave: &mut Wave,
-        access: Access,
-        counters: &[(Counter, u8)],
-        locks: Option<Locks>,
-    ) {
-        self.put_off(wave, access, None, counters, locks);
-    }
-
-    /// Puts off only the result, which is there already.
-    pub(super) fn defer_ready(
-        &mut self,
-        wave: &mut Wave,
-        access: Access,
-        read: Read,
-        counters: &[(Counter, u8)],
-        locks: Option<Locks>,
-    ) {
-        self.put_off(wave, access, Some(read), counters, locks);
-    }
-
-    fn put_off(
-        &mut self,
-        wave: &mut Wave,
-        access: Access,
-        read: Option<Read>,
-        counters: &[(Counter, u8)],
-        locks: Option<Locks>,
-    ) {
-        let path = match (access.space, access.dst) {
-            (_, Dst::Scalar(_)) => Path::Scalar,
-            (Space::Lds | Space::Gds, _) => Path::Shared,
-            _ => Path::Vector,
-        };
-        let counter = counters.first().map_or(Counter::Vm, |(counter, _)| *counter);
-        let spare = spare(&access, counters);
-        for (counter, _) in counters {
-            self.make_room(wave, *counter);
-        }
-        let counted = |&(counter, kind)| Counted { counter, kind, full: false, gone: 0, over: false };
-        let entry = Entry {
-            registers: registers(&access),
-            access,
-            path,
-            read,
-            done: false,
-            counters: counters.iter().map(counted).collect(),
-            spare,
-            locks,
-            shares: false,
-        };
-        if let Some((first, count)) = entry.registers {
-            let why = Missing::Load { at: entry.access.at, counter };
-            for n in (first..first + count).filter(|n| !entry.access.form.leaves(usize::from(n - first))) {
-                if n < 256 {
-                    let value = wave.sreg(Reg(n)) ^ self.random() as u32;
-                    wave.set_unknown(Reg(n), value, u32::MAX, why);
-                    continue;
-                }
-                // What the load will leave as it is stays known; of the rest nothing may seem to be there already.
-                let at = usize::from(n - 256);
-                let loaded = match entry.access.form.half().filter(|_| n == first) {
-                    Some(true) => 0xffff_0000,
-                    Some(false) => 0xffff,
-                    None => u32::MAX,
-                };
-                for lane in bits(entry.access.lanes) {
-                    let noise = self.random() as u32 & loaded;
-                    if let Some(place) = wave.v.get_mut(at) {
-                        place[lane] ^= noise;
-                    }
-                }
-                let mut unknown = splat(loaded);
-                if let Some(old) = wave.unknown.as_ref().and_then(|state| state.v.get(at)) {
-                    unknown.iter_mut().zip(old).for_each(|(place, old)| *place |= old);
-                }
-                wave.set_unknown_lanes(at as u8, entry.access.lanes, &unknown, why);
-            }
-        }
-        wave.pending.entries.push_back(entry);
-    }
-
-    /// Makes one be done if a counter is full: the oldest, or of those that have no order any.
-    fn make_room(&mut self, wave: &mut Wave, counter: Counter) {
-        let filling = wave.pending.entries.iter().filter(|entry| entry.fills(counter).is_some()).count();
-        if filling < counter.most(self.gpu.generation()) as usize {
-            return;
-        }
-        let choices = wave.pending.first_done(counter).count();
-        let choice = if choices > 1 { self.random() as usize % choices } else { 0 };
-        let Some(at) = wave.pending.first_done(counter).nth(choice) else { return };
-        // What is counted with it comes right before it.
-        let mut first = at;
-        while first > 0 && wave.pending.entries[first - 1].shares {
-            first -= 1;
-        }
-        for at in (first..=at).rev() {
-            self.push_out(wave, at, counter);
-        }
-    }
-
-    /// A counter counts an access no longer, though nobody has waited for it.
-    fn push_out(&mut self, wave: &mut Wave, at: usize, counter: Counter) {
-        let Some(entry) = wave.pending.entries.get_mut(at) else { return };
-        entry.counters.iter_mut().filter(|c| c.counter == counter).for_each(|counted| counted.full = true);
-        let past = entry.is_past();
-        if past || counter != Counter::Exp && entry.spare != Some(counter) {
-            self.reach(wave, at);
-        }
-        if past {
-            wave.pending.forget(at);
-        }
-    }
-
-    /// Lets time pass: some accesses reach memory.
-    pub(super) fn pass_time(&mut self, wave: &mut Wave) {
-        if wave.pending.entries.is_empty() || self.random() & 3 != 0 {
-            return;
-        }
-        let is_open = |entry: &Entry| entry.read.is_none();
-        let open = wave.pending.entries.iter().filter(|entry| is_open(entry)).count();
-        if open == 0 {
-            return;
-        }
-        let chosen = self.random() as usize % open;
-        let mut all = wave.pending.entries.iter().enumerate().filter(|(_, entry)| is_open(entry));
-        if let Some((at, _)) = all.nth(chosen) {
-            self.reach(wave, at);
-        }
-    }
-
-    /// Does an access, and before it the earlier ones of its path.
-    fn reach(&mut self, wave: &mut Wave, at: usize) {
-        let Some(path) = wave.pending.entries.get(at).map(|entry| entry.path) else { return };
-        for earlier in 0..=at {
-            let entry = &wave.pending.entries[earlier];
-            let before = earlier == at || entry.path == path && path != Path::Scalar;
-            if before && entry.read.is_none() {
-                let access = entry.access.clone();
-                let read = self.perform(wave, &access);
-                wave.pending.entries[earlier].read = Some(read);
-            }
-        }
-    }
-
-    /// Waits until at most so many of a counter are under way.
-    pub(super) fn wait(&mut self, wave: &mut Wave, counter: Counter, most: u32) {
-        if wave.pending.entries.is_empty() {
-            return;
-        }
-        if !wave.pending.decide(counter, most) {
-            return;
-        }
-        for at in 0..wave.pending.entries.len() {
-            let entry = &mut wave.pending.entries[at];
-            if !entry.counted(counter).is_some_and(|counted| counted.over) {
-                continue;
-            }
-            entry.counters.retain(|counted| counted.counter != counter);
-            entry.locks = entry.locks.filter(|locks| locks.counter != counter);
-            let spare = entry.spare;
-            let finished =
-                entry.counters.iter().all(|c| c.counter == Counter::Exp || Some(c.counter) == spare);
-            if finished && !entry.done {
-                entry.done = true;
-                self.reach(wave, at);
-                self.arrive(wave, at);
-            }
-        }
-        wave.pending.entries.retain(|entry| !(entry.done && entry.counters.is_empty()));
-    }
-
-    /// Puts the result of an access that has been waited for into registers.
-    fn arrive(&mut self, wave: &mut Wave, at: usize) {
-        let entry = &mut wave.pending.entries[at];
-        let read = entry.read.clone().unwrap_or_default();
-        let mut access = entry.access.clone();
-        let registers = entry.registers.take();
-        // From now on nothing is written by it.
-        entry.access.dst = Dst::None;
-        if let (Some((first, count)), Some(state)) = (registers, &wave.unknown) {
-            // What was written meanwhile was lost, or came too early.
-            let lost = (first..first + count).any(|n| {
-                let why =
-                    if n >= 256 { state.why_v[usize::from(n) - 256] } else { state.why_s[usize::from(n)] };
-                why == Missing::OverwrittenLoad { at: access.at }
-            });
-            if lost {
-                access.dst = Dst::None;
-            }
-        }
-        self.deliver(wave, &access, &read);
-    }
-
-    /// Everything of a wave that has ended reaches memory.
-    pub(super) fn finish(&mut self, wave: &mut Wave) {
-        for at in 0..wave.pending.entries.len() {
-            self.reach(wave, at);
-        }
-        wave.pending.entries.clear();
-    }
-
-    /// Reports registers that are written while they may still be read.
-    pub(super) fn check_locks(&mut self, wave: &Wave, writes: &unwedge_isa::amdgcn::effects::Regs) {
-        if wave.pending.entries.iter().all(|entry| entry.locks.is_none()) {
-            return;
-        }
-        let found =
-            writes.iter().find_map(|reg| wave.pending.locked(reg).map(|(at, counter)| (reg, at, counter)));
-        if let Some((reg, at, counter)) = found {
-            self.fault(wave, Kind::StillRead(reg, at, counter));
-        }
     }
 }

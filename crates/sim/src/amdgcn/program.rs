@@ -1,56 +1,48 @@
 //! Machine code, decoded once into what is executed.
 
-use super::counters::{self, Counter};
-use super::cross::Cross;
-use super::export::Export;
-use super::flow::Flow;
-use super::interp::Interp;
-use super::matrix::Matrix;
-use super::rays::Rays;
-use super::scalar::Scalar;
-use super::vector::Vector;
-use super::{buffer, ds, flat, hazard, image, smem};
-use unwedge_isa::amdgcn::effects::{self, Effects};
+use super::cross::CrossLaneOp;
+use super::decoded::DecodedInst;
+use super::export::ExportOp;
+use super::flow::FlowOp;
+use super::hazard::HazardClass;
+use super::interp::InterpolateOp;
+use super::matrix::MatrixProduct;
+use super::rays::RayOp;
+use super::scalar::ScalarOp;
+use super::vector::VectorOp;
+use super::{buffer, ds, flat, image, smem};
 use unwedge_isa::amdgcn::model::{Class, Format, Trait};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, Operation, codec, text};
 
-/// What an instruction is executed as.
+/// UnitOp an instruction is executed as.
 #[derive(Debug)]
-pub(super) enum What {
-    Vector(Box<Vector>),
-    Dual(Box<[Vector; 2]>),
-    Scalar(Scalar),
-    Cross(Cross),
-    Matrix(Box<Matrix>),
-    Flow(Flow),
-    Smem(smem::Access),
-    Buffer(Box<buffer::Access>),
-    Flat(Box<flat::Access>),
-    Ds(Box<ds::Access>),
-    Image(Box<image::Access>),
-    Rays(Rays),
-    Interp(Box<Interp>),
-    Export(Box<Export>),
+pub(super) enum UnitOp {
+    Vector(Box<VectorOp>),
+    Dual(Box<[VectorOp; 2]>),
+    Scalar(ScalarOp),
+    Cross(CrossLaneOp),
+    Matrix(Box<MatrixProduct>),
+    Flow(FlowOp),
+    Smem(smem::SmemOp),
+    Buffer(Box<buffer::BufferOp>),
+    Flat(Box<flat::FlatOp>),
+    Ds(Box<ds::DsOp>),
+    Image(Box<image::ImageOp>),
+    Rays(RayOp),
+    Interp(Box<InterpolateOp>),
+    Export(Box<ExportOp>),
     /// Neither computes nor accesses anything that is emulated: hints, caches, priorities.
     Nothing,
     Unknown,
 }
 
-/// One instruction.
+/// One instruction, and what executes it.
 #[derive(Debug)]
 pub(super) struct Step {
-    pub(super) inst: Inst,
-    /// Its offset in bytes.
-    pub(super) at: u32,
-    /// The offset of the one that follows.
-    pub(super) next: u32,
-    pub(super) what: What,
-    pub(super) waits: Vec<(Counter, u32)>,
-    /// Registers it reads and writes.
-    pub(super) effects: Effects,
-    /// What it is to hazards.
-    pub(super) unit: hazard::Unit,
-    pub(super) plain: bool,
+    pub(super) decoded: DecodedInst,
+    pub(super) op: UnitOp,
+    /// UnitOp it is to hazards.
+    pub(super) hazard: HazardClass,
 }
 
 /// Machine code of one GPU.
@@ -103,14 +95,9 @@ impl Program {
         let inst = decoded.inst;
         let (at, next) = (u32::try_from(at * 4).ok()?, next as u32 * 4);
         let step = Step {
-            inst,
-            at,
-            next,
-            what: what(&inst, &self.gpu),
-            waits: counters::waits(&inst, self.gpu.generation()),
-            effects: effects::of(&inst, &self.gpu),
-            unit: hazard::unit(&inst),
-            plain: hazard::is_plain(&inst),
+            decoded: DecodedInst::new(inst, at, next, &self.gpu),
+            op: unit_op(&inst, &self.gpu),
+            hazard: HazardClass::of(&inst),
         };
         for (slot, operand) in inst.written() {
             match operand {
@@ -143,13 +130,13 @@ impl Program {
     /// The text of the instruction at an offset in bytes.
     pub fn text(&self, offset: u32) -> Option<String> {
         let mut out = String::new();
-        text::write(&self.step(offset)?.inst, &self.gpu, &mut out);
+        text::write(&self.step(offset)?.decoded.inst, &self.gpu, &mut out);
         Some(out)
     }
 
     /// The offset behind the instruction at an offset.
     pub fn following(&self, offset: u32) -> Option<u32> {
-        Some(self.step(offset)?.next)
+        Some(self.step(offset)?.decoded.next)
     }
 
     /// The name of an export's target.
@@ -167,8 +154,8 @@ impl Program {
         let mut names: Vec<&'static str> = self
             .steps
             .iter()
-            .filter(|step| matches!(step.what, What::Unknown))
-            .map(|step| step.inst.row().name)
+            .filter(|step| matches!(step.op, UnitOp::Unknown))
+            .map(|step| step.decoded.inst.row().name)
             .collect();
         names.sort_unstable();
         names.dedup();
@@ -179,22 +166,22 @@ impl Program {
 impl Step {
     /// Where a direct branch goes.
     fn target(&self) -> Option<u32> {
-        let relative = self.inst.written().find_map(|(slot, operand)| match operand {
+        let relative = self.decoded.inst.written().find_map(|(slot, operand)| match operand {
             Operand::Imm(value) if slot.class == Class::Label => Some(value),
             _ => None,
         })?;
-        self.next.checked_add_signed(relative.checked_mul(4)?)
+        self.decoded.next.checked_add_signed(relative.checked_mul(4)?)
     }
 }
 
-/// What an instruction is executed as.
-pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
+/// UnitOp an instruction is executed as.
+fn unit_op(inst: &Inst, gpu: &Gpu) -> UnitOp {
     let row = inst.row();
     let made = match row.operation {
-        Operation::Control(op) => Flow::new(op, inst).map(What::Flow),
-        Operation::Scalar(_) | Operation::ScalarFloat(_) => Scalar::new(inst).map(What::Scalar),
+        Operation::Control(op) => FlowOp::new(op, inst).map(UnitOp::Flow),
+        Operation::Scalar(_) | Operation::ScalarFloat(_) => ScalarOp::new(inst).map(UnitOp::Scalar),
         Operation::Compare(..) if matches!(row.format, Format::Sopc | Format::Sopk) => {
-            Scalar::new(inst).map(What::Scalar)
+            ScalarOp::new(inst).map(UnitOp::Scalar)
         }
         Operation::Integer(_)
         | Operation::Float(_)
@@ -202,35 +189,37 @@ pub(super) fn what(inst: &Inst, gpu: &Gpu) -> What {
         | Operation::Convert(_)
         | Operation::Transcendental(_)
         | Operation::Packed(_)
-        | Operation::Compare(..) => Vector::new(inst, gpu).map(|vector| What::Vector(Box::new(vector))),
-        Operation::Dual(_) => Vector::dual(inst).map(|halves| What::Dual(Box::new(halves))),
-        Operation::Lanes(op) => Cross::new(op, inst).map(What::Cross),
-        Operation::Matrix(op) => Matrix::new(op, inst, gpu).map(|matrix| What::Matrix(Box::new(matrix))),
-        Operation::Interp(op) => {
-            Interp::new(op, inst, gpu.generation()).map(|interp| What::Interp(Box::new(interp)))
+        | Operation::Compare(..) => VectorOp::new(inst, gpu).map(|vector| UnitOp::Vector(Box::new(vector))),
+        Operation::Dual(_) => VectorOp::dual(inst).map(|halves| UnitOp::Dual(Box::new(halves))),
+        Operation::Lanes(op) => CrossLaneOp::new(op, inst).map(UnitOp::Cross),
+        Operation::Matrix(op) => {
+            MatrixProduct::new(op, inst, gpu).map(|matrix| UnitOp::Matrix(Box::new(matrix)))
         }
-        Operation::Export => Export::new(inst).map(|export| What::Export(Box::new(export))),
+        Operation::Interp(op) => {
+            InterpolateOp::new(op, inst, gpu.generation()).map(|interp| UnitOp::Interp(Box::new(interp)))
+        }
+        Operation::Export => ExportOp::new(inst).map(|export| UnitOp::Export(Box::new(export))),
         Operation::Memory | Operation::Atomic(_) => access(inst, gpu),
-        Operation::Idle => Some(What::Nothing),
+        Operation::Idle => Some(UnitOp::Nothing),
         Operation::Unknown => None,
     };
-    made.unwrap_or(What::Unknown)
+    made.unwrap_or(UnitOp::Unknown)
 }
 
-/// What accesses memory.
-fn access(inst: &Inst, gpu: &Gpu) -> Option<What> {
+/// UnitOp accesses memory.
+fn access(inst: &Inst, gpu: &Gpu) -> Option<UnitOp> {
     match inst.row().format {
-        Format::Smem => smem::Access::new(inst, gpu).map(What::Smem),
+        Format::Smem => smem::SmemOp::new(inst, gpu).map(UnitOp::Smem),
         Format::Mubuf | Format::Mtbuf | Format::Vbuffer => {
-            buffer::Access::new(inst, gpu).map(|access| What::Buffer(Box::new(access)))
+            buffer::BufferOp::new(inst, gpu).map(|access| UnitOp::Buffer(Box::new(access)))
         }
         Format::Flat | Format::Global | Format::Scratch => {
-            flat::Access::new(inst).map(|access| What::Flat(Box::new(access)))
+            flat::FlatOp::new(inst).map(|access| UnitOp::Flat(Box::new(access)))
         }
-        Format::Ds => ds::Access::new(inst).map(|access| What::Ds(Box::new(access))),
+        Format::Ds => ds::DsOp::new(inst).map(|access| UnitOp::Ds(Box::new(access))),
         Format::Mimg | Format::Vimage | Format::Vsample => {
-            let access = image::Access::new(inst, gpu).map(|access| What::Image(Box::new(access)));
-            access.or_else(|| Rays::new(inst, gpu).map(What::Rays))
+            let access = image::ImageOp::new(inst, gpu).map(|access| UnitOp::Image(Box::new(access)));
+            access.or_else(|| RayOp::new(inst, gpu).map(UnitOp::Rays))
         }
         _ => None,
     }

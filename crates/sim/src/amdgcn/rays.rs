@@ -6,13 +6,15 @@
 //! Nodes are read when the instruction is issued, the result arrives late. Not emulated, and reported: the nodes of gfx12,
 //! flags in pointers, other orders than the nearest first, the identifier in place of barycentric coordinates.
 
-use super::apply::{self, Dst, Read, Space};
+use super::access::{self, Dst, Read, Space};
+use super::apply::{self};
 use super::counters::Counter;
-use super::fault::Kind;
-use super::group::Group;
-use super::operand::splat;
-use super::program::Step;
-use super::wave::{Wave, bits};
+use super::decoded::DecodedInst;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{bits, splat};
+use super::machine::Machine;
+use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Format, Mod};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
@@ -26,7 +28,7 @@ const ORDER: u8 = 3;
 
 /// A test of rays with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rays {
+pub(super) struct RayOp {
     data: Reg,
     descriptor: Reg,
     /// The registers of the address: node, extent, origin, direction and its inverse.
@@ -68,15 +70,15 @@ struct Ray {
     inverse: [f32; 3],
 }
 
-impl Rays {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Rays> {
+impl RayOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<RayOp> {
         let wide = match inst.opcode() {
             Opcode::image_bvh_intersect_ray => false,
             Opcode::image_bvh64_intersect_ray => true,
             _ => return None,
         };
         let short = inst.mods.has(Mod::A16);
-        let mut rays = Rays { data: Reg::NULL, descriptor: Reg::NULL, address: [0; 12], wide, short };
+        let mut rays = RayOp { data: Reg::NULL, descriptor: Reg::NULL, address: [0; 12], wide, short };
         let node = 1 + u8::from(wide);
         let grouped = gpu.generation() >= Gen::Gfx11;
         for (slot, operand) in inst.written() {
@@ -175,101 +177,101 @@ fn triangle(ray: &Ray, vertices: [[f32; 3]; 3], chosen: u32) -> [u32; 4] {
     [numerator, denominator, weight(0), weight(2)].map(f32::to_bits)
 }
 
-impl Group<'_> {
-    pub(super) fn rays(&mut self, wave: &mut Wave, step: &Step, rays: &Rays) {
-        let generation = self.gpu.generation();
-        let lanes = wave.exec(&self.gpu);
-        let words = [0, 1, 2, 3].map(|n| self.address_scalar(wave, Reg(rays.descriptor.0 + n)));
-        if generation >= Gen::Gfx12 {
-            return self.fault(wave, Kind::NotEmulated("rays of gfx12"));
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, rays: &RayOp) {
+    let generation = machine.gpu.generation();
+    let lanes = wave.exec(&machine.gpu);
+    let words = [0, 1, 2, 3].map(|n| apply::address_scalar(machine, wave, Reg(rays.descriptor.0 + n)));
+    if generation >= Gen::Gfx12 {
+        return machine.fault(wave, FaultKind::NotEmulated("rays of gfx12"));
+    }
+    let tree = match Tree::read(words, generation) {
+        Ok(tree) => tree,
+        Err(what) => return machine.fault(wave, FaultKind::NotEmulated(what)),
+    };
+    let count = 11 + usize::from(rays.wide) - if rays.short { 3 } else { 0 };
+    let registers: Vec<Lanes> = rays.address[..count]
+        .iter()
+        .map(|n| apply::address_lanes(machine, wave, Reg::vgpr(*n), lanes))
+        .collect();
+    let first = usize::from(rays.wide);
+    let flags = generation >= Gen::Gfx11 && words[3] >> 23 & 1 != 0;
+    let mut read = Read { values: vec![splat(0); 4], unknown: Vec::new() };
+    for lane in bits(lanes) {
+        let mut node = u64::from(registers[0][lane]);
+        if rays.wide {
+            node |= u64::from(registers[1][lane]) << 32;
         }
-        let tree = match Tree::read(words, generation) {
-            Ok(tree) => tree,
-            Err(what) => return self.fault(wave, Kind::NotEmulated(what)),
+        if flags && node >> 54 != 0 {
+            return machine.fault(wave, FaultKind::NotEmulated("flags in the pointer to a node"));
+        }
+        let float = |at: usize| f32::from_bits(registers[first + at][lane]);
+        let three = |at: usize| [float(at), float(at + 1), float(at + 2)];
+        // Three and three halves after each other; from gfx11 on an axis's two in one register.
+        let half = |inverse: usize, axis: usize| {
+            let (register, high) = match generation >= Gen::Gfx11 {
+                true => (axis, inverse),
+                false => ((3 * inverse + axis) / 2, (3 * inverse + axis) & 1),
+            };
+            let bits = registers[first + 5 + register][lane] >> (16 * high) & 0xffff;
+            f32::from_bits(soft::convert(soft::F16, soft::F32, bits.into(), Env::IEEE) as u32)
         };
-        let count = 11 + usize::from(rays.wide) - if rays.short { 3 } else { 0 };
-        let registers: Vec<Lanes> =
-            rays.address[..count].iter().map(|n| self.address_lanes(wave, Reg::vgpr(*n), lanes)).collect();
-        let first = usize::from(rays.wide);
-        let flags = generation >= Gen::Gfx11 && words[3] >> 23 & 1 != 0;
-        let mut read = Read { values: vec![splat(0); 4], unknown: Vec::new() };
-        for lane in bits(lanes) {
-            let mut node = u64::from(registers[0][lane]);
-            if rays.wide {
-                node |= u64::from(registers[1][lane]) << 32;
-            }
-            if flags && node >> 54 != 0 {
-                return self.fault(wave, Kind::NotEmulated("flags in the pointer to a node"));
-            }
-            let float = |at: usize| f32::from_bits(registers[first + at][lane]);
-            let three = |at: usize| [float(at), float(at + 1), float(at + 2)];
-            // Three and three halves after each other; from gfx11 on an axis's two in one register.
-            let half = |inverse: usize, axis: usize| {
-                let (register, high) = match generation >= Gen::Gfx11 {
-                    true => (axis, inverse),
-                    false => ((3 * inverse + axis) / 2, (3 * inverse + axis) & 1),
-                };
-                let bits = registers[first + 5 + register][lane] >> (16 * high) & 0xffff;
+        let halves = |inverse: usize| [0, 1, 2].map(|axis| half(inverse, axis));
+        let ray = Ray {
+            extent: float(1),
+            origin: three(2),
+            direction: if rays.short { halves(0) } else { three(5) },
+            inverse: if rays.short { halves(1) } else { three(8) },
+        };
+        let Some(result) = visit(machine, wave, &tree, &ray, node) else { return };
+        read.values.iter_mut().zip(result).for_each(|(place, value)| place[lane] = value);
+    }
+    let dst = Dst::Vgpr(rays.data.index() as u8);
+    let made = access::Access::made(decoded.at, Space::Global, dst, lanes, 4);
+    issue::ready(machine, wave, made, read, &[(Counter::Vm, ORDER)]);
+}
+
+/// What a node gives for a ray; `None`: its memory is not there.
+fn visit(machine: &mut Machine<'_>, wave: &Wave, tree: &Tree, ray: &Ray, node: u64) -> Option<[u32; 4]> {
+    let (kind, number) = ((node & 7) as u32, node >> 3);
+    // A box of whole floats takes the place of two nodes.
+    let end = number.saturating_add(u64::from(kind == 5));
+    if kind > 5 || end > tree.last {
+        return Some([INVALID; 4]);
+    }
+    let address = tree.base.wrapping_add(number << 6) & 0xffff_ffff_ffff;
+    let mut words = [0u32; 28];
+    for (at, word) in words.iter_mut().enumerate().take(if kind == 5 { 28 } else { 16 }) {
+        let address = address + 4 * at as u64;
+        *word = apply::load(machine, wave, address, 4)? as u32;
+    }
+    let children = [words[0], words[1], words[2], words[3]];
+    Some(match kind {
+        5 => {
+            let bound = |child: usize, at: usize| f32::from_bits(words[4 + child * 6 + at]);
+            boxes(
+                tree,
+                ray,
+                children,
+                std::array::from_fn(|child| std::array::from_fn(|at| bound(child, at))),
+            )
+        }
+        4 => {
+            let bound = |child: usize, at: usize| {
+                let number = child * 6 + at;
+                let bits = words[4 + number / 2] >> (16 * (number & 1)) & 0xffff;
                 f32::from_bits(soft::convert(soft::F16, soft::F32, bits.into(), Env::IEEE) as u32)
             };
-            let halves = |inverse: usize| [0, 1, 2].map(|axis| half(inverse, axis));
-            let ray = Ray {
-                extent: float(1),
-                origin: three(2),
-                direction: if rays.short { halves(0) } else { three(5) },
-                inverse: if rays.short { halves(1) } else { three(8) },
-            };
-            let Some(result) = self.node(wave, &tree, &ray, node) else { return };
-            read.values.iter_mut().zip(result).for_each(|(place, value)| place[lane] = value);
+            boxes(
+                tree,
+                ray,
+                children,
+                std::array::from_fn(|child| std::array::from_fn(|at| bound(child, at))),
+            )
         }
-        let dst = Dst::Vgpr(rays.data.index() as u8);
-        let made = apply::Access::made(step.at, Space::Global, dst, lanes, 4);
-        self.ready(wave, made, read, &[(Counter::Vm, ORDER)]);
-    }
-
-    /// What a node gives for a ray; `None`: its memory is not there.
-    fn node(&mut self, wave: &Wave, tree: &Tree, ray: &Ray, node: u64) -> Option<[u32; 4]> {
-        let (kind, number) = ((node & 7) as u32, node >> 3);
-        // A box of whole floats takes the place of two nodes.
-        let end = number.saturating_add(u64::from(kind == 5));
-        if kind > 5 || end > tree.last {
-            return Some([INVALID; 4]);
+        _ => {
+            let vertex = |n: usize| std::array::from_fn(|axis| f32::from_bits(words[3 * n + axis]));
+            let [a, b, c] = [[0, 1, 2], [1, 3, 2], [2, 3, 4], [2, 4, 0]][kind as usize];
+            triangle(ray, [vertex(a), vertex(b), vertex(c)], words[15] >> (8 * kind))
         }
-        let address = tree.base.wrapping_add(number << 6) & 0xffff_ffff_ffff;
-        let mut words = [0u32; 28];
-        for (at, word) in words.iter_mut().enumerate().take(if kind == 5 { 28 } else { 16 }) {
-            let address = address + 4 * at as u64;
-            *word = self.load(wave, address, 4)? as u32;
-        }
-        let children = [words[0], words[1], words[2], words[3]];
-        Some(match kind {
-            5 => {
-                let bound = |child: usize, at: usize| f32::from_bits(words[4 + child * 6 + at]);
-                boxes(
-                    tree,
-                    ray,
-                    children,
-                    std::array::from_fn(|child| std::array::from_fn(|at| bound(child, at))),
-                )
-            }
-            4 => {
-                let bound = |child: usize, at: usize| {
-                    let number = child * 6 + at;
-                    let bits = words[4 + number / 2] >> (16 * (number & 1)) & 0xffff;
-                    f32::from_bits(soft::convert(soft::F16, soft::F32, bits.into(), Env::IEEE) as u32)
-                };
-                boxes(
-                    tree,
-                    ray,
-                    children,
-                    std::array::from_fn(|child| std::array::from_fn(|at| bound(child, at))),
-                )
-            }
-            _ => {
-                let vertex = |n: usize| std::array::from_fn(|axis| f32::from_bits(words[3 * n + axis]));
-                let [a, b, c] = [[0, 1, 2], [1, 3, 2], [2, 3, 4], [2, 4, 0]][kind as usize];
-                triangle(ray, [vertex(a), vertex(b), vertex(c)], words[15] >> (8 * kind))
-            }
-        })
-    }
+    })
 }

@@ -1,111 +1,15 @@
 //! A grid of workgroups over memory.
 
-use super::export::Told;
+use super::dispatch::Dispatch;
 use super::fault::Fault;
 use super::group::Group;
+use super::message::WaveMessage;
 use super::program::Program;
-use super::watch::Watch;
+use super::watch::{Trace, Watch};
 use crate::memory::{Memory, View, Written};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use unwedge_isa::amdgcn::Reg;
-
-/// When memory is accessed and results are there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timing {
-    /// At once: what is missing in the program does not show.
-    Plain,
-    /// As late, and in as bad an order, as hardware may; what the program must not rely on is reported.
-    Adversarial {
-        /// Chooses among what is possible.
-        seed: u64,
-    },
-}
-
-/// What a vector register holds when a wave begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Initial {
-    /// The same in all lanes.
-    Value(u32),
-    /// The lane's place in its workgroup along an axis.
-    LocalId(u8),
-    /// All three, of 10 bits each.
-    PackedLocalIds,
-}
-
-/// What is run, and with which state waves begin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dispatch {
-    /// Workgroups along each axis.
-    pub groups: [u32; 3],
-    /// Threads of a workgroup along each axis, at most 1,024 in all.
-    pub size: [u32; 3],
-    /// Offset of the first instruction in bytes.
-    pub entry: u32,
-    /// Scalar registers by number, as [`Reg`] counts them.
-    pub scalars: Vec<(u16, u32)>,
-    /// Vector registers.
-    pub vectors: Vec<(u8, Initial)>,
-    /// Scalar registers that hold the workgroup's place.
-    pub group_id: [Option<u16>; 3],
-    /// The workgroup's place is in `ttmp9` and `ttmp7`, as on gfx12.
-    pub group_id_in_ttmp: bool,
-    /// Bytes of LDS of a workgroup.
-    pub lds: u32,
-    /// What every workgroup finds at the begin of its LDS: attributes, for example.
-    pub lds_content: Vec<u8>,
-    /// Bytes of GDS, which every workgroup finds zeroed.
-    pub gds: u32,
-    /// Bytes of scratch of a lane.
-    pub scratch: u32,
-    /// The MODE register.
-    pub mode: u32,
-    /// Instructions a workgroup may execute.
-    pub steps: u64,
-    /// Timing.
-    pub timing: Timing,
-    /// Threads of the host; the result is the same with any number.
-    pub threads: usize,
-}
-
-impl Default for Dispatch {
-    /// One workgroup of 64 threads in graphics mode, in plain timing, with ten million steps.
-    fn default() -> Dispatch {
-        Dispatch {
-            groups: [1; 3],
-            size: [64, 1, 1],
-            entry: 0,
-            scalars: Vec::new(),
-            vectors: Vec::new(),
-            group_id: [None; 3],
-            group_id_in_ttmp: false,
-            lds: 0,
-            lds_content: Vec::new(),
-            gds: 0,
-            scratch: 0,
-            mode: 0x1c0,
-            steps: 10_000_000,
-            timing: Timing::Plain,
-            threads: 1,
-        }
-    }
-}
-
-/// One executed instruction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trace {
-    /// Number of the workgroup.
-    pub workgroup: u32,
-    /// Number of the wave in it.
-    pub wave: u32,
-    /// Offset of the instruction in bytes.
-    pub at: u32,
-    /// Lanes enabled after it.
-    pub exec: u64,
-    /// Registers it writes, with their values after it: of a vector register one for each lane.
-    pub writes: Vec<(Reg, Vec<u32>)>,
-}
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -119,21 +23,21 @@ pub struct Outcome {
     /// Workgroups that ran to their end.
     pub groups: u32,
     /// Exports and messages, workgroup by workgroup; of many the first ones.
-    pub told: Vec<Told>,
+    pub messages: Vec<WaveMessage>,
 }
 
 /// A workgroup's result, before it is committed.
 struct Finished {
     written: Written,
     faults: Vec<Fault>,
-    told: Vec<Told>,
+    messages: Vec<WaveMessage>,
     steps: u64,
     lane_steps: u64,
     complete: bool,
 }
 
 /// Exports and messages that are kept.
-const TOLD: usize = 1 << 16;
+const MESSAGES: usize = 1 << 16;
 
 /// Workgroups that are run at once before their results are committed.
 const AHEAD: usize = 64;
@@ -149,14 +53,14 @@ fn one(
     let id = [number % x, number / x % y, number / x / y];
     let mut group = Group::new(program, dispatch, View::new(memory), number);
     group.run(dispatch, id, watch);
-    let complete = !group.is_stopped();
+    let complete = !group.machine.stopped;
     Finished {
-        faults: std::mem::take(&mut group.faults),
-        told: std::mem::take(&mut group.told),
+        faults: std::mem::take(&mut group.machine.faults),
+        messages: std::mem::take(&mut group.machine.messages),
         steps: group.steps,
         lane_steps: group.lane_steps,
         complete,
-        written: group.view.written(),
+        written: group.machine.view.written(),
     }
 }
 
@@ -198,8 +102,8 @@ pub fn watch(program: &Program, memory: &mut Memory, dispatch: &Dispatch, mut wa
             };
             memory.commit(&finished.written, &mut lines);
             outcome.faults.extend(finished.faults);
-            let room = TOLD.saturating_sub(outcome.told.len());
-            outcome.told.extend(finished.told.into_iter().take(room));
+            let room = MESSAGES.saturating_sub(outcome.messages.len());
+            outcome.messages.extend(finished.messages.into_iter().take(room));
             outcome.steps += finished.steps;
             outcome.lane_steps += finished.lane_steps;
             if !finished.complete {

@@ -1,7 +1,7 @@
 //! The scalar ALU.
 
-use super::fault::{Kind, Missing};
-use super::group::Group;
+use super::fault::{FaultKind, Missing};
+use super::machine::Machine;
 use super::operand::{From, from};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Trait, Type};
@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// A scalar operation with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scalar {
+pub(super) struct ScalarOp {
     op: Op,
     sources: [(From, Type); 3],
     dst: Option<(Reg, u8)>,
@@ -20,8 +20,8 @@ pub(super) struct Scalar {
     bitwise: bool,
 }
 
-impl Scalar {
-    pub(super) fn new(inst: &Inst) -> Option<Scalar> {
+impl ScalarOp {
+    pub(super) fn new(inst: &Inst) -> Option<ScalarOp> {
         let op = semantics::of(inst)?;
         let mut sources = [(From::Const(0), Type::B32); 3];
         let mut count = 0;
@@ -61,117 +61,114 @@ impl Scalar {
             })
         };
         let bitwise = inst.row().traits.has(Trait::Bitwise);
-        Some(Scalar { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
+        Some(ScalarOp { op, sources, dst, reads_scc: scc(true), writes_scc: scc(false), bitwise })
     }
 }
 
-impl Group<'_> {
-    pub(super) fn scalar(&mut self, wave: &mut Wave, scalar: &Scalar) {
-        let values = scalar.sources.map(|(from, ty)| self.scalar_value(wave, from, ty));
-        let [(a, _), (b, _), (d, _)] = values;
-        let unknown = wave.unknown.is_some()
-            && (values.iter().any(|(_, unknown)| *unknown != 0)
-                || scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0);
-        let mode = wave.float_mode(self.gpu.generation());
-        let input = ScalarIn { a, b, d, scc: wave.scc };
-        match scalar.op {
-            Op::Scalar(f) => {
-                let (value, scc) = f(&mode, input);
-                let (mut bits, mut scc_bits) = (0, 0);
-                let mut why = Missing::Undefined;
-                if unknown {
-                    why = self.why_scalar(wave, scalar);
-                    bits = u64::MAX;
-                    if scalar.bitwise {
-                        bits = self.spread(
-                            &|a, b, d, scc| f(&mode, ScalarIn { a, b, d, scc }).0,
-                            &values,
-                            wave,
-                            scalar,
-                        );
-                    }
-                    // A result that has a bit set for certain is not zero.
-                    let certain = scalar.bitwise && value & !bits != 0;
-                    scc_bits = u32::from(!certain && bits != 0);
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, scalar: &ScalarOp) {
+    let values = scalar.sources.map(|(from, ty)| wave.scalar_value(from, ty));
+    let [(a, _), (b, _), (d, _)] = values;
+    let unknown = wave.unknown.is_some()
+        && (values.iter().any(|(_, unknown)| *unknown != 0)
+            || scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0);
+    let mode = wave.float_mode(machine.gpu.generation());
+    let input = ScalarIn { a, b, d, scc: wave.scc };
+    match scalar.op {
+        Op::Scalar(f) => {
+            let (value, scc) = f(&mode, input);
+            let (mut bits, mut scc_bits) = (0, 0);
+            let mut why = Missing::Undefined;
+            if unknown {
+                why = why_scalar(wave, scalar);
+                bits = u64::MAX;
+                if scalar.bitwise {
+                    bits = spread_bits(
+                        &|a, b, d, scc| f(&mode, ScalarIn { a, b, d, scc }).0,
+                        &values,
+                        wave,
+                        scalar,
+                    );
                 }
-                if let Some((reg, dwords)) = scalar.dst {
-                    wave.set_value(reg, dwords, value, bits, why);
-                }
-                if scalar.writes_scc {
-                    self.set_scc(wave, scc, scc_bits);
-                }
+                // A result that has a bit set for certain is not zero.
+                let certain = scalar.bitwise && value & !bits != 0;
+                scc_bits = u32::from(!certain && bits != 0);
             }
-            Op::Compare(f) => {
-                let scc = f(&mode, a, b);
-                self.set_scc(wave, scc, unknown.into());
+            if let Some((reg, dwords)) = scalar.dst {
+                wave.set_value(reg, dwords, value, bits, why);
             }
-            Op::SaveExec(f) | Op::WriteExec(f) => {
-                let wide = scalar.dst.is_none_or(|(_, dwords)| dwords > 1);
-                let exec = wave.value(Reg::EXEC, if wide { 2 } else { 1 });
-                let all = if wide { u64::MAX } else { u32::MAX.into() };
-                let after = f(a, exec) & all;
-                let dwords = if wide { 2 } else { 1 };
-                let old = if matches!(scalar.op, Op::SaveExec(_)) { exec } else { after };
-                // Unknown lanes that `exec` leaves out do not matter.
-                let matters = (f(a ^ values[0].1, exec) ^ f(a, exec)) & all;
-                if matters != 0 {
-                    let (reg, why) = match scalar.sources[0].0 {
-                        From::Scalar(reg) => (reg, wave.why(reg)),
-                        _ => (Reg::EXEC, Missing::Undefined),
-                    };
-                    self.fault(wave, Kind::Control(reg, why));
-                }
-                if let Some((reg, dwords)) = scalar.dst {
-                    wave.set_value(reg, dwords, old, 0, Missing::Undefined);
-                }
-                wave.set_value(Reg::EXEC, dwords, after, 0, Missing::Undefined);
-                self.set_scc(wave, after != 0, 0);
+            if scalar.writes_scc {
+                set_scc(wave, scc, scc_bits);
             }
-            _ => self.fault(wave, Kind::NoSemantics),
         }
-        // What is unknown of the enabled lanes matters at once.
-        if unknown && wave.unknown_value(Reg::EXEC, 2) != 0 {
-            self.fault(wave, Kind::Control(Reg::EXEC, wave.why(Reg::EXEC)));
-            wave.set_value(Reg::EXEC, 2, wave.pair(Reg::EXEC), 0, Missing::Undefined);
+        Op::Compare(f) => {
+            let scc = f(&mode, a, b);
+            set_scc(wave, scc, unknown.into());
         }
-    }
-
-    pub(super) fn set_scc(&self, wave: &mut Wave, scc: bool, unknown: u32) {
-        wave.scc = scc;
-        if let Some(state) = &mut wave.unknown {
-            state.scc = unknown;
+        Op::SaveExec(f) | Op::WriteExec(f) => {
+            let wide = scalar.dst.is_none_or(|(_, dwords)| dwords > 1);
+            let exec = wave.value(Reg::EXEC, if wide { 2 } else { 1 });
+            let all = if wide { u64::MAX } else { u32::MAX.into() };
+            let after = f(a, exec) & all;
+            let dwords = if wide { 2 } else { 1 };
+            let old = if matches!(scalar.op, Op::SaveExec(_)) { exec } else { after };
+            // Unknown lanes that `exec` leaves out do not matter.
+            let matters = (f(a ^ values[0].1, exec) ^ f(a, exec)) & all;
+            if matters != 0 {
+                let (reg, why) = match scalar.sources[0].0 {
+                    From::Scalar(reg) => (reg, wave.why(reg)),
+                    _ => (Reg::EXEC, Missing::Undefined),
+                };
+                machine.fault(wave, FaultKind::Control(reg, why));
+            }
+            if let Some((reg, dwords)) = scalar.dst {
+                wave.set_value(reg, dwords, old, 0, Missing::Undefined);
+            }
+            wave.set_value(Reg::EXEC, dwords, after, 0, Missing::Undefined);
+            set_scc(wave, after != 0, 0);
         }
+        _ => machine.fault(wave, FaultKind::NoSemantics),
     }
-
-    fn why_scalar(&self, wave: &Wave, scalar: &Scalar) -> Missing {
-        let found = scalar.sources.iter().find_map(|(from, ty)| match from {
-            From::Scalar(reg) if wave.unknown_value(*reg, ty.dwords()) != 0 => Some(wave.why(*reg)),
-            _ => None,
-        });
-        found.unwrap_or(Missing::Undefined)
+    // What is unknown of the enabled lanes matters at once.
+    if unknown && wave.unknown_value(Reg::EXEC, 2) != 0 {
+        machine.fault(wave, FaultKind::Control(Reg::EXEC, wave.why(Reg::EXEC)));
+        wave.set_value(Reg::EXEC, 2, wave.pair(Reg::EXEC), 0, Missing::Undefined);
     }
+}
 
-    /// Which bits of a bitwise result depend on unknown bits: those that change with them.
-    fn spread(
-        &self,
-        f: &dyn Fn(u64, u64, u64, bool) -> u64,
-        values: &[(u64, u64); 3],
-        wave: &Wave,
-        scalar: &Scalar,
-    ) -> u64 {
-        let scc_unknown = scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0;
-        let with = |ones: u32, scc: bool| {
-            let at = |n: usize| {
-                let (value, unknown) = values[n];
-                if ones >> n & 1 != 0 { value | unknown } else { value & !unknown }
-            };
-            f(at(0), at(1), at(2), scc)
+pub(super) fn set_scc(wave: &mut Wave, scc: bool, unknown: u32) {
+    wave.scc = scc;
+    if let Some(state) = &mut wave.unknown {
+        state.scc = unknown;
+    }
+}
+
+fn why_scalar(wave: &Wave, scalar: &ScalarOp) -> Missing {
+    let found = scalar.sources.iter().find_map(|(from, ty)| match from {
+        From::Scalar(reg) if wave.unknown_value(*reg, ty.dwords()) != 0 => Some(wave.why(*reg)),
+        _ => None,
+    });
+    found.unwrap_or(Missing::Undefined)
+}
+
+/// Which bits of a bitwise result depend on unknown bits: those that change with them.
+fn spread_bits(
+    f: &dyn Fn(u64, u64, u64, bool) -> u64,
+    values: &[(u64, u64); 3],
+    wave: &Wave,
+    scalar: &ScalarOp,
+) -> u64 {
+    let scc_unknown = scalar.reads_scc && wave.unknown_sreg(Reg::SCC) != 0;
+    let with = |ones: u32, scc: bool| {
+        let at = |n: usize| {
+            let (value, unknown) = values[n];
+            if ones >> n & 1 != 0 { value | unknown } else { value & !unknown }
         };
-        let base = with(0, wave.scc);
-        let mut bits = (1..8).fold(0, |bits, ones| bits | (with(ones, wave.scc) ^ base));
-        if scc_unknown {
-            bits |= with(0, !wave.scc) ^ base;
-        }
-        bits
+        f(at(0), at(1), at(2), scc)
+    };
+    let base = with(0, wave.scc);
+    let mut bits = (1..8).fold(0, |bits, ones| bits | (with(ones, wave.scc) ^ base));
+    if scc_unknown {
+        bits |= with(0, !wave.scc) ^ base;
     }
+    bits
 }

@@ -1,20 +1,22 @@
 //! Scalar memory.
 
-use super::apply::{self, Action, Dst, Form, Piece, Space};
+use super::access::{self, Action, Dst, Form, Piece, Space};
+use super::apply::{self};
 use super::counters::Counter;
-use super::fault::{Kind, Missing};
-use super::group::Group;
-use super::operand::splat;
+use super::decoded::DecodedInst;
+use super::fault::{FaultKind, Missing};
+use super::issue;
+use super::lanes::splat;
+use super::machine::Machine;
 use super::pending::UNORDERED;
-use super::program::Step;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
 
 #[derive(Debug, Clone, Copy)]
-enum What {
-    Load(apply::Shape),
+enum SmemKind {
+    Load(access::Shape),
     Store(u8),
     Atomic {
         atomic: atomic::Atomic,
@@ -28,8 +30,8 @@ enum What {
 
 /// A scalar access with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
-    what: What,
+pub(super) struct SmemOp {
+    kind: SmemKind,
     data: Reg,
     base: Reg,
     buffer: bool,
@@ -39,27 +41,27 @@ pub(super) struct Access {
     returns: bool,
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
+impl SmemOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<SmemOp> {
         let name = inst.row().name;
         let generation = gpu.generation();
         let buffer = inst.row().traits.has(Trait::Buffer);
         let scratch = name.starts_with("s_scratch_");
         let rest = name.strip_prefix("s_")?;
         let rest = rest.strip_prefix("buffer_").or_else(|| rest.strip_prefix("scratch_")).unwrap_or(rest);
-        let what = match rest {
-            "memtime" | "memrealtime" => What::Time(2),
-            "get_waveid_in_workgroup" => What::WaveId,
-            _ if rest.starts_with("load_") => What::Load(apply::shape(rest)?),
-            _ if rest.starts_with("store_") => What::Store(apply::shape(rest)?.dwords()),
+        let kind = match inst.opcode() {
+            Opcode::s_memtime | Opcode::s_memrealtime => SmemKind::Time(2),
+            Opcode::s_get_waveid_in_workgroup => SmemKind::WaveId,
+            _ if rest.starts_with("load_") => SmemKind::Load(access::shape(rest)?),
+            _ if rest.starts_with("store_") => SmemKind::Store(access::shape(rest)?.dwords()),
             _ if rest.starts_with("atomic_") => {
                 let (atomic, width) = atomic::of_row(inst.row())?;
-                What::Atomic { atomic, width, compares: atomic::has_second(inst.row()) }
+                SmemKind::Atomic { atomic, width, compares: atomic::has_second(inst.row()) }
             }
             _ => return None,
         };
-        let mut access = Access {
-            what,
+        let mut access = SmemOp {
+            kind,
             data: Reg::NULL,
             base: Reg::NULL,
             buffer,
@@ -87,89 +89,88 @@ impl Access {
     }
 }
 
-impl Group<'_> {
-    pub(super) fn smem(&mut self, wave: &mut Wave, step: &Step, smem: &Access) {
-        let counter = if self.gpu.generation() >= Gen::Gfx12 { Counter::Km } else { Counter::Lgkm };
-        match smem.what {
-            What::Time(dwords) => {
-                // Deterministic, and never the same twice.
-                return wave.set_value(smem.data, dwords, wave.steps, 0, Missing::Undefined);
-            }
-            What::WaveId => return wave.set(smem.data, wave.id),
-            _ => {}
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, smem: &SmemOp) {
+    let counter = if machine.gpu.generation() >= Gen::Gfx12 { Counter::Km } else { Counter::Lgkm };
+    match smem.kind {
+        SmemKind::Time(dwords) => {
+            // Deterministic, and never the same twice.
+            return wave.set_value(smem.data, dwords, wave.steps, 0, Missing::Undefined);
         }
-        let writes = matches!(smem.what, What::Store(_) | What::Atomic { .. });
-        let generation = self.gpu.generation();
-        if writes
-            && (Gen::Gfx8..=Gen::Gfx906).contains(&generation)
-            && smem.offset == 0
-            && smem.register.is_some_and(|reg| reg != Reg::M0)
-        {
-            self.fault(wave, Kind::Undefined("the offset of a scalar store is in another register than m0"));
-        }
-        let low = self.address_scalar(wave, smem.base);
-        let high = self.address_scalar(wave, Reg(smem.base.0 + 1));
-        let mut offset = smem.offset;
-        if let Some(reg) = smem.register {
-            let value = self.address_scalar(wave, reg);
-            offset += i64::from(if smem.scratch { value.wrapping_mul(64) } else { value });
-        }
-        let (mut base, mut end) = (u64::from(low) | u64::from(high) << 32, None);
-        if smem.buffer {
-            base &= 0xffff_ffff_ffff;
-            let records = self.address_scalar(wave, Reg(smem.base.0 + 2));
-            let stride = u64::from(high >> 16 & 0x3fff);
-            let scaled = stride != 0 && self.gpu.generation() != Gen::Gfx8;
-            end = Some(u64::from(records) * if scaled { stride } else { 1 });
-        }
-        let (dwords, bytes, form) = match smem.what {
-            What::Load(shape) => (shape.dwords(), shape.bytes.min(4), shape.form),
-            What::Store(dwords) => (dwords, 4, Form::Dwords),
-            What::Atomic { width, .. } => (1, if width == atomic::Kind::B64 { 8 } else { 4 }, Form::Dwords),
-            _ => (0, 4, Form::Dwords),
-        };
-        // The low two bits of each part of the address do not count, but for smaller loads.
-        let aligned = if bytes < 4 { u64::MAX } else { !3 };
-        let address = (base & aligned).wrapping_add(offset as u64 & aligned);
-        let inside = |n: u8| {
-            let from = offset.wrapping_add(4 * i64::from(n));
-            end.is_none_or(|end| from >= 0 && (from as u64).saturating_add(bytes.into()) <= end)
-        };
-        let pieces = (0..dwords)
-            .map(|n| Piece { second: false, offset: 4 * u32::from(n), bytes, valid: u64::from(inside(n)) })
-            .collect();
-        let returns = smem.returns;
-        let action = match smem.what {
-            What::Load(_) => Action::Load,
-            What::Store(_) => Action::Store,
-            What::Atomic { atomic, width, compares } => Action::Atomic { atomic, width, returns, compares },
-            _ => return self.fault(wave, Kind::NoSemantics),
-        };
-        let mut data = Vec::new();
-        if !matches!(action, Action::Load) {
-            let count = u16::from(dwords) * u16::from(bytes.div_ceil(4));
-            let count = if let Action::Atomic { compares: true, .. } = action { count * 2 } else { count };
-            for n in 0..count {
-                let reg = Reg(smem.data.0 + n);
-                if wave.unknown_sreg(reg) != 0 {
-                    self.fault(wave, Kind::Stored(reg, wave.why(reg)));
-                }
-                data.push(splat(wave.sreg(reg)));
-            }
-        }
-        let access = apply::Access {
-            at: step.at,
-            space: Space::Global,
-            action,
-            form,
-            dst: Dst::Scalar(smem.data),
-            lanes: 1,
-            address: [address; LANES],
-            second: None,
-            pieces,
-            data,
-            unknown: Vec::new(),
-        };
-        self.issue(wave, access, &[(counter, UNORDERED)], None);
+        SmemKind::WaveId => return wave.set(smem.data, wave.id),
+        _ => {}
     }
+    let writes = matches!(smem.kind, SmemKind::Store(_) | SmemKind::Atomic { .. });
+    let generation = machine.gpu.generation();
+    if writes
+        && (Gen::Gfx8..=Gen::Gfx906).contains(&generation)
+        && smem.offset == 0
+        && smem.register.is_some_and(|reg| reg != Reg::M0)
+    {
+        machine
+            .fault(wave, FaultKind::Undefined("the offset of a scalar store is in another register than m0"));
+    }
+    let low = apply::address_scalar(machine, wave, smem.base);
+    let high = apply::address_scalar(machine, wave, Reg(smem.base.0 + 1));
+    let mut offset = smem.offset;
+    if let Some(reg) = smem.register {
+        let value = apply::address_scalar(machine, wave, reg);
+        offset += i64::from(if smem.scratch { value.wrapping_mul(64) } else { value });
+    }
+    let (mut base, mut end) = (u64::from(low) | u64::from(high) << 32, None);
+    if smem.buffer {
+        base &= 0xffff_ffff_ffff;
+        let records = apply::address_scalar(machine, wave, Reg(smem.base.0 + 2));
+        let stride = u64::from(high >> 16 & 0x3fff);
+        let scaled = stride != 0 && machine.gpu.generation() != Gen::Gfx8;
+        end = Some(u64::from(records) * if scaled { stride } else { 1 });
+    }
+    let (dwords, bytes, form) = match smem.kind {
+        SmemKind::Load(shape) => (shape.dwords(), shape.bytes.min(4), shape.form),
+        SmemKind::Store(dwords) => (dwords, 4, Form::Dwords),
+        SmemKind::Atomic { width, .. } => (1, if width == atomic::Kind::B64 { 8 } else { 4 }, Form::Dwords),
+        _ => (0, 4, Form::Dwords),
+    };
+    // The low two bits of each part of the address do not count, but for smaller loads.
+    let aligned = if bytes < 4 { u64::MAX } else { !3 };
+    let address = (base & aligned).wrapping_add(offset as u64 & aligned);
+    let inside = |n: u8| {
+        let from = offset.wrapping_add(4 * i64::from(n));
+        end.is_none_or(|end| from >= 0 && (from as u64).saturating_add(bytes.into()) <= end)
+    };
+    let pieces = (0..dwords)
+        .map(|n| Piece { second: false, offset: 4 * u32::from(n), bytes, valid: u64::from(inside(n)) })
+        .collect();
+    let returns = smem.returns;
+    let action = match smem.kind {
+        SmemKind::Load(_) => Action::Load,
+        SmemKind::Store(_) => Action::Store,
+        SmemKind::Atomic { atomic, width, compares } => Action::Atomic { atomic, width, returns, compares },
+        _ => return machine.fault(wave, FaultKind::NoSemantics),
+    };
+    let mut data = Vec::new();
+    if !matches!(action, Action::Load) {
+        let count = u16::from(dwords) * u16::from(bytes.div_ceil(4));
+        let count = if let Action::Atomic { compares: true, .. } = action { count * 2 } else { count };
+        for n in 0..count {
+            let reg = Reg(smem.data.0 + n);
+            if wave.unknown_sreg(reg) != 0 {
+                machine.fault(wave, FaultKind::Stored(reg, wave.why(reg)));
+            }
+            data.push(splat(wave.sreg(reg)));
+        }
+    }
+    let access = access::Access {
+        at: decoded.at,
+        space: Space::Global,
+        action,
+        form,
+        dst: Dst::Scalar(smem.data),
+        lanes: 1,
+        address: [address; LANES],
+        second: None,
+        pieces,
+        data,
+        unknown: Vec::new(),
+    };
+    issue::issue(machine, wave, access, &[(counter, UNORDERED)], None);
 }

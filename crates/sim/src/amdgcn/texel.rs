@@ -2,7 +2,6 @@
 //!
 //! Never: addresses. A lane that is out of bounds gets zeros in all components.
 
-use super::apply::Piece;
 use unwedge_isa::amdgcn::Gen;
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
@@ -80,14 +79,6 @@ impl Texel {
     /// How many registers a load writes.
     pub(super) fn registers(&self) -> u8 {
         self.data_registers() + u8::from(self.status)
-    }
-
-    /// The bytes of memory it is, for lanes that are within bounds.
-    pub(super) fn pieces(&self, valid: u64) -> Vec<Piece> {
-        let bytes = self.format.bytes();
-        (0..bytes.div_ceil(4))
-            .map(|n| Piece { second: false, offset: 4 * u32::from(n), bytes: bytes.min(4), valid })
-            .collect()
     }
 
     /// R, G, B and A of components X to W.

@@ -1,9 +1,10 @@
 //! The vector ALU: lane by lane, with DPP, SDWA and halves of registers.
 
-use super::fault::{Kind, Missing};
-use super::group::Group;
-use super::operand::{From, Part, Source, from, is_sdwa, part, source, splat};
-use super::wave::{Wave, bits};
+use super::fault::{FaultKind, Missing};
+use super::lanes::{bits, splat};
+use super::machine::Machine;
+use super::operand::{From, Part, Source, from, is_sdwa, part, source};
+use super::wave::Wave;
 use unwedge_isa::amdgcn::Half;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
 use unwedge_isa::amdgcn::semantics::{self, LANES, Lane, Lanes, Mode, Op};
@@ -49,7 +50,7 @@ struct Dpp {
 
 /// An operation on lanes with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Vector {
+pub(super) struct VectorOp {
     op: Op,
     pub(super) sources: [Source; 3],
     dst: Option<Dst>,
@@ -137,10 +138,10 @@ fn dpp(inst: &Inst, gpu: &Gpu) -> Option<Dpp> {
     }
 }
 
-impl Vector {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Vector> {
+impl VectorOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<VectorOp> {
         let op = semantics::of(inst)?;
-        let mut made = Vector::empty(op, inst);
+        let mut made = VectorOp::empty(op, inst);
         let variant = inst.variant();
         let written = inst.written().map(|(slot, operand)| (*slot, operand));
         let implicit = inst.implicit().iter().map(|slot| (*slot, Operand::reg(Reg(slot.reg), 1)));
@@ -193,8 +194,8 @@ impl Vector {
         Some(made)
     }
 
-    fn empty(op: Op, inst: &Inst) -> Vector {
-        Vector {
+    fn empty(op: Op, inst: &Inst) -> VectorOp {
+        VectorOp {
             op,
             sources: [Source::NONE; 3],
             dst: None,
@@ -237,14 +238,14 @@ impl Vector {
     }
 
     /// The halves of a dual instruction.
-    pub(super) fn dual(inst: &Inst) -> Option<[Vector; 2]> {
+    pub(super) fn dual(inst: &Inst) -> Option<[VectorOp; 2]> {
         let (second, _, first_slot) = inst.variant().second?;
         let rows = unwedge_isa::amdgcn::tables::rows();
         let opcodes = [inst.opcode(), rows.get(usize::from(second))?.opcode];
         let mut halves = Vec::with_capacity(2);
         for (half, opcode) in opcodes.into_iter().enumerate() {
             let op = semantics::of_opcode(opcode)?;
-            let mut made = Vector::empty(op, inst);
+            let mut made = VectorOp::empty(op, inst);
             let (mut count, mut added) = (0, None);
             for (at, (slot, operand)) in inst.written().enumerate() {
                 if (at >= usize::from(first_slot)) != (half == 1) {
@@ -279,7 +280,7 @@ impl Vector {
     }
 
     /// With the registers that indexed access means.
-    fn indexed(&self, wave: &Wave) -> Vector {
+    fn indexed(&self, wave: &Wave) -> VectorOp {
         let by = wave.sreg(Reg::M0) as u8;
         let mut moved = *self;
         for (at, source) in moved.sources.iter_mut().enumerate() {
@@ -377,426 +378,437 @@ pub(super) fn fetch(
     lanes
 }
 
-impl Group<'_> {
-    /// Which lanes an instruction computes.
-    fn enabled(&self, wave: &Wave, dpp: &Option<Dpp>) -> u64 {
-        let exec = wave.exec(&self.gpu);
-        let Some(dpp) = dpp else { return exec };
-        let mut enabled = exec & dpp.written;
-        if !dpp.zero {
-            for (lane, from) in dpp.lanes.iter().enumerate() {
-                let there = *from != 255 && (dpp.inactive || exec >> from & 1 != 0);
-                enabled &= !(u64::from(!there) << lane);
+/// Which lanes an instruction computes.
+fn enabled_lanes(machine: &Machine<'_>, wave: &Wave, dpp: &Option<Dpp>) -> u64 {
+    let exec = wave.exec(&machine.gpu);
+    let Some(dpp) = dpp else { return exec };
+    let mut enabled = exec & dpp.written;
+    if !dpp.zero {
+        for (lane, from) in dpp.lanes.iter().enumerate() {
+            let there = *from != 255 && (dpp.inactive || exec >> from & 1 != 0);
+            enabled &= !(u64::from(!there) << lane);
+        }
+    }
+    enabled
+}
+
+fn moved_lanes(machine: &Machine<'_>, wave: &Wave, dpp: &Dpp, lanes: &Lanes) -> Lanes {
+    let exec = wave.exec(&machine.gpu);
+    let mut moved = splat(0);
+    for (place, from) in moved.iter_mut().zip(dpp.lanes) {
+        if from != 255 && (dpp.inactive || exec >> from & 1 != 0) {
+            *place = lanes[usize::from(from)];
+        }
+    }
+    moved
+}
+
+/// A dword of a source, and what is unknown of it.
+fn source_lanes(machine: &Machine<'_>, wave: &Wave, vector: &VectorOp, at: usize, dword: u8) -> Lanes {
+    let lanes = fetch(&vector.sources[at], dword, &wave.v, |reg| wave.sreg(reg), true);
+    match &vector.dpp {
+        Some(dpp) if at == 0 => moved_lanes(machine, wave, dpp, &lanes),
+        _ => lanes,
+    }
+}
+
+fn unknown_source_lanes(
+    machine: &Machine<'_>,
+    wave: &Wave,
+    vector: &VectorOp,
+    at: usize,
+    dword: u8,
+) -> Option<Lanes> {
+    let state = wave.unknown.as_ref()?;
+    let known = match vector.sources[at].from {
+        From::Vgpr(n) => wave.unknown_in(n, dword) == 0,
+        From::Scalar(reg) => wave.unknown_sreg(Reg(reg.0 + u16::from(dword))) == 0,
+        From::Const(_) => true,
+    };
+    if known {
+        return None;
+    }
+    let lanes = fetch(&vector.sources[at], dword, &state.v, |reg| wave.unknown_sreg(reg), false);
+    Some(match &vector.dpp {
+        Some(dpp) if at == 0 => moved_lanes(machine, wave, dpp, &lanes),
+        _ => lanes,
+    })
+}
+
+/// Lanes in which some source has unknown bits, and why.
+fn unknown_sources(machine: &Machine<'_>, wave: &Wave, vector: &VectorOp, enabled: u64) -> (u64, Missing) {
+    let (mut lanes, mut why) = (0u64, Missing::Undefined);
+    if wave.unknown.is_none() {
+        return (0, why);
+    }
+    for (at, source) in vector.sources.iter().enumerate() {
+        for dword in 0..source.bits.div_ceil(32).max(1) as u8 {
+            let Some(unknown) = unknown_source_lanes(machine, wave, vector, at, dword) else { continue };
+            let half = if source.bits == 16 { 0xffff } else { u32::MAX };
+            let found =
+                bits(enabled).filter(|lane| unknown[*lane] & half != 0).fold(0, |m, lane| m | 1 << lane);
+            if found & !lanes != 0 {
+                why = wave.why_source(source).1;
             }
-        }
-        enabled
-    }
-
-    fn moved(&self, wave: &Wave, dpp: &Dpp, lanes: &Lanes) -> Lanes {
-        let exec = wave.exec(&self.gpu);
-        let mut moved = splat(0);
-        for (place, from) in moved.iter_mut().zip(dpp.lanes) {
-            if from != 255 && (dpp.inactive || exec >> from & 1 != 0) {
-                *place = lanes[usize::from(from)];
-            }
-        }
-        moved
-    }
-
-    /// A dword of a source, and what is unknown of it.
-    fn lanes(&self, wave: &Wave, vector: &Vector, at: usize, dword: u8) -> Lanes {
-        let lanes = fetch(&vector.sources[at], dword, &wave.v, |reg| wave.sreg(reg), true);
-        match &vector.dpp {
-            Some(dpp) if at == 0 => self.moved(wave, dpp, &lanes),
-            _ => lanes,
+            lanes |= found;
         }
     }
+    (lanes, why)
+}
 
-    fn unknown_lanes(&self, wave: &Wave, vector: &Vector, at: usize, dword: u8) -> Option<Lanes> {
-        let state = wave.unknown.as_ref()?;
-        let known = match vector.sources[at].from {
-            From::Vgpr(n) => wave.unknown_in(n, dword) == 0,
-            From::Scalar(reg) => wave.unknown_sreg(Reg(reg.0 + u16::from(dword))) == 0,
-            From::Const(_) => true,
-        };
-        if known {
-            return None;
-        }
-        let lanes = fetch(&vector.sources[at], dword, &state.v, |reg| wave.unknown_sreg(reg), false);
-        Some(match &vector.dpp {
-            Some(dpp) if at == 0 => self.moved(wave, dpp, &lanes),
-            _ => lanes,
-        })
+/// A source of 32 bits: where it lies, if it is a register as the operation takes it; else made in `place`.
+#[inline]
+fn source_values<'w>(
+    machine: &Machine<'_>,
+    wave: &'w Wave,
+    vector: &VectorOp,
+    at: usize,
+    place: &'w mut Option<Lanes>,
+) -> &'w Lanes {
+    let source = &vector.sources[at];
+    if *source == Source::NONE {
+        return &ZERO;
     }
+    let plain = source.plain().filter(|_| at > 0 || vector.dpp.is_none());
+    match plain.and_then(|n| wave.v.get(usize::from(n))) {
+        Some(lanes) => lanes,
+        None => place.insert(source_lanes(machine, wave, vector, at, 0)),
+    }
+}
 
-    /// Lanes in which some source has unknown bits, and why.
-    fn unknown_sources(&self, wave: &Wave, vector: &Vector, enabled: u64) -> (u64, Missing) {
-        let (mut lanes, mut why) = (0u64, Missing::Undefined);
-        if wave.unknown.is_none() {
-            return (0, why);
-        }
-        for (at, source) in vector.sources.iter().enumerate() {
-            for dword in 0..source.bits.div_ceil(32).max(1) as u8 {
-                let Some(unknown) = self.unknown_lanes(wave, vector, at, dword) else { continue };
-                let half = if source.bits == 16 { 0xffff } else { u32::MAX };
-                let found =
-                    bits(enabled).filter(|lane| unknown[*lane] & half != 0).fold(0, |m, lane| m | 1 << lane);
-                if found & !lanes != 0 {
-                    why = wave.why_source(source).1;
+/// An operation in every lane, of sources of 32 bits.
+#[inline]
+fn compute(
+    machine: &Machine<'_>,
+    wave: &Wave,
+    vector: &VectorOp,
+    lane: &Lane,
+    mode: &Mode,
+    result: &mut Lanes,
+) {
+    let [mut first, mut second, mut third] = [None; 3];
+    let a = source_values(machine, wave, vector, 0, &mut first);
+    let b = source_values(machine, wave, vector, 1, &mut second);
+    let c = source_values(machine, wave, vector, 2, &mut third);
+    (lane.many)(mode, result, a, b, c);
+}
+
+/// The commonest case: a whole register made of what is known. Whether it was.
+fn exec_in_place(machine: &Machine<'_>, wave: &mut Wave, vector: &VectorOp) -> bool {
+    let (Op::Lane(lane), Some(Dst { to: To::Vgpr(n), place: Place::Whole, ty })) = (&vector.op, vector.dst)
+    else {
+        return false;
+    };
+    let enabled = enabled_lanes(machine, wave, &vector.dpp);
+    if usize::from(n) >= wave.v.len() || unknown_sources(machine, wave, vector, enabled).0 != 0 {
+        return false;
+    }
+    let mode = vector.mode(wave, &machine.gpu);
+    let mut result = ZERO;
+    compute(machine, wave, vector, lane, &mode, &mut result);
+    if (vector.clamp || vector.omod != 0) && ty.is_float() {
+        result.iter_mut().for_each(|value| *value = mode.output(ty, (*value).into()) as u32);
+    }
+    wave.set_lanes(n, enabled, &result);
+    wave.set_known_lanes(n, enabled);
+    true
+}
+
+/// The result of an operation on lanes of 32 bits.
+fn make(machine: &Machine<'_>, wave: &Wave, vector: &VectorOp) -> Option<Made> {
+    let mode = vector.mode(wave, &machine.gpu);
+    let enabled = enabled_lanes(machine, wave, &vector.dpp);
+    let mut result = splat(0);
+    let mut unknown = None;
+    match vector.op {
+        Op::Lane(lane) => {
+            compute(machine, wave, vector, &lane, &mode, &mut result);
+            let (some, why) = unknown_sources(machine, wave, vector, enabled);
+            if some != 0 {
+                let [a, b, c] = [0, 1, 2].map(|at| source_lanes(machine, wave, vector, at, 0));
+                let [x, y, z] = [0, 1, 2]
+                    .map(|at| unknown_source_lanes(machine, wave, vector, at, 0).unwrap_or(splat(0)));
+                let mut spread = splat(0);
+                for lane_at in bits(some) {
+                    let (a, b, c) = (a[lane_at], b[lane_at], c[lane_at]);
+                    let (x, y, z) = (x[lane_at], y[lane_at], z[lane_at]);
+                    spread[lane_at] = super::shadow::spread(&lane, &mode, [a, b, c], [x, y, z]);
                 }
-                lanes |= found;
+                unknown = Some(Box::new((spread, why)));
             }
         }
-        (lanes, why)
-    }
-
-    /// A source of 32 bits: where it lies, if it is a register as the operation takes it; else made in `place`.
-    #[inline]
-    fn source<'w>(
-        &self,
-        wave: &'w Wave,
-        vector: &Vector,
-        at: usize,
-        place: &'w mut Option<Lanes>,
-    ) -> &'w Lanes {
-        let source = &vector.sources[at];
-        if *source == Source::NONE {
-            return &ZERO;
-        }
-        let plain = source.plain().filter(|_| at > 0 || vector.dpp.is_none());
-        match plain.and_then(|n| wave.v.get(usize::from(n))) {
-            Some(lanes) => lanes,
-            None => place.insert(self.lanes(wave, vector, at, 0)),
-        }
-    }
-
-    /// An operation in every lane, of sources of 32 bits.
-    #[inline]
-    fn compute(&self, wave: &Wave, vector: &Vector, lane: &Lane, mode: &Mode, result: &mut Lanes) {
-        let [mut first, mut second, mut third] = [None; 3];
-        let a = self.source(wave, vector, 0, &mut first);
-        let b = self.source(wave, vector, 1, &mut second);
-        let c = self.source(wave, vector, 2, &mut third);
-        (lane.many)(mode, result, a, b, c);
-    }
-
-    /// The commonest case: a whole register made of what is known. Whether it was.
-    fn plain(&self, wave: &mut Wave, vector: &Vector) -> bool {
-        let (Op::Lane(lane), Some(Dst { to: To::Vgpr(n), place: Place::Whole, ty })) =
-            (&vector.op, vector.dst)
-        else {
-            return false;
-        };
-        let enabled = self.enabled(wave, &vector.dpp);
-        if usize::from(n) >= wave.v.len() || self.unknown_sources(wave, vector, enabled).0 != 0 {
-            return false;
-        }
-        let mode = vector.mode(wave, &self.gpu);
-        let mut result = ZERO;
-        self.compute(wave, vector, lane, &mode, &mut result);
-        if (vector.clamp || vector.omod != 0) && ty.is_float() {
-            result.iter_mut().for_each(|value| *value = mode.output(ty, (*value).into()) as u32);
-        }
-        wave.set_lanes(n, enabled, &result);
-        wave.set_known_lanes(n, enabled);
-        true
-    }
-
-    /// The result of an operation on lanes of 32 bits.
-    fn make(&self, wave: &Wave, vector: &Vector) -> Option<Made> {
-        let mode = vector.mode(wave, &self.gpu);
-        let enabled = self.enabled(wave, &vector.dpp);
-        let mut result = splat(0);
-        let mut unknown = None;
-        match vector.op {
-            Op::Lane(lane) => {
-                self.compute(wave, vector, &lane, &mode, &mut result);
-                let (some, why) = self.unknown_sources(wave, vector, enabled);
-                if some != 0 {
-                    let [a, b, c] = [0, 1, 2].map(|at| self.lanes(wave, vector, at, 0));
-                    let [x, y, z] =
-                        [0, 1, 2].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
-                    let mut spread = splat(0);
-                    for lane_at in bits(some) {
-                        let (a, b, c) = (a[lane_at], b[lane_at], c[lane_at]);
-                        let (x, y, z) = (x[lane_at], y[lane_at], z[lane_at]);
-                        spread[lane_at] = super::shadow::spread(&lane, &mode, [a, b, c], [x, y, z]);
+        Op::Select => {
+            let mask_reg = vector.mask_in?;
+            let mask = wave.mask(mask_reg, &machine.gpu);
+            let (a, b) =
+                (source_lanes(machine, wave, vector, 0, 0), source_lanes(machine, wave, vector, 1, 0));
+            for (lane, place) in result.iter_mut().enumerate() {
+                *place = if mask >> lane & 1 != 0 { b[lane] } else { a[lane] };
+            }
+            if wave.unknown.is_some() {
+                let unsure = wave.unknown_value(mask_reg, if machine.gpu.wave64() { 2 } else { 1 });
+                let sources =
+                    [0, 1].map(|at| unknown_source_lanes(machine, wave, vector, at, 0).unwrap_or(splat(0)));
+                let (some, why) = unknown_sources(machine, wave, vector, enabled);
+                let mut spread = splat(0);
+                for lane in bits(enabled) {
+                    let chosen = usize::from(mask >> lane & 1 != 0);
+                    spread[lane] = sources[chosen][lane];
+                    if unsure >> lane & 1 != 0 {
+                        spread[lane] = a[lane] ^ b[lane] | sources[0][lane] | sources[1][lane];
                     }
+                }
+                let why = if unsure & enabled != 0 { wave.why(mask_reg) } else { why };
+                if (some | unsure) & enabled != 0 {
                     unknown = Some(Box::new((spread, why)));
                 }
             }
-            Op::Select => {
-                let mask_reg = vector.mask_in?;
-                let mask = wave.mask(mask_reg, &self.gpu);
-                let (a, b) = (self.lanes(wave, vector, 0, 0), self.lanes(wave, vector, 1, 0));
-                for (lane, place) in result.iter_mut().enumerate() {
-                    *place = if mask >> lane & 1 != 0 { b[lane] } else { a[lane] };
-                }
-                if wave.unknown.is_some() {
-                    let unsure = wave.unknown_value(mask_reg, if self.gpu.wave64() { 2 } else { 1 });
-                    let sources =
-                        [0, 1].map(|at| self.unknown_lanes(wave, vector, at, 0).unwrap_or(splat(0)));
-                    let (some, why) = self.unknown_sources(wave, vector, enabled);
-                    let mut spread = splat(0);
-                    for lane in bits(enabled) {
-                        let chosen = usize::from(mask >> lane & 1 != 0);
-                        spread[lane] = sources[chosen][lane];
-                        if unsure >> lane & 1 != 0 {
-                            spread[lane] = a[lane] ^ b[lane] | sources[0][lane] | sources[1][lane];
-                        }
-                    }
-                    let why = if unsure & enabled != 0 { wave.why(mask_reg) } else { why };
-                    if (some | unsure) & enabled != 0 {
-                        unknown = Some(Box::new((spread, why)));
-                    }
-                }
-            }
-            _ => return None,
         }
-        let ty = vector.dst.map_or(Type::None, |dst| dst.ty);
-        if (vector.clamp || vector.omod != 0) && ty.is_float() {
-            result.iter_mut().for_each(|value| *value = mode.output(ty, (*value).into()) as u32);
-        }
-        Some(Made { result, unknown, enabled })
+        _ => return None,
     }
-
-    /// Writes a dword of a result, and what is unknown of it.
-    fn put(&mut self, wave: &mut Wave, dst: &Dst, dword: u8, made: &Made) {
-        match dst.to {
-            To::Scalar(reg) => {
-                let lane = made.enabled.trailing_zeros() as usize % LANES;
-                let (value, unknown) =
-                    (made.result[lane], made.unknown.as_ref().map_or(0, |held| held.0[lane]));
-                let why = made.unknown.as_ref().map_or(Missing::Undefined, |held| held.1);
-                wave.set_unknown(Reg(reg.0 + u16::from(dword)), value, unknown, why);
-            }
-            To::Vgpr(n) => {
-                let Some(n) = n.checked_add(dword).filter(|n| usize::from(*n) < wave.v.len()) else {
-                    return self.fault(wave, Kind::NoRegister);
-                };
-                let at = usize::from(n);
-                if dst.place == Place::Whole {
-                    wave.set_lanes(n, made.enabled, &made.result);
-                } else {
-                    let old = wave.v[at];
-                    let mut new = old;
-                    for (lane, place) in new.iter_mut().enumerate() {
-                        *place = placed(dst.place, old[lane], made.result[lane]);
-                    }
-                    wave.set_lanes(n, made.enabled, &new);
-                }
-                if let Some(state) = &wave.unknown {
-                    if made.unknown.is_none() && dst.place == Place::Whole {
-                        return wave.set_known_lanes(n, made.enabled);
-                    }
-                    let (mut unknown, why) = match &made.unknown {
-                        Some(held) => **held,
-                        None => (splat(0), Missing::Undefined),
-                    };
-                    if dst.place != Place::Whole {
-                        let old = state.v[at];
-                        for (lane, place) in unknown.iter_mut().enumerate() {
-                            *place = placed(dst.place, old[lane], *place);
-                        }
-                    }
-                    wave.set_unknown_lanes(n, made.enabled, &unknown, why);
-                }
-            }
-        }
+    let ty = vector.dst.map_or(Type::None, |dst| dst.ty);
+    if (vector.clamp || vector.omod != 0) && ty.is_float() {
+        result.iter_mut().for_each(|value| *value = mode.output(ty, (*value).into()) as u32);
     }
+    Some(Made { result, unknown, enabled })
+}
 
-    /// Executes both halves of a dual instruction: both read before one writes.
-    pub(super) fn dual(&mut self, wave: &mut Wave, halves: &[Vector; 2]) {
-        let made = [self.make(wave, &halves[0]), self.make(wave, &halves[1])];
-        for (half, made) in halves.iter().zip(made) {
-            match (half.dst, made) {
-                (Some(dst), Some(made)) => self.put(wave, &dst, 0, &made),
-                _ => self.fault(wave, Kind::NoSemantics),
-            }
+/// Writes a dword of a result, and what is unknown of it.
+fn put(machine: &mut Machine<'_>, wave: &mut Wave, dst: &Dst, dword: u8, made: &Made) {
+    match dst.to {
+        To::Scalar(reg) => {
+            let lane = made.enabled.trailing_zeros() as usize % LANES;
+            let (value, unknown) = (made.result[lane], made.unknown.as_ref().map_or(0, |held| held.0[lane]));
+            let why = made.unknown.as_ref().map_or(Missing::Undefined, |held| held.1);
+            wave.set_unknown(Reg(reg.0 + u16::from(dword)), value, unknown, why);
         }
-    }
-
-    /// Executes an operation on lanes.
-    pub(super) fn vector(&mut self, wave: &mut Wave, vector: &Vector) {
-        if wave.gpr_idx != 0 {
-            let moved = vector.indexed(wave);
-            return self.vector_plain(wave, &moved);
-        }
-        self.vector_plain(wave, vector);
-    }
-
-    fn vector_plain(&mut self, wave: &mut Wave, vector: &Vector) {
-        if self.plain(wave, vector) {
-            return;
-        }
-        if matches!(vector.op, Op::Lane(_) | Op::Select) {
-            return match (vector.dst, self.make(wave, vector)) {
-                (Some(dst), Some(mut made)) => {
-                    // A scalar result is computed whatever lanes are enabled.
-                    if made.enabled == 0 && matches!(dst.to, To::Scalar(_)) {
-                        made.enabled = 1;
-                    }
-                    self.put(wave, &dst, 0, &made);
-                }
-                _ => self.fault(wave, Kind::NoSemantics),
+        To::Vgpr(n) => {
+            let Some(n) = n.checked_add(dword).filter(|n| usize::from(*n) < wave.v.len()) else {
+                return machine.fault(wave, FaultKind::NoRegister);
             };
-        }
-        self.wide(wave, vector);
-    }
-
-    /// A comparison of values of at most 32 bits, all of them known in the enabled lanes.
-    fn compare(&mut self, wave: &mut Wave, vector: &Vector, compare: fn(&Mode, u64, u64) -> bool) {
-        let mode = vector.mode(wave, &self.gpu);
-        let enabled = self.enabled(wave, &vector.dpp);
-        let [mut first, mut second] = [None; 2];
-        let a = self.source(wave, vector, 0, &mut first);
-        let b = self.source(wave, vector, 1, &mut second);
-        let mut mask = 0u64;
-        for (lane, (a, b)) in a.iter().zip(b).enumerate() {
-            mask |= u64::from(compare(&mode, (*a).into(), (*b).into())) << lane;
-        }
-        mask &= enabled;
-        if let Some(reg) = vector.mask_out {
-            wave.set_mask(reg, &self.gpu, mask, 0, Missing::Undefined);
-        }
-        if vector.exec_out {
-            wave.set_mask(Reg::EXEC, &self.gpu, mask, 0, Missing::Undefined);
-        }
-    }
-
-    /// What is unknown of a result of 64 bits (and of all dwords behind) in lanes where something of its sources is.
-    fn unknown_wide(
-        &self,
-        wave: &Wave,
-        vector: &Vector,
-        sources: &[[Lanes; 2]; 3],
-        unsure: u64,
-    ) -> [Lanes; 2] {
-        let mut unknown = [splat(0); 2];
-        bits(unsure).for_each(|lane| unknown.iter_mut().for_each(|dword| dword[lane] = u32::MAX));
-        let of = |at: usize, dword: u8| self.unknown_lanes(wave, vector, at, dword).unwrap_or(splat(0));
-        let masked = vector.mask_in.is_some() || vector.clamp;
-        match vector.op {
-            // The bits that are moved, if it is known how far.
-            Op::Shift { amount, f } => {
-                let mode = vector.mode(wave, &self.gpu);
-                let (far, near) = (usize::from(amount), usize::from(1 - amount));
-                let (unknown_far, [low, high]) = (of(far, 0), [of(near, 0), of(near, 1)]);
-                for lane in bits(unsure).filter(|lane| unknown_far[*lane] == 0) {
-                    let moved = u64::from(low[lane]) | u64::from(high[lane]) << 32;
-                    let by = u64::from(sources[far][0][lane]);
-                    let (a, b) = if far == 0 { (by, moved) } else { (moved, by) };
-                    let all = f(&mode, a, b, 0);
-                    unknown[0][lane] = all as u32;
-                    unknown[1][lane] = (all >> 32) as u32;
-                }
-            }
-            // A product and a sum: the lower dword is made of the lower ones.
-            Op::WideCarry(_) if !masked && vector.dst.is_some_and(|dst| !dst.ty.is_float()) => {
-                let low = [0, 1, 2].map(|at| of(at, 0));
-                for lane in bits(unsure).filter(|lane| low.iter().all(|low| low[*lane] == 0)) {
-                    unknown[0][lane] = 0;
-                }
-            }
-            _ => {}
-        }
-        unknown
-    }
-
-    /// Operations with values of 64 bits, or with masks.
-    fn wide(&mut self, wave: &mut Wave, vector: &Vector) {
-        if let Op::Compare(compare) = vector.op
-            && vector.sources.iter().all(|source| source.bits <= 32)
-            && self.unknown_sources(wave, vector, self.enabled(wave, &vector.dpp)).0 == 0
-        {
-            return self.compare(wave, vector, compare);
-        }
-        let mode = vector.mode(wave, &self.gpu);
-        let enabled = self.enabled(wave, &vector.dpp);
-        let sources: [[Lanes; 2]; 3] = std::array::from_fn(|at| {
-            let low = self.lanes(wave, vector, at, 0);
-            let wide = vector.sources[at].bits > 32;
-            [low, if wide { self.lanes(wave, vector, at, 1) } else { splat(0) }]
-        });
-        let at =
-            |n: usize, lane: usize| u64::from(sources[n][0][lane]) | u64::from(sources[n][1][lane]) << 32;
-        let mask_in = vector.mask_in.map_or(0, |reg| wave.mask(reg, &self.gpu));
-        let mut results = [splat(0); 4];
-        let mut mask_out = 0u64;
-        let ty = vector.dst.map_or(Type::None, |dst| dst.ty);
-        let mut dwords = ty.bits().div_ceil(32).max(1) as u8;
-        for lane in bits(enabled) {
-            let (a, b, c) = (at(0, lane), at(1, lane), at(2, lane));
-            let bit = mask_in >> lane & 1 != 0;
-            let (value, out) = match vector.op {
-                Op::Wide(f) | Op::Shift { f, .. } => (f(&mode, a, b, c), false),
-                Op::Carry(f) => {
-                    let (value, out) = f(&mode, a as u32, b as u32, bit);
-                    (value.into(), out)
-                }
-                Op::WideCarry(f) => f(&mode, a, b, c),
-                Op::Compare(f) => (0, f(&mode, a, b)),
-                Op::DivFmas(f) => (f(&mode, a, b, c, bit), false),
-                Op::Quad(f) => {
-                    let From::Vgpr(n) = vector.sources[2].from else { continue };
-                    let third =
-                        std::array::from_fn(|at| wave.v.get(usize::from(n) + at).map_or(0, |v| v[lane]));
-                    let value = f(&mode, a, b as u32, third);
-                    for (place, value) in results.iter_mut().zip(value) {
-                        place[lane] = value;
-                    }
-                    continue;
-                }
-                _ => (0, false),
-            };
-            let value = if (vector.clamp || vector.omod != 0) && ty.is_float() {
-                mode.output(ty, value)
+            let at = usize::from(n);
+            if dst.place == Place::Whole {
+                wave.set_lanes(n, made.enabled, &made.result);
             } else {
-                value
-            };
-            results[0][lane] = value as u32;
-            results[1][lane] = (value >> 32) as u32;
-            mask_out |= u64::from(out) << lane;
-        }
-        let (mut unsure, mut why) = self.unknown_sources(wave, vector, enabled);
-        if let (Some(reg), true) = (vector.mask_in, wave.unknown.is_some()) {
-            let mask = wave.unknown_value(reg, if self.gpu.wave64() { 2 } else { 1 }) & enabled;
-            if mask != 0 {
-                why = wave.why(reg);
+                let old = wave.v[at];
+                let mut new = old;
+                for (lane, place) in new.iter_mut().enumerate() {
+                    *place = placed(dst.place, old[lane], made.result[lane]);
+                }
+                wave.set_lanes(n, made.enabled, &new);
             }
-            unsure |= mask;
-        }
-        if let Some(dst) = &vector.dst {
-            if matches!(vector.op, Op::Quad(_)) {
-                dwords = 4;
-            }
-            let held =
-                if unsure == 0 { [splat(0); 2] } else { self.unknown_wide(wave, vector, &sources, unsure) };
-            for dword in 0..dwords.min(4) {
-                let unknown = held[usize::from(dword.min(1))];
-                let made = Made {
-                    result: results[usize::from(dword)],
-                    unknown: (unsure != 0).then(|| Box::new((unknown, why))),
-                    enabled,
+            if let Some(state) = &wave.unknown {
+                if made.unknown.is_none() && dst.place == Place::Whole {
+                    return wave.set_known_lanes(n, made.enabled);
+                }
+                let (mut unknown, why) = match &made.unknown {
+                    Some(held) => **held,
+                    None => (splat(0), Missing::Undefined),
                 };
-                self.put(wave, dst, dword, &made);
+                if dst.place != Place::Whole {
+                    let old = state.v[at];
+                    for (lane, place) in unknown.iter_mut().enumerate() {
+                        *place = placed(dst.place, old[lane], *place);
+                    }
+                }
+                wave.set_unknown_lanes(n, made.enabled, &unknown, why);
             }
         }
-        if let Some(reg) = vector.mask_out {
-            wave.set_mask(reg, &self.gpu, mask_out, unsure, why);
+    }
+}
+
+/// Executes both halves of a dual instruction: both read before one writes.
+pub(super) fn exec_dual(machine: &mut Machine<'_>, wave: &mut Wave, halves: &[VectorOp; 2]) {
+    let made = [make(machine, wave, &halves[0]), make(machine, wave, &halves[1])];
+    for (half, made) in halves.iter().zip(made) {
+        match (half.dst, made) {
+            (Some(dst), Some(made)) => put(machine, wave, &dst, 0, &made),
+            _ => machine.fault(wave, FaultKind::NoSemantics),
         }
-        if vector.exec_out {
-            if unsure != 0 {
-                let (reg, _) = vector
-                    .sources
-                    .iter()
-                    .map(|source| wave.why_source(source))
-                    .next()
-                    .unwrap_or((Reg::EXEC, why));
-                self.fault(wave, Kind::Control(reg, why));
+    }
+}
+
+/// Executes an operation on lanes.
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, vector: &VectorOp) {
+    if wave.gpr_idx != 0 {
+        let moved = vector.indexed(wave);
+        return exec_lanes(machine, wave, &moved);
+    }
+    exec_lanes(machine, wave, vector);
+}
+
+fn exec_lanes(machine: &mut Machine<'_>, wave: &mut Wave, vector: &VectorOp) {
+    if exec_in_place(machine, wave, vector) {
+        return;
+    }
+    if matches!(vector.op, Op::Lane(_) | Op::Select) {
+        return match (vector.dst, make(machine, wave, vector)) {
+            (Some(dst), Some(mut made)) => {
+                // A scalar result is computed whatever lanes are enabled.
+                if made.enabled == 0 && matches!(dst.to, To::Scalar(_)) {
+                    made.enabled = 1;
+                }
+                put(machine, wave, &dst, 0, &made);
             }
-            wave.set_mask(Reg::EXEC, &self.gpu, mask_out, 0, why);
+            _ => machine.fault(wave, FaultKind::NoSemantics),
+        };
+    }
+    exec_wide(machine, wave, vector);
+}
+
+/// A comparison of values of at most 32 bits, all of them known in the enabled lanes.
+fn exec_compare(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    vector: &VectorOp,
+    compare: fn(&Mode, u64, u64) -> bool,
+) {
+    let mode = vector.mode(wave, &machine.gpu);
+    let enabled = enabled_lanes(machine, wave, &vector.dpp);
+    let [mut first, mut second] = [None; 2];
+    let a = source_values(machine, wave, vector, 0, &mut first);
+    let b = source_values(machine, wave, vector, 1, &mut second);
+    let mut mask = 0u64;
+    for (lane, (a, b)) in a.iter().zip(b).enumerate() {
+        mask |= u64::from(compare(&mode, (*a).into(), (*b).into())) << lane;
+    }
+    mask &= enabled;
+    if let Some(reg) = vector.mask_out {
+        wave.set_mask(reg, &machine.gpu, mask, 0, Missing::Undefined);
+    }
+    if vector.exec_out {
+        wave.set_mask(Reg::EXEC, &machine.gpu, mask, 0, Missing::Undefined);
+    }
+}
+
+/// What is unknown of a result of 64 bits (and of all dwords behind) in lanes where something of its sources is.
+fn unknown_wide(
+    machine: &Machine<'_>,
+    wave: &Wave,
+    vector: &VectorOp,
+    sources: &[[Lanes; 2]; 3],
+    unsure: u64,
+) -> [Lanes; 2] {
+    let mut unknown = [splat(0); 2];
+    bits(unsure).for_each(|lane| unknown.iter_mut().for_each(|dword| dword[lane] = u32::MAX));
+    let of =
+        |at: usize, dword: u8| unknown_source_lanes(machine, wave, vector, at, dword).unwrap_or(splat(0));
+    let masked = vector.mask_in.is_some() || vector.clamp;
+    match vector.op {
+        // The bits that are moved, if it is known how far.
+        Op::Shift { amount, f } => {
+            let mode = vector.mode(wave, &machine.gpu);
+            let (far, near) = (usize::from(amount), usize::from(1 - amount));
+            let (unknown_far, [low, high]) = (of(far, 0), [of(near, 0), of(near, 1)]);
+            for lane in bits(unsure).filter(|lane| unknown_far[*lane] == 0) {
+                let moved = u64::from(low[lane]) | u64::from(high[lane]) << 32;
+                let by = u64::from(sources[far][0][lane]);
+                let (a, b) = if far == 0 { (by, moved) } else { (moved, by) };
+                let all = f(&mode, a, b, 0);
+                unknown[0][lane] = all as u32;
+                unknown[1][lane] = (all >> 32) as u32;
+            }
         }
+        // A product and a sum: the lower dword is made of the lower ones.
+        Op::WideCarry(_) if !masked && vector.dst.is_some_and(|dst| !dst.ty.is_float()) => {
+            let low = [0, 1, 2].map(|at| of(at, 0));
+            for lane in bits(unsure).filter(|lane| low.iter().all(|low| low[*lane] == 0)) {
+                unknown[0][lane] = 0;
+            }
+        }
+        _ => {}
+    }
+    unknown
+}
+
+/// Operations with values of 64 bits, or with masks.
+fn exec_wide(machine: &mut Machine<'_>, wave: &mut Wave, vector: &VectorOp) {
+    if let Op::Compare(compare) = vector.op
+        && vector.sources.iter().all(|source| source.bits <= 32)
+        && unknown_sources(machine, wave, vector, enabled_lanes(machine, wave, &vector.dpp)).0 == 0
+    {
+        return exec_compare(machine, wave, vector, compare);
+    }
+    let mode = vector.mode(wave, &machine.gpu);
+    let enabled = enabled_lanes(machine, wave, &vector.dpp);
+    let sources: [[Lanes; 2]; 3] = std::array::from_fn(|at| {
+        let low = source_lanes(machine, wave, vector, at, 0);
+        let wide = vector.sources[at].bits > 32;
+        [low, if wide { source_lanes(machine, wave, vector, at, 1) } else { splat(0) }]
+    });
+    let at = |n: usize, lane: usize| u64::from(sources[n][0][lane]) | u64::from(sources[n][1][lane]) << 32;
+    let mask_in = vector.mask_in.map_or(0, |reg| wave.mask(reg, &machine.gpu));
+    let mut results = [splat(0); 4];
+    let mut mask_out = 0u64;
+    let ty = vector.dst.map_or(Type::None, |dst| dst.ty);
+    let mut dwords = ty.bits().div_ceil(32).max(1) as u8;
+    for lane in bits(enabled) {
+        let (a, b, c) = (at(0, lane), at(1, lane), at(2, lane));
+        let bit = mask_in >> lane & 1 != 0;
+        let (value, out) = match vector.op {
+            Op::Wide(f) | Op::Shift { f, .. } => (f(&mode, a, b, c), false),
+            Op::Carry(f) => {
+                let (value, out) = f(&mode, a as u32, b as u32, bit);
+                (value.into(), out)
+            }
+            Op::WideCarry(f) => f(&mode, a, b, c),
+            Op::Compare(f) => (0, f(&mode, a, b)),
+            Op::DivFmas(f) => (f(&mode, a, b, c, bit), false),
+            Op::Quad(f) => {
+                let From::Vgpr(n) = vector.sources[2].from else { continue };
+                let third = std::array::from_fn(|at| wave.v.get(usize::from(n) + at).map_or(0, |v| v[lane]));
+                let value = f(&mode, a, b as u32, third);
+                for (place, value) in results.iter_mut().zip(value) {
+                    place[lane] = value;
+                }
+                continue;
+            }
+            _ => (0, false),
+        };
+        let value =
+            if (vector.clamp || vector.omod != 0) && ty.is_float() { mode.output(ty, value) } else { value };
+        results[0][lane] = value as u32;
+        results[1][lane] = (value >> 32) as u32;
+        mask_out |= u64::from(out) << lane;
+    }
+    let (mut unsure, mut why) = unknown_sources(machine, wave, vector, enabled);
+    if let (Some(reg), true) = (vector.mask_in, wave.unknown.is_some()) {
+        let mask = wave.unknown_value(reg, if machine.gpu.wave64() { 2 } else { 1 }) & enabled;
+        if mask != 0 {
+            why = wave.why(reg);
+        }
+        unsure |= mask;
+    }
+    if let Some(dst) = &vector.dst {
+        if matches!(vector.op, Op::Quad(_)) {
+            dwords = 4;
+        }
+        let held =
+            if unsure == 0 { [splat(0); 2] } else { unknown_wide(machine, wave, vector, &sources, unsure) };
+        for dword in 0..dwords.min(4) {
+            let unknown = held[usize::from(dword.min(1))];
+            let made = Made {
+                result: results[usize::from(dword)],
+                unknown: (unsure != 0).then(|| Box::new((unknown, why))),
+                enabled,
+            };
+            put(machine, wave, dst, dword, &made);
+        }
+    }
+    if let Some(reg) = vector.mask_out {
+        wave.set_mask(reg, &machine.gpu, mask_out, unsure, why);
+    }
+    if vector.exec_out {
+        if unsure != 0 {
+            let (reg, _) = vector
+                .sources
+                .iter()
+                .map(|source| wave.why_source(source))
+                .next()
+                .unwrap_or((Reg::EXEC, why));
+            machine.fault(wave, FaultKind::Control(reg, why));
+        }
+        wave.set_mask(Reg::EXEC, &machine.gpu, mask_out, 0, why);
     }
 }
 

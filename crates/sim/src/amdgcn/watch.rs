@@ -1,11 +1,25 @@
 //! Looking at a run: every instruction after it was executed, or the whole state before it is.
 
-use super::group::Group;
+use super::machine::Machine;
 use super::operand::SREGS;
-use super::run::Trace;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::Lanes;
+
+/// One executed instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Number of the workgroup.
+    pub workgroup: u32,
+    /// Number of the wave in it.
+    pub wave: u32,
+    /// Offset of the instruction in bytes.
+    pub at: u32,
+    /// Lanes enabled after it.
+    pub exec: u64,
+    /// Registers it writes, with their values after it: of a vector register one for each lane.
+    pub writes: Vec<(Reg, Vec<u32>)>,
+}
 
 /// Who looks. With anybody looking, nothing runs at once.
 pub enum Watch<'a> {
@@ -28,14 +42,14 @@ pub enum Control {
 
 /// A workgroup before one of its waves executes an instruction.
 pub struct State<'g, 'm> {
-    pub(super) group: &'g mut Group<'m>,
+    pub(super) machine: &'g mut Machine<'m>,
     pub(super) waves: &'g [Wave],
     pub(super) now: usize,
 }
 
 /// Where a wave is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stand {
+pub struct WaveStatus {
     /// Number of the wave in its workgroup.
     pub wave: u32,
     /// Offset of its next instruction in bytes.
@@ -59,19 +73,19 @@ impl State<'_, '_> {
 
     /// Number of the workgroup.
     pub fn workgroup(&self) -> u32 {
-        self.group.number()
+        self.machine.number()
     }
 
     /// The wave whose turn it is.
-    pub fn now(&self) -> Stand {
-        self.stand(self.wave())
+    pub fn now(&self) -> WaveStatus {
+        self.status(self.wave())
     }
 
-    fn stand(&self, wave: &Wave) -> Stand {
-        Stand {
+    fn status(&self, wave: &Wave) -> WaveStatus {
+        WaveStatus {
             wave: wave.id,
             at: wave.pc,
-            exec: wave.exec(&self.group.gpu),
+            exec: wave.exec(&self.machine.gpu),
             steps: wave.steps,
             ended: wave.ended,
             at_barrier: wave.at_barrier,
@@ -80,9 +94,9 @@ impl State<'_, '_> {
     }
 
     /// All waves of the workgroup, by number.
-    pub fn waves(&self) -> Vec<Stand> {
-        let mut all: Vec<Stand> = self.waves.iter().map(|wave| self.stand(wave)).collect();
-        all.sort_by_key(|stand| stand.wave);
+    pub fn waves(&self) -> Vec<WaveStatus> {
+        let mut all: Vec<WaveStatus> = self.waves.iter().map(|wave| self.status(wave)).collect();
+        all.sort_by_key(|status| status.wave);
         all
     }
 
@@ -97,18 +111,18 @@ impl State<'_, '_> {
         let at = usize::from(number);
         let values = self.wave().v.get(at)?;
         let unknown = self.wave().unknown.as_ref().and_then(|state| state.v.get(at));
-        Some((*values, unknown.copied().unwrap_or(super::operand::splat(0))))
+        Some((*values, unknown.copied().unwrap_or(super::lanes::splat(0))))
     }
 
     /// A dword of memory as the workgroup sees it, if it is mapped and known.
     pub fn memory(&mut self, address: u64) -> Option<u32> {
-        self.group.view.read(address, 4).known().map(|value| value as u32)
+        self.machine.view.read(address, 4).known().map(|value| value as u32)
     }
 
     /// A dword of LDS.
     pub fn lds(&self, address: u32) -> Option<u32> {
         let at = address as usize;
-        let bytes = self.group.lds.bytes.get(at..at.checked_add(4)?)?;
+        let bytes = self.machine.lds.bytes.get(at..at.checked_add(4)?)?;
         Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
     }
 }

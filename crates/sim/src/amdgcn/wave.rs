@@ -1,19 +1,14 @@
 //! The state of one wave.
 
-use super::apply::Shared;
+use super::common::Waiting;
 use super::fault::Missing;
+use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, merge, set_lanes};
+use super::local::LocalMemory;
 use super::operand::{From, SREGS, Source};
 use super::pending::Pending;
-use super::sync::Waiting;
+use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
-
-/// Where LDS lies for flat addresses.
-pub const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
-/// Where scratch lies for flat addresses.
-pub const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
-/// Where scratch lies for buffer instructions: 4 GiB from here on are the wave's own, if the descriptor swizzles by lane.
-pub const SCRATCH_BUFFER: u64 = 0x0000_7d00_0000_0000;
 
 /// What is not known of a wave's registers: a set bit is an unknown one.
 #[derive(Debug, Clone)]
@@ -47,7 +42,7 @@ pub(super) struct Wave {
     pub(super) at_barrier: bool,
     /// Instructions executed.
     pub(super) steps: u64,
-    pub(super) scratch: Shared,
+    pub(super) scratch: LocalMemory,
     pub(super) unknown: Option<Box<Unknown>>,
     pub(super) pending: Pending,
     /// Indexed access of vector registers on gfx8 and gfx9: which operands, as `gpr_idx`.
@@ -57,6 +52,27 @@ pub(super) struct Wave {
 }
 
 impl Wave {
+    /// A wave at the begin of the code, with so many vector registers: all is zero, and known.
+    pub(super) fn new(id: u32, wave64: bool, vgprs: usize, scratch: LocalMemory) -> Wave {
+        Wave {
+            id,
+            wave64,
+            pc: 0,
+            s: [0; SREGS],
+            v: vec![[0; LANES]; vgprs],
+            scc: false,
+            mode: 0,
+            ended: false,
+            at_barrier: false,
+            steps: 0,
+            scratch,
+            unknown: None,
+            pending: Pending::default(),
+            gpr_idx: 0,
+            waiting: Waiting::default(),
+        }
+    }
+
     /// A mask of all lanes.
     pub(super) fn all(gpu: &Gpu) -> u64 {
         if gpu.wave64() { u64::MAX } else { u32::MAX.into() }
@@ -160,7 +176,7 @@ impl Wave {
             return;
         }
         merge(place, lanes, unknown);
-        let found = set(unknown) & lanes;
+        let found = set_lanes(unknown) & lanes;
         *has = *has & !lanes | found;
         if found != 0 {
             state.why_v[usize::from(n)] = why;
@@ -234,36 +250,20 @@ impl Wave {
         (reg, self.why(reg))
     }
 
+    /// The value of a scalar operand, and which bits of it are not known.
+    pub(super) fn scalar_value(&self, from: From, ty: Type) -> (u64, u64) {
+        match from {
+            From::Const(value) => (value, 0),
+            From::Scalar(reg) => {
+                let dwords = if ty.bits() > 32 { 2 } else { 1 };
+                (self.value(reg, dwords), self.unknown_value(reg, dwords))
+            }
+            From::Vgpr(_) => (0, 0),
+        }
+    }
+
     /// The floating-point mode.
     pub(super) fn float_mode(&self, generation: Gen) -> Mode {
         Mode::from_bits(self.mode, generation)
     }
-}
-
-/// Writes lanes of one register into another.
-#[inline]
-pub(super) fn merge(place: &mut Lanes, lanes: u64, values: &Lanes) {
-    if lanes == u64::MAX {
-        *place = *values;
-        return;
-    }
-    for (lane, (place, value)) in place.iter_mut().zip(values).enumerate() {
-        let keep = (lanes >> lane & 1) as u32;
-        *place = if keep == 0 { *place } else { *value };
-    }
-}
-
-/// Lanes that are not zero.
-fn set(values: &Lanes) -> u64 {
-    values.iter().enumerate().fold(0, |all, (lane, value)| all | u64::from(*value != 0) << lane)
-}
-
-/// Numbers of the set bits.
-pub(super) fn bits(mask: u64) -> impl Iterator<Item = usize> {
-    let mut rest = mask;
-    std::iter::from_fn(move || {
-        let at = rest.trailing_zeros() as usize;
-        rest &= rest.wrapping_sub(1);
-        (at < 64).then_some(at)
-    })
 }

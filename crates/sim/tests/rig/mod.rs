@@ -7,7 +7,7 @@ pub mod cases;
 use std::collections::{BTreeSet, HashMap};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg, source::assemble};
 use unwedge_sim::amdgcn::{
-    Control, Dispatch, Fault, Initial, Kind, Memory, Program, Timing, Watch, run, watch,
+    Control, Dispatch, Fault, FaultKind, Initial, Memory, Program, Timing, Watch, run, watch,
 };
 
 /// The buffer that `s[0:3]` describe, and whose address is in `s[4:5]`, `s[8:9]` and `v[2:3]`.
@@ -48,14 +48,14 @@ impl Ran {
     /// Hazards that were reported.
     pub fn hazards(&self) -> BTreeSet<&'static str> {
         let rule = |fault: &Fault| match fault.kind {
-            Kind::Hazard(rule, _) => Some(rule),
+            FaultKind::Hazard(rule, _) => Some(rule),
             _ => None,
         };
         self.faults.iter().filter_map(rule).collect()
     }
 
     /// Whether a fault of some kind was reported.
-    pub fn has(&self, holds: impl Fn(&Kind) -> bool) -> bool {
+    pub fn has(&self, holds: impl Fn(&FaultKind) -> bool) -> bool {
         self.faults.iter().any(|fault| holds(&fault.kind))
     }
 

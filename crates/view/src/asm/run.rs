@@ -4,7 +4,7 @@ use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use unwedge_sim::amdgcn::{Fault, Outcome, Program, Told, ToldWhat, Trace};
+use unwedge_sim::amdgcn::{Fault, MessageKind, Outcome, Program, Trace, WaveMessage};
 
 /// Version of the schema of the JSON object.
 const SCHEMA: u32 = 1;
@@ -89,7 +89,7 @@ fn fault_line(program: &Program, fault: &Fault) -> FaultLine {
     }
 }
 
-fn message(program: &Program, told: &Told) -> Message {
+fn message(program: &Program, told: &WaveMessage) -> Message {
     let mut made = Message {
         workgroup: told.workgroup,
         wave: told.wave,
@@ -99,11 +99,11 @@ fn message(program: &Program, told: &Told) -> Message {
         message: None,
         m0: None,
     };
-    match &told.what {
-        ToldWhat::Message { code, m0 } => {
+    match &told.kind {
+        MessageKind::Message { code, m0 } => {
             (made.message, made.m0) = (Some(Hex::dword(*code)), Some(Hex::dword(*m0)));
         }
-        ToldWhat::Export { target, values, compressed, done, valid_mask, row } => {
+        MessageKind::Export { target, values, compressed, done, valid_mask, row } => {
             let lanes = if program.gpu().wave64() { 64 } else { 32 };
             made.export = Some(Exported {
                 target: program.export_target(*target).unwrap_or_else(|| target.to_string()),
@@ -148,7 +148,7 @@ fn counted(count: u64, what: &str) -> String {
 }
 
 /// An export with the values of its enabled lanes, or a message.
-fn exported(told: &Told, shown: &Message, out: &mut String) {
+fn exported(told: &WaveMessage, shown: &Message, out: &mut String) {
     let Message { workgroup, wave, offset, lanes, .. } = shown;
     let _ = write!(out, "{workgroup}.{wave} {offset} lanes {lanes}  ");
     if let (Some(message), Some(m0)) = (&shown.message, &shown.m0) {
@@ -182,7 +182,7 @@ impl<'a> RunReport<'a> {
             workgroups: outcome.groups,
             not_emulated: program.not_emulated(),
             faults: outcome.faults.iter().map(|fault| fault_line(program, fault)).collect(),
-            told: outcome.told.iter().map(|told| message(program, told)).collect(),
+            told: outcome.messages.iter().map(|told| message(program, told)).collect(),
             memory,
         }
     }
@@ -216,7 +216,7 @@ pub fn text(
     let report = RunReport::of(program, outcome, memory);
     let mut text = String::new();
     if trace {
-        for (told, shown) in outcome.told.iter().zip(&report.told) {
+        for (told, shown) in outcome.messages.iter().zip(&report.told) {
             exported(told, shown, &mut text);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use unwedge_isa::amdgcn::Reg;
-use unwedge_sim::amdgcn::{Control, Program, Stand, State};
+use unwedge_sim::amdgcn::{Control, Program, State, WaveStatus};
 
 const HELP: &str = "\
 step [COUNT]          execute instructions of whichever wave has its turn
@@ -133,7 +133,7 @@ impl<'p> Stepper<'p> {
     }
 
     /// A wave, and its next instruction.
-    fn place(&self, workgroup: u32, stand: &Stand, out: &mut String) {
+    fn place(&self, workgroup: u32, stand: &WaveStatus, out: &mut String) {
         let instruction = self.program.text(stand.at);
         let instruction = instruction.as_deref().unwrap_or("(no instruction)");
         let _ = writeln!(
@@ -279,7 +279,7 @@ fn digits(value: u32, unknown: u32) -> String {
         .collect()
 }
 
-fn print(name: &str, state: &State<'_, '_>, now: &Stand, out: &mut String) -> Result<(), String> {
+fn print(name: &str, state: &State<'_, '_>, now: &WaveStatus, out: &mut String) -> Result<(), String> {
     let unknown = || format!("`{name}` is no register of this wave");
     if let Some(rest) = name.strip_prefix('v').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         let (register, lane) = match rest.split_once('[') {

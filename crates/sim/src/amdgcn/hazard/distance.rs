@@ -58,14 +58,16 @@ impl Distances {
         lately.find(|done| holds(done)).map(|done| done.at)
     }
 
-    pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
-        self.distances(step, unit, effects, gpu.generation(), found);
-        self.scalar_memory(step, unit, effects, gpu, found);
-        self.remember(step, unit, effects);
+    pub(super) fn issue(&mut self, decoded: &DecodedInst, class: HazardClass, gpu: &Gpu, found: &mut Found) {
+        let (unit, effects) = (class.unit, &decoded.effects);
+        self.distances(decoded, class, gpu.generation(), found);
+        self.scalar_memory(decoded, unit, effects, gpu, found);
+        self.remember(decoded, unit, effects);
     }
 
-    fn distances(&self, step: &Step, unit: Unit, effects: &Effects, generation: Gen, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gen, found: &mut Found) {
+        let (unit, effects) = (class.unit, &decoded.effects);
+        let inst = &decoded.inst;
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
         let row = inst.row();
         if matches!(unit, Unit::Valu | Unit::Ds | Unit::Export | Unit::Interp | Unit::Vmem) {
@@ -74,7 +76,7 @@ impl Distances {
         if unit == Unit::Valu && generation >= Gen::Gfx7 {
             rule("vmem_store_data", self.within(1, |done| done.wide_data.meets(&effects.writes)));
         }
-        if step.plain {
+        if class.plain {
             return;
         }
         let reads = effects.reads;
@@ -150,6 +152,14 @@ impl Distances {
             let states = if generation <= Gen::Gfx7 { 1 } else { 2 };
             rule("setreg_setreg", self.within(states, |done| done.hwreg == Some(what)));
         }
+        self.after_m0(decoded, unit, generation, found);
+    }
+
+    /// Rules of gfx8 and gfx9 about what uses `m0`, and about negative offsets.
+    fn after_m0(&self, decoded: &DecodedInst, unit: Unit, generation: Gen, found: &mut Found) {
+        let (inst, at) = (&decoded.inst, decoded.at);
+        let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
+        let row = inst.row();
         let m0_written = |done: &Done| done.unit == Unit::Salu && done.writes.has(Reg::M0);
         if generation >= Gen::Gfx9
             && inst.mods.get(Mod::Offset) < 0
@@ -182,8 +192,8 @@ impl Distances {
         }
     }
 
-    fn remember(&mut self, step: &Step, unit: Unit, effects: &Effects) {
-        let inst = &step.inst;
+    fn remember(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects) {
+        let inst = &decoded.inst;
         let row = inst.row();
         let states = if row.role == Role::Nop { (immediate(inst) as u32 & 7) + 1 } else { 1 };
         // Only the last one that wrote a register matters to it.
@@ -213,7 +223,7 @@ impl Distances {
             }
         }
         self.done.push_back(Done {
-            at: step.at,
+            at: decoded.at,
             unit,
             writes: effects.writes,
             age: 0,
@@ -224,8 +234,15 @@ impl Distances {
         });
     }
 
-    fn scalar_memory(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    fn scalar_memory(
+        &mut self,
+        decoded: &DecodedInst,
+        unit: Unit,
+        effects: &Effects,
+        gpu: &Gpu,
+        found: &mut Found,
+    ) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
         if unit != Unit::Smem {
             if self.clause.first.is_some() {
@@ -268,7 +285,7 @@ impl Distances {
             self.vccz = Some((at, false));
         } else if row.role == Role::CBranchVcc {
             found.extend(self.vccz.map(|(first, _)| ("vccz_smem", first)));
-        } else if step.waits.contains(&(Counter::Lgkm, 0)) {
+        } else if decoded.waits.contains(&(Counter::Lgkm, 0)) {
             self.vccz = self.vccz.map(|(first, _)| (first, true));
         } else if effects.writes.meets(&pair(Reg::VCC)) {
             self.vccz = self.vccz.filter(|(_, waited)| !waited);

@@ -29,8 +29,8 @@ pub(super) struct Late {
 }
 
 impl Late {
-    pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    pub(super) fn issue(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut Found) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
         let mut rule = |name: &'static str, open: &Open, writes: &Regs| {
             if open.regs.meets(writes) {
@@ -51,7 +51,7 @@ impl Late {
             self.vmem_read.close();
         }
         let idle = wait || matches!(row.opcode, Opcode::s_setvskip | Opcode::s_version);
-        if unit == Unit::Salu && !idle || step.waits.contains(&(Counter::Lgkm, 0)) {
+        if unit == Unit::Salu && !idle || decoded.waits.contains(&(Counter::Lgkm, 0)) {
             self.smem_read.close();
         }
         let writes_scalar = unit == Unit::Valu && !writes.is_empty();
@@ -105,12 +105,12 @@ impl Late {
                 _ => {}
             }
         }
-        self.neighbours(step, unit, found);
+        self.neighbours(decoded, unit, found);
     }
 
     /// Comparisons, images with addresses one by one, and scalar stores.
-    fn neighbours(&mut self, step: &Step, unit: Unit, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    fn neighbours(&mut self, decoded: &DecodedInst, unit: Unit, found: &mut Found) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
         if row.traits.has(Trait::Permlane) {
             // The notes say that any comparison triggers it, others that it is one that writes exec.
@@ -132,7 +132,7 @@ impl Late {
             found.extend(self.big_image.map(|first| ("nsa_to_vmem", first)));
         }
         self.writelane = (row.opcode == Opcode::v_writelane_b32).then_some(at);
-        self.big_image = (listed && step.next - at >= 16).then_some(at);
+        self.big_image = (listed && decoded.next - at >= 16).then_some(at);
         self.clause = match row.opcode {
             Opcode::s_clause => (immediate(inst) as u32 & 63) + 1,
             _ => self.clause.saturating_sub(1),
@@ -140,7 +140,7 @@ impl Late {
         if row.opcode == Opcode::s_inst_prefetch {
             found.push(("inst_prefetch", at));
         }
-        if step.waits.contains(&(Counter::Lgkm, 0)) {
+        if decoded.waits.contains(&(Counter::Lgkm, 0)) {
             self.scalar_store = None;
         }
         if unit == Unit::Smem {

@@ -65,8 +65,15 @@ fn pairs(regs: &Regs) -> Regs {
 }
 
 impl Results {
-    pub(super) fn issue(&mut self, step: &Step, unit: Unit, effects: &Effects, gpu: &Gpu, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    pub(super) fn issue(
+        &mut self,
+        decoded: &DecodedInst,
+        unit: Unit,
+        effects: &Effects,
+        gpu: &Gpu,
+        found: &mut Found,
+    ) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
         let generation = gpu.generation();
         let ldsdir = inst.row().format == Format::Ldsdir;
@@ -88,13 +95,13 @@ impl Results {
             self.reads(effects, gpu, found);
             self.matrices(inst, effects, at, found);
         }
-        self.used(step, unit, effects);
+        self.used(decoded, unit, effects);
         match generation {
-            Gen::Gfx12 => self.scalars(step, unit, effects, found),
-            _ if gpu.wave64() => self.masks(step, unit, effects, found),
+            Gen::Gfx12 => self.scalars(decoded, unit, effects, found),
+            _ if gpu.wave64() => self.masks(decoded, unit, effects, found),
             _ => {}
         }
-        self.leaving(step, found);
+        self.leaving(decoded, found);
     }
 
     /// Loads into vector registers that pass by what others have not finished.
@@ -170,10 +177,10 @@ impl Results {
     }
 
     /// Takes note of which vector registers are used.
-    fn used(&mut self, step: &Step, unit: Unit, effects: &Effects) {
-        let (inst, at) = (&step.inst, step.at);
+    fn used(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let used = effects.reads.either(&effects.writes).vector();
-        let drained = step.waits.iter().any(|(counter, most)| *most == 0 && *counter != Counter::Exp);
+        let drained = decoded.waits.iter().any(|(counter, most)| *most == 0 && *counter != Counter::Exp);
         if matches!(unit, Unit::Valu | Unit::Export) || drained || depctr(inst, &waits::VM_VSRC) {
             self.memory.close();
         }
@@ -199,8 +206,8 @@ impl Results {
     }
 
     /// gfx12: scalar registers the vector ALU has read, then written, then read.
-    fn scalars(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    fn scalars(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut Found) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let vcc = pair(Reg::VCC);
         if depctr(inst, &waits::SA_SDST) {
             self.salu.clear();
@@ -252,8 +259,8 @@ impl Results {
     }
 
     /// Waves of 64: scalar registers read as lane masks, then written by the scalar ALU, then read.
-    fn masks(&mut self, step: &Step, unit: Unit, effects: &Effects, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    fn masks(&mut self, decoded: &DecodedInst, unit: Unit, effects: &Effects, found: &mut Found) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let reads = numbered(&effects.reads);
         // That it ends what only masks have begun, too, is said by one source only.
         if depctr(inst, &waits::SA_SDST) {
@@ -286,11 +293,11 @@ impl Results {
     }
 
     /// Giving back vector registers before the end.
-    fn leaving(&mut self, step: &Step, found: &mut Found) {
-        let (inst, at) = (&step.inst, step.at);
+    fn leaving(&mut self, decoded: &DecodedInst, found: &mut Found) {
+        let (inst, at) = (&decoded.inst, decoded.at);
         let row = inst.row();
         let traits = inst.row().traits;
-        if step.waits.contains(&(Counter::Vs, 0)) {
+        if decoded.waits.contains(&(Counter::Vs, 0)) {
             self.scratch = None;
         }
         if inst.variant().encoding == Encoding::Scratch && traits.has(Trait::Store) {

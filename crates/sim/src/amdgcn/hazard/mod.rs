@@ -11,7 +11,7 @@ mod gfx10;
 mod gfx11;
 
 use super::counters::Counter;
-use super::program::Step;
+use super::decoded::DecodedInst;
 use unwedge_isa::amdgcn::effects::{Effects, Regs};
 use unwedge_isa::amdgcn::model::{Encoding, Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::waits::DepctrField;
@@ -19,7 +19,7 @@ use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
 
 /// What kind of instruction it is to hazards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+enum Unit {
     Valu,
     Salu,
     Smem,
@@ -30,7 +30,7 @@ pub(super) enum Unit {
     Other,
 }
 
-pub(super) fn unit(inst: &Inst) -> Unit {
+fn unit(inst: &Inst) -> Unit {
     match inst.row().format {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Unit::Salu,
         Format::Sopp => Unit::Other,
@@ -40,6 +40,20 @@ pub(super) fn unit(inst: &Inst) -> Unit {
         Format::Vintrp | Format::Vinterp | Format::Ldsdir => Unit::Interp,
         format if format.is_memory() => Unit::Vmem,
         _ => Unit::Valu,
+    }
+}
+
+/// What an instruction is to hazards, whatever comes before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HazardClass {
+    unit: Unit,
+    /// No rule of gfx6 to gfx9 is about it as the second one, but those about all of its unit.
+    plain: bool,
+}
+
+impl HazardClass {
+    pub(super) fn of(inst: &Inst) -> HazardClass {
+        HazardClass { unit: unit(inst), plain: is_plain(inst) }
     }
 }
 
@@ -74,17 +88,17 @@ pub(super) struct Hazards {
 
 impl Hazards {
     /// Takes an instruction into account: rules it breaks, with the offset of the instruction they begin at.
-    pub(super) fn issue(&mut self, step: &Step, gpu: &Gpu) -> Found {
-        let (unit, effects) = (step.unit, &step.effects);
+    pub(super) fn issue(&mut self, decoded: &DecodedInst, class: HazardClass, gpu: &Gpu) -> Found {
+        let (unit, effects) = (class.unit, &decoded.effects);
         let mut found = Vec::new();
         match gpu.generation() {
             Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
-                self.distances.issue(step, unit, effects, gpu, &mut found);
+                self.distances.issue(decoded, class, gpu, &mut found);
             }
-            Gen::Gfx10 => self.late.issue(step, unit, effects, &mut found),
+            Gen::Gfx10 => self.late.issue(decoded, unit, effects, &mut found),
             Gen::Gfx10_3 => {}
             Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => {
-                self.results.issue(step, unit, effects, gpu, &mut found)
+                self.results.issue(decoded, unit, effects, gpu, &mut found)
             }
         }
         found
@@ -92,7 +106,7 @@ impl Hazards {
 }
 
 /// Whether no rule of gfx6 to gfx9 is about an instruction as the second one, but those about all of its unit.
-pub(super) fn is_plain(inst: &Inst) -> bool {
+fn is_plain(inst: &Inst) -> bool {
     let row = inst.row();
     let any = |traits: &[Trait]| traits.iter().any(|id| row.traits.has(*id));
     match unit(inst) {

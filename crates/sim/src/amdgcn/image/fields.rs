@@ -1,8 +1,9 @@
 //! The parts of an image instruction's address: which registers they are in, and in which order they stand.
 
-use super::super::group::Group;
-use super::super::operand::splat;
-use super::super::wave::{Wave, bits};
+use super::super::apply;
+use super::super::lanes::{bits, splat};
+use super::super::machine::Machine;
+use super::super::wave::Wave;
 use super::descriptor::Kind;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::Lanes;
@@ -71,11 +72,11 @@ impl Fields {
     }
 
     /// The next part: half of a register, if `short`.
-    pub(super) fn next(&mut self, group: &mut Group<'_>, wave: &Wave, short: bool, lanes: u64) -> Lanes {
+    pub(super) fn next(&mut self, machine: &mut Machine<'_>, wave: &Wave, short: bool, lanes: u64) -> Lanes {
         if !short {
             self.align();
         }
-        let values = group.address_lanes(wave, self.register(self.done / 2), lanes);
+        let values = apply::address_lanes(machine, wave, self.register(self.done / 2), lanes);
         let high = self.done & 1 != 0;
         self.done += if short { 1 } else { 2 };
         if !short {
@@ -85,8 +86,8 @@ impl Fields {
     }
 
     /// The next part as floats.
-    pub(super) fn float(&mut self, group: &mut Group<'_>, wave: &Wave, short: bool, lanes: u64) -> Lanes {
-        let mut values = self.next(group, wave, short, lanes);
+    pub(super) fn float(&mut self, machine: &mut Machine<'_>, wave: &Wave, short: bool, lanes: u64) -> Lanes {
+        let mut values = self.next(machine, wave, short, lanes);
         if short {
             for lane in bits(lanes) {
                 values[lane] = soft::convert(soft::F16, soft::F32, values[lane].into(), Env::IEEE) as u32;
@@ -103,15 +104,15 @@ impl Fields {
     /// X, Y and Z of a load or store, as far as they are there.
     pub(super) fn coordinates(
         &mut self,
-        group: &mut Group<'_>,
+        machine: &mut Machine<'_>,
         wave: &Wave,
         shape: &Coordinates,
         short: bool,
         lanes: u64,
     ) -> [Option<Lanes>; 3] {
-        let x = self.next(group, wave, short, lanes);
-        let y = shape.y.then(|| self.next(group, wave, short, lanes));
-        let z = shape.z.then(|| self.next(group, wave, short, lanes));
+        let x = self.next(machine, wave, short, lanes);
+        let y = shape.y.then(|| self.next(machine, wave, short, lanes));
+        let z = shape.z.then(|| self.next(machine, wave, short, lanes));
         [Some(x), y, z]
     }
 }

@@ -9,14 +9,17 @@ mod fields;
 mod layout;
 mod sample;
 
-use super::apply::{self, Action, Dst, Form, Piece, Read, Space};
-use super::buffer::{Memory, vector_counters};
-use super::fault::Kind;
-use super::group::Group;
-use super::operand::splat;
-use super::program::Step;
+use super::access::{self, Action, Dst, Form, Piece, Read, Space};
+use super::apply::{self};
+use super::buffer;
+use super::buffer::{MemoryAccess, vector_counters};
+use super::decoded::DecodedInst;
+use super::fault::FaultKind;
+use super::issue;
+use super::lanes::{bits, splat};
+use super::machine::Machine;
 use super::texel::{Halves, IDENTITY, Texel};
-use super::wave::{Wave, bits};
+use super::wave::Wave;
 use descriptor::{Found, Image};
 use fields::{Coordinates, Fields};
 use sample::Sampled;
@@ -27,7 +30,7 @@ use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Operation, Reg};
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum ImageKind {
     /// Whether a level is given; without a format, whether the sign is extended.
     Load {
         mip: bool,
@@ -51,8 +54,8 @@ enum What {
 
 /// An image instruction with its operands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
-    what: What,
+pub(super) struct ImageOp {
+    kind: ImageKind,
     data: Option<Reg>,
     fields: Fields,
     resource: Reg,
@@ -70,8 +73,8 @@ pub(super) struct Access {
     status: bool,
 }
 
-impl Access {
-    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<Access> {
+impl ImageOp {
+    pub(super) fn new(inst: &Inst, gpu: &Gpu) -> Option<ImageOp> {
         let (row, mods) = (inst.row(), &inst.mods);
         let name = row.name.strip_prefix("image_")?;
         if row.traits.has(Trait::Msaa)
@@ -81,17 +84,17 @@ impl Access {
         {
             return None;
         }
-        let what = match name {
+        let kind = match name {
             "load" | "load_mip" | "load_pck" | "load_pck_sgn" | "load_mip_pck" | "load_mip_pck_sgn" => {
-                What::Load {
+                ImageKind::Load {
                     mip: name.contains("_mip"),
                     raw: name.contains("_pck").then(|| name.ends_with("_sgn")),
                 }
             }
             "store" | "store_mip" | "store_pck" | "store_mip_pck" => {
-                What::Store { mip: name.contains("_mip"), raw: name.ends_with("_pck") }
+                ImageKind::Store { mip: name.contains("_mip"), raw: name.ends_with("_pck") }
             }
-            "get_resinfo" => What::Size,
+            "get_resinfo" => ImageKind::Size,
             _ if row.traits.has(Trait::Atomic) => {
                 let Operation::Atomic(op) = row.operation else { return None };
                 let (small, wide) = (atomic::of(op, atomic::Kind::B32)?, atomic::of(op, atomic::Kind::B64));
@@ -100,17 +103,17 @@ impl Access {
                 } else {
                     mods.has(Mod::Glc)
                 };
-                What::Atomic { small, wide, returns, compares: op.has_second() }
+                ImageKind::Atomic { small, wide, returns, compares: op.has_second() }
             }
-            _ => What::Sample(Sampled::new(name)?),
+            _ => ImageKind::Sample(Sampled::new(name)?),
         };
         let halves = match mods.has(Mod::D16) {
             false => Halves::Whole,
             true if gpu.unpacked_d16() => Halves::Spread,
             true => Halves::Packed,
         };
-        let mut access = Access {
-            what,
+        let mut access = ImageOp {
+            kind,
             data: None,
             fields: Fields::default(),
             resource: Reg::NULL,
@@ -168,173 +171,182 @@ fn raw_format(bytes: u8, signed: bool) -> Option<Format> {
     Format::of_name(&format!("{data}_{}", if signed { "SINT" } else { "UINT" }))
 }
 
-impl Group<'_> {
-    pub(super) fn image(&mut self, wave: &mut Wave, step: &Step, access: &Access) {
-        let lanes = wave.exec(&self.gpu);
-        // What the other half would say is zero.
-        let given = if access.half_descriptor { 4 } else { 8 };
-        let words = std::array::from_fn(|n| {
-            if n < given { self.address_scalar(wave, Reg(access.resource.0 + n as u16)) } else { 0 }
-        });
-        let read = match Image::read(words, &self.gpu) {
-            Found::Image(image) if access.half_descriptor => match image.of_half() {
-                Ok(image) => Found::Image(Box::new(image)),
-                Err(what) => return self.fault(wave, Kind::NotEmulated(what)),
-            },
-            other => other,
-        };
-        let image = match read {
-            Found::Null => None,
-            Found::Image(image) => Some(*image),
-            Found::Other => {
-                return self.fault(wave, Kind::NotEmulated("a descriptor that is not an image's"));
-            }
-        };
-        if let Some(image) = &image
-            && image.format.is_none()
-            && !matches!(access.what, What::Size)
-        {
-            return self.fault(wave, Kind::NotEmulated("the image's format"));
+pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, access: &ImageOp) {
+    let lanes = wave.exec(&machine.gpu);
+    // What the other half would say is zero.
+    let given = if access.half_descriptor { 4 } else { 8 };
+    let words = std::array::from_fn(|n| {
+        if n < given { apply::address_scalar(machine, wave, Reg(access.resource.0 + n as u16)) } else { 0 }
+    });
+    let read = match Image::read(words, &machine.gpu) {
+        Found::Image(image) if access.half_descriptor => match image.of_half() {
+            Ok(image) => Found::Image(Box::new(image)),
+            Err(what) => return machine.fault(wave, FaultKind::NotEmulated(what)),
+        },
+        other => other,
+    };
+    let image = match read {
+        Found::Null => None,
+        Found::Image(image) => Some(*image),
+        Found::Other => {
+            return machine.fault(wave, FaultKind::NotEmulated("a descriptor that is not an image's"));
         }
-        match access.what {
-            What::Sample(sampled) => self.sampled(wave, step, access, &sampled, image.as_ref(), lanes),
-            What::Size => self.image_size(wave, step, access, image.as_ref(), lanes),
-            _ => self.texels(wave, step, access, image.as_ref(), lanes),
-        }
+    };
+    if let Some(image) = &image
+        && image.format.is_none()
+        && !matches!(access.kind, ImageKind::Size)
+    {
+        return machine.fault(wave, FaultKind::NotEmulated("the image's format"));
     }
-
-    /// Loads, stores and atomics.
-    fn texels(&mut self, wave: &mut Wave, step: &Step, access: &Access, image: Option<&Image>, lanes: u64) {
-        let generation = self.gpu.generation();
-        let raw = match access.what {
-            What::Load { raw, .. } => raw,
-            What::Store { raw, .. } => raw.then_some(false),
-            _ => None,
-        };
-        let mip = matches!(access.what, What::Load { mip: true, .. } | What::Store { mip: true, .. });
-        let format = image.and_then(|image| image.format).or_else(|| Format::of_name("32_32_32_32_UINT"));
-        let format = match (format, raw) {
-            (Some(format), Some(signed)) => raw_format(format.bytes(), signed),
-            (format, _) => format,
-        };
-        let Some(format) = format else { return self.fault(wave, Kind::NotEmulated("the image's format")) };
-        let mut texel = match image {
-            Some(image) => access.texel(image, format, generation),
-            None => access.plain(format),
-        };
-        if raw.is_some() {
-            texel.select = IDENTITY;
+    match access.kind {
+        ImageKind::Sample(sampled) => {
+            sample::exec(machine, wave, decoded, access, &sampled, image.as_ref(), lanes)
         }
-        let (mut address, mut valid) = ([0u64; LANES], 0u64);
-        if let Some(image) = image {
-            let shape = Coordinates::of(access.dim, access.layered, image.kind);
-            let mut fields = access.fields;
-            let coordinates = fields.coordinates(self, wave, &shape, access.short, lanes);
-            let sample = shape.sample.then(|| fields.next(self, wave, access.short, lanes));
-            let level = mip.then(|| fields.next(self, wave, access.short, lanes));
-            for lane in bits(lanes) {
-                let at = coordinates.map(|lanes| lanes.map_or(0, |lanes| lanes[lane]));
-                let level = level.map_or(0, |lanes| lanes[lane]).saturating_add(image.base_level);
-                let depth = if image.kind.is_array() { image.layers } else { image.extent(2, level) };
-                let inside = at[0] < image.extent(0, level)
-                    && at[1] < image.extent(1, level)
-                    && at[2] < depth
-                    && (image.kind.is_multisampled() || level <= image.last_level)
-                    && sample.is_none_or(|lanes| lanes[lane] == 0 || image.last_level != 0);
-                if !inside {
-                    continue;
-                }
-                match image.address(at, level, format.bytes()) {
-                    Ok(place) => {
-                        address[lane] = place;
-                        valid |= 1 << lane;
-                    }
-                    Err(what) => return self.fault(wave, Kind::NotEmulated(what)),
-                }
-            }
-        }
-        let dst = access.data.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
-        let (action, form, pieces) = match access.what {
-            What::Atomic { small, wide, returns, compares } => {
-                // Four components are a value of 64 bits and one to compare with.
-                let double = access.mask == if compares { 15 } else { 3 };
-                let (width, bytes) = if double { (atomic::Kind::B64, 8) } else { (atomic::Kind::B32, 4) };
-                if image.is_some() && format.bytes() != bytes {
-                    return self.fault(wave, Kind::Undefined("an atomic on texels of another size"));
-                }
-                let Some(atomic) = (if double { wide } else { Some(small) }) else {
-                    return self.fault(wave, Kind::NoSemantics);
-                };
-                let piece = Piece { second: false, offset: 0, bytes, valid };
-                (Action::Atomic { atomic, width, returns, compares }, Form::Dwords, vec![piece])
-            }
-            What::Store { .. } => (Action::Store, Form::Texel(texel), texel.pieces(valid)),
-            _ => (Action::Load, Form::Texel(texel), texel.pieces(valid)),
-        };
-        let memory = Memory {
-            space: Space::Global,
-            action,
-            form,
-            shape: None,
-            dst,
-            data: access.data,
-            lanes,
-            address,
-            pieces,
-        };
-        self.vector_memory(wave, step, memory);
+        ImageKind::Size => image_size(machine, wave, decoded, access, image.as_ref(), lanes),
+        _ => texels(machine, wave, decoded, access, image.as_ref(), lanes),
     }
+}
 
-    /// Width, height, depth or layers, and levels.
-    fn image_size(
-        &mut self,
-        wave: &mut Wave,
-        step: &Step,
-        access: &Access,
-        image: Option<&Image>,
-        lanes: u64,
-    ) {
+/// Loads, stores and atomics.
+fn texels(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    access: &ImageOp,
+    image: Option<&Image>,
+    lanes: u64,
+) {
+    let generation = machine.gpu.generation();
+    let raw = match access.kind {
+        ImageKind::Load { raw, .. } => raw,
+        ImageKind::Store { raw, .. } => raw.then_some(false),
+        _ => None,
+    };
+    let mip = matches!(access.kind, ImageKind::Load { mip: true, .. } | ImageKind::Store { mip: true, .. });
+    let format = image.and_then(|image| image.format).or_else(|| Format::of_name("32_32_32_32_UINT"));
+    let format = match (format, raw) {
+        (Some(format), Some(signed)) => raw_format(format.bytes(), signed),
+        (format, _) => format,
+    };
+    let Some(format) = format else {
+        return machine.fault(wave, FaultKind::NotEmulated("the image's format"));
+    };
+    let mut texel = match image {
+        Some(image) => access.texel(image, format, generation),
+        None => access.plain(format),
+    };
+    if raw.is_some() {
+        texel.select = IDENTITY;
+    }
+    let (mut address, mut valid) = ([0u64; LANES], 0u64);
+    if let Some(image) = image {
+        let shape = Coordinates::of(access.dim, access.layered, image.kind);
         let mut fields = access.fields;
-        let level = fields.next(self, wave, access.short, lanes);
-        let mut values = [[0u32; 4]; LANES];
-        if let Some(image) = image {
-            for lane in bits(lanes) {
-                let at = level[lane].saturating_add(image.base_level);
-                let levels = image.last_level.saturating_sub(image.base_level) + 1;
-                let depth = if image.kind.is_array() { image.layers } else { image.extent(2, at) };
-                values[lane] = [image.extent(0, at), image.extent(1, at), depth, levels];
-                if !image.kind.is_multisampled() && at > image.last_level {
-                    values[lane] = [0, 0, 0, levels];
+        let coordinates = fields.coordinates(machine, wave, &shape, access.short, lanes);
+        let sample = shape.sample.then(|| fields.next(machine, wave, access.short, lanes));
+        let level = mip.then(|| fields.next(machine, wave, access.short, lanes));
+        for lane in bits(lanes) {
+            let at = coordinates.map(|lanes| lanes.map_or(0, |lanes| lanes[lane]));
+            let level = level.map_or(0, |lanes| lanes[lane]).saturating_add(image.base_level);
+            let depth = if image.kind.is_array() { image.layers } else { image.extent(2, level) };
+            let inside = at[0] < image.extent(0, level)
+                && at[1] < image.extent(1, level)
+                && at[2] < depth
+                && (image.kind.is_multisampled() || level <= image.last_level)
+                && sample.is_none_or(|lanes| lanes[lane] == 0 || image.last_level != 0);
+            if !inside {
+                continue;
+            }
+            match image.address(at, level, format.bytes()) {
+                Ok(place) => {
+                    address[lane] = place;
+                    valid |= 1 << lane;
                 }
+                Err(what) => return machine.fault(wave, FaultKind::NotEmulated(what)),
             }
         }
-        let texel = access.plain(Format::INTEGERS);
-        self.return_values(wave, step, access, &texel, &values, lanes, false);
     }
-
-    /// Results that are there when the instruction is issued, on their way to registers.
-    #[expect(clippy::too_many_arguments, reason = "all of what an instruction returns")]
-    fn return_values(
-        &mut self,
-        wave: &mut Wave,
-        step: &Step,
-        access: &Access,
-        texel: &Texel,
-        values: &[[u32; 4]; LANES],
-        lanes: u64,
-        sampled: bool,
-    ) {
-        let Some(first) = access.data else { return self.fault(wave, Kind::NoSemantics) };
-        let count = usize::from(texel.registers());
-        let mut read = Read { values: vec![splat(0); count], unknown: Vec::new() };
-        for lane in bits(lanes) {
-            let mut out = [0; 5];
-            texel.registers_of(values[lane], &mut out);
-            read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
+    let dst = access.data.map_or(Dst::None, |reg| Dst::Vgpr(reg.index() as u8));
+    let (action, form, pieces) = match access.kind {
+        ImageKind::Atomic { small, wide, returns, compares } => {
+            // Four components are a value of 64 bits and one to compare with.
+            let double = access.mask == if compares { 15 } else { 3 };
+            let (width, bytes) = if double { (atomic::Kind::B64, 8) } else { (atomic::Kind::B32, 4) };
+            if image.is_some() && format.bytes() != bytes {
+                return machine.fault(wave, FaultKind::Undefined("an atomic on texels of another size"));
+            }
+            let Some(atomic) = (if double { wide } else { Some(small) }) else {
+                return machine.fault(wave, FaultKind::NoSemantics);
+            };
+            let piece = Piece { second: false, offset: 0, bytes, valid };
+            (Action::Atomic { atomic, width, returns, compares }, Form::Dwords, vec![piece])
         }
-        let dst = Dst::Vgpr(first.index() as u8);
-        let made = apply::Access::made(step.at, Space::Global, dst, lanes, count);
-        let counter = vector_counters(self.gpu.generation(), true, sampled);
-        self.ready(wave, made, read, &[counter]);
+        ImageKind::Store { .. } => (Action::Store, Form::Texel(texel), texel.pieces(valid)),
+        _ => (Action::Load, Form::Texel(texel), texel.pieces(valid)),
+    };
+    let memory = MemoryAccess {
+        space: Space::Global,
+        action,
+        form,
+        shape: None,
+        dst,
+        data: access.data,
+        lanes,
+        address,
+        pieces,
+    };
+    buffer::access_memory(machine, wave, decoded, memory);
+}
+
+/// Width, height, depth or layers, and levels.
+fn image_size(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    access: &ImageOp,
+    image: Option<&Image>,
+    lanes: u64,
+) {
+    let mut fields = access.fields;
+    let level = fields.next(machine, wave, access.short, lanes);
+    let mut values = [[0u32; 4]; LANES];
+    if let Some(image) = image {
+        for lane in bits(lanes) {
+            let at = level[lane].saturating_add(image.base_level);
+            let levels = image.last_level.saturating_sub(image.base_level) + 1;
+            let depth = if image.kind.is_array() { image.layers } else { image.extent(2, at) };
+            values[lane] = [image.extent(0, at), image.extent(1, at), depth, levels];
+            if !image.kind.is_multisampled() && at > image.last_level {
+                values[lane] = [0, 0, 0, levels];
+            }
+        }
     }
+    let texel = access.plain(Format::INTEGERS);
+    return_values(machine, wave, decoded, access, &texel, &values, lanes, false);
+}
+
+/// Results that are there when the instruction is issued, on their way to registers.
+#[expect(clippy::too_many_arguments, reason = "all of what an instruction returns")]
+fn return_values(
+    machine: &mut Machine<'_>,
+    wave: &mut Wave,
+    decoded: &DecodedInst,
+    access: &ImageOp,
+    texel: &Texel,
+    values: &[[u32; 4]; LANES],
+    lanes: u64,
+    sampled: bool,
+) {
+    let Some(first) = access.data else { return machine.fault(wave, FaultKind::NoSemantics) };
+    let count = usize::from(texel.registers());
+    let mut read = Read { values: vec![splat(0); count], unknown: Vec::new() };
+    for lane in bits(lanes) {
+        let mut out = [0; 5];
+        texel.registers_of(values[lane], &mut out);
+        read.values.iter_mut().zip(out).for_each(|(place, value)| place[lane] = value);
+    }
+    let dst = Dst::Vgpr(first.index() as u8);
+    let made = access::Access::made(decoded.at, Space::Global, dst, lanes, count);
+    let counter = vector_counters(machine.gpu.generation(), true, sampled);
+    issue::ready(machine, wave, made, read, &[counter]);
 }

@@ -1,0 +1,82 @@
+//! What a grid of workgroups is run with, and with which timing.
+
+/// When memory is accessed and results are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// At once: what is missing in the program does not show.
+    Plain,
+    /// As late, and in as bad an order, as hardware may; what the program must not rely on is reported.
+    Adversarial {
+        /// Chooses among what is possible.
+        seed: u64,
+    },
+}
+
+/// What a vector register holds when a wave begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Initial {
+    /// The same in all lanes.
+    Value(u32),
+    /// The lane's place in its workgroup along an axis.
+    LocalId(u8),
+    /// All three, of 10 bits each.
+    PackedLocalIds,
+}
+
+/// What is run, and with which state waves begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Workgroups along each axis.
+    pub groups: [u32; 3],
+    /// Threads of a workgroup along each axis, at most 1,024 in all.
+    pub size: [u32; 3],
+    /// Offset of the first instruction in bytes.
+    pub entry: u32,
+    /// Scalar registers by number, as [`Reg`] counts them.
+    pub scalars: Vec<(u16, u32)>,
+    /// Vector registers.
+    pub vectors: Vec<(u8, Initial)>,
+    /// Scalar registers that hold the workgroup's place.
+    pub group_id: [Option<u16>; 3],
+    /// The workgroup's place is in `ttmp9` and `ttmp7`, as on gfx12.
+    pub group_id_in_ttmp: bool,
+    /// Bytes of LDS of a workgroup.
+    pub lds: u32,
+    /// What every workgroup finds at the begin of its LDS: attributes, for example.
+    pub lds_content: Vec<u8>,
+    /// Bytes of GDS, which every workgroup finds zeroed.
+    pub gds: u32,
+    /// Bytes of scratch of a lane.
+    pub scratch: u32,
+    /// The MODE register.
+    pub mode: u32,
+    /// Instructions a workgroup may execute.
+    pub steps: u64,
+    /// Timing.
+    pub timing: Timing,
+    /// Threads of the host; the result is the same with any number.
+    pub threads: usize,
+}
+
+impl Default for Dispatch {
+    /// One workgroup of 64 threads in graphics mode, in plain timing, with ten million steps.
+    fn default() -> Dispatch {
+        Dispatch {
+            groups: [1; 3],
+            size: [64, 1, 1],
+            entry: 0,
+            scalars: Vec::new(),
+            vectors: Vec::new(),
+            group_id: [None; 3],
+            group_id_in_ttmp: false,
+            lds: 0,
+            lds_content: Vec::new(),
+            gds: 0,
+            scratch: 0,
+            mode: 0x1c0,
+            steps: 10_000_000,
+            timing: Timing::Plain,
+            threads: 1,
+        }
+    }
+}
