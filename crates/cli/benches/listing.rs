@@ -5,8 +5,8 @@ mod data;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use unwedge_base::Generation;
-use unwedge_hw::Db;
+use unwedge::base::Generation;
+use unwedge::hw::Db;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_view::crashdec;
 

@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use unwedge_stream::query::Pass;
+use unwedge::stream::query::Pass;
 
 /// `--max-size` unless it is given: 4G.
 const MAX_SIZE: u64 = 4 << 30;
@@ -594,7 +594,7 @@ pub struct AfucDisasm {
     pub file: PathBuf,
     /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
-    pub gpuver: Option<unwedge_isa::afuc::Firmware>,
+    pub gpuver: Option<unwedge::isa::afuc::Firmware>,
 }
 
 /// `afuc asm`
@@ -604,7 +604,7 @@ pub struct AfucAsm {
     pub file: PathBuf,
     /// Id of the firmware (hexadecimal: 6ee) where the text's own is not to be believed
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
-    pub gpuver: Option<unwedge_isa::afuc::Firmware>,
+    pub gpuver: Option<unwedge::isa::afuc::Firmware>,
     /// Write the firmware here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -617,7 +617,7 @@ pub struct AfucRun {
     pub file: PathBuf,
     /// Id of the firmware (hexadecimal: 6ee) where the file's own is not to be believed
     #[arg(short, long, value_name = "ID", value_parser = firmware)]
-    pub gpuver: Option<unwedge_isa::afuc::Firmware>,
+    pub gpuver: Option<unwedge::isa::afuc::Firmware>,
     /// Which processor
     #[arg(long, value_enum, default_value = "sqe")]
     pub processor: ProcessorArg,
@@ -701,11 +701,11 @@ fn ir3_gpu(text: &str) -> Result<u32, String> {
 }
 
 /// The id of a firmware.
-fn firmware(text: &str) -> Result<unwedge_isa::afuc::Firmware, String> {
-    let known = || unwedge_isa::afuc::Firmware::ALL.map(|f| format!("{:03x} ({f})", f.id())).join(", ");
+fn firmware(text: &str) -> Result<unwedge::isa::afuc::Firmware, String> {
+    let known = || unwedge::isa::afuc::Firmware::ALL.map(|f| format!("{:03x} ({f})", f.id())).join(", ");
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let id = u32::from_str_radix(digits, 16).ok();
-    id.and_then(unwedge_isa::afuc::Firmware::from_id).ok_or_else(|| format!("expected one of {}", known()))
+    id.and_then(unwedge::isa::afuc::Firmware::from_id).ok_or_else(|| format!("expected one of {}", known()))
 }
 
 /// Joins `--color WHEN` to `--color=WHEN`, the spelling the table knows: a bare `--color` in front of FILE stays

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::input::{Input, Stream};
 use crate::kind::Kind;
 use std::path::Path;
-use unwedge_capture::rd;
+use unwedge::capture::rd;
 use unwedge_view::CaptureStream;
 
 /// Opens a file, or standard input for `-`, that must be a capture.
@@ -18,7 +18,7 @@ pub fn check(mut stream: Stream) -> Result<Stream, Failure> {
     if is_capture(&mut stream)? {
         return Ok(stream);
     }
-    let what = unwedge_capture::sniff(stream.peek(0)?).describe();
+    let what = unwedge::capture::sniff(stream.peek(0)?).describe();
     let message = format!("{}: not a rd capture: looks like {}{what}", stream.name, stream.wrapping());
     Err(Failure::Unusable(message))
 }
@@ -60,7 +60,7 @@ pub fn open_all(file: &Path, limit: u64) -> Result<Any, Failure> {
     let mut input = Input::read(&mut stream, name, 0, limit)?;
     input.compression.splice(0..0, stream.compression.iter().copied());
     input.diagnostics.splice(0..0, stream.diagnostics());
-    match unwedge_capture::sniff(&input.bytes) {
+    match unwedge::capture::sniff(&input.bytes) {
         Kind::MsmDevcore | Kind::I915ErrorState | Kind::XeDevcore | Kind::Text => {
             Ok(Any::Adreno(Opened::Dump(input)))
         }

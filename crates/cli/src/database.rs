@@ -5,7 +5,7 @@ use crate::failure::{Failure, complain};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use unwedge_hw::Db;
+use unwedge::hw::Db;
 
 /// A file of a register database is never larger.
 const MAX_XML: u64 = 64 << 20;

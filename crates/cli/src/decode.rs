@@ -9,8 +9,8 @@ use crate::input::{Input, Stream};
 use crate::kind::intel_dump;
 use crate::output::Output;
 use std::io::{self, Write};
-use unwedge_base::Diagnostic;
-use unwedge_hw::Db;
+use unwedge::base::Diagnostic;
+use unwedge::hw::Db;
 use unwedge_view::cffdump::{self, Listing};
 use unwedge_view::{CaptureStream, crashdec, decode, device, intel};
 
@@ -83,7 +83,7 @@ fn dump(
             (_, Some(args::Around::Hang)) => Err(Failure::Unusable(format!(
                 "{}: --around takes a msm devcoredump, this is {}",
                 input.name,
-                unwedge_capture::sniff(&input.bytes).describe()
+                unwedge::capture::sniff(&input.bytes).describe()
             ))),
             (true, None) => {
                 Ok(outcome(intel::json::decode(&dump, size, &input.diagnostics, max_size, db, out)))

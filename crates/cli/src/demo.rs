@@ -10,10 +10,10 @@ use crate::input::InputError;
 use crate::output::Output;
 use crate::{database, print_report};
 use std::borrow::Cow;
-use unwedge_base::{ChipId, Generation};
-use unwedge_capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
-use unwedge_hw::{Db, Gpu};
-use unwedge_stream::adreno::header::Header;
+use unwedge::base::{ChipId, Generation};
+use unwedge::capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
+use unwedge::hw::{Db, Gpu};
+use unwedge::stream::adreno::header::Header;
 
 const RING: u64 = 0x0001_0000_0000_1000;
 const FENCE: u64 = 0x0001_0000_0000_0040;
@@ -38,7 +38,7 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     }
     let dump =
         Devcore::read(&text).map_err(|_| Failure::Database("the demo's dump does not read back".into()))?;
-    let report = unwedge_postmortem::explain_msm(&dump, &db);
+    let report = unwedge::postmortem::explain_msm(&dump, &db);
     let file = args.save.as_ref().map(|path| path.to_string_lossy());
     let mut out = Output::open(global, false);
     let style = out.style;
@@ -196,7 +196,7 @@ fn bo(iova: u64, size: u64, name: &'static str, contents: Option<&[u32]>) -> Bo<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_postmortem::FindingKind;
+    use unwedge::postmortem::FindingKind;
 
     #[test]
     fn the_dump_reads_back_and_the_wait_is_found() {
@@ -207,7 +207,7 @@ mod tests {
         let dump = Devcore::read(&written).unwrap();
         assert_eq!(dump.diagnostics, []);
         assert_eq!((dump.rings.len(), dump.bos.len()), (1, 3));
-        let report = unwedge_postmortem::explain_msm(&dump, &db);
+        let report = unwedge::postmortem::explain_msm(&dump, &db);
         let hang = report.hang.as_ref().expect("a hang point");
         assert_eq!(hang.packet.as_deref(), Some("CP_WAIT_REG_MEM"));
         assert_eq!(hang.levels.iter().map(|l| l.level).max(), Some(1), "{hang:?}");

@@ -8,7 +8,7 @@ use crate::output::Output;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use unwedge_base::{Diagnostic, Severity};
+use unwedge::base::{Diagnostic, Severity};
 use unwedge_view::ViewError;
 use unwedge_view::diff::{self, Compared, Options, Selector, Side, SideError};
 
@@ -82,7 +82,7 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
         Ok(match capture::open_any(file, global.max_size)? {
             Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
             Opened::Dump(input) => {
-                wrong.get_or_init(|| Failure::wrong_kind(&input, unwedge_capture::sniff(&input.bytes)));
+                wrong.get_or_init(|| Failure::wrong_kind(&input, unwedge::capture::sniff(&input.bytes)));
                 diff::Opened::Dump { bytes: input.bytes, diagnostics: input.diagnostics }
             }
         })

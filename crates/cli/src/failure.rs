@@ -5,7 +5,7 @@ use crate::kind::Kind;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
-use unwedge_base::{Diagnostic, Severity};
+use unwedge::base::{Diagnostic, Severity};
 use unwedge_view::ViewError;
 
 /// Says something on standard error. Nobody listening is no reason to fail.
@@ -122,7 +122,7 @@ impl Failure {
     /// A dump of msm that cannot be shown.
     pub fn of_dump(input: &Input, error: ViewError) -> Failure {
         match error {
-            ViewError::NotDevcore(_) => Failure::wrong_kind(input, unwedge_capture::sniff(&input.bytes)),
+            ViewError::NotDevcore(_) => Failure::wrong_kind(input, unwedge::capture::sniff(&input.bytes)),
             ViewError::NoHang => Failure::NoHang(input.name.clone()),
             error => Failure::Unusable(format!("{}: {error}", input.name)),
         }

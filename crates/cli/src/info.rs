@@ -9,9 +9,9 @@ use crate::output::Output;
 use crate::{capture, database};
 use std::fs;
 use std::io::Write;
-use unwedge_base::Diagnostic;
-use unwedge_capture::msm::Devcore;
-use unwedge_hw::Db;
+use unwedge::base::Diagnostic;
+use unwedge::capture::msm::Devcore;
+use unwedge::hw::Db;
 use unwedge_view::info::{self, FileContents, FileInfo};
 use unwedge_view::{CaptureStream, Style, rd};
 
@@ -35,7 +35,7 @@ pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     let style = out.style;
-    let kind = unwedge_capture::sniff(&input.bytes);
+    let kind = unwedge::capture::sniff(&input.bytes);
     if amd::reads(kind) {
         let source = amd::Source::of(input, kind);
         let diagnostics = amd::info(&source, &db, args.json, style, &mut out)?;
@@ -83,7 +83,7 @@ pub fn show(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let kind = unwedge_capture::sniff(&input.bytes);
+    let kind = unwedge::capture::sniff(&input.bytes);
     let dump = match kind {
         Kind::MsmDevcore | Kind::Text => Devcore::read(&input.bytes).ok(),
         _ => None,

@@ -1,9 +1,9 @@
 //! What a file is, by its content: the library's, under the name that commands call it.
 
-pub use unwedge_capture::FileKind as Kind;
+pub use unwedge::capture::FileKind as Kind;
 
-use unwedge_capture::i915::ErrorState;
-use unwedge_capture::{sniff, xe};
+use unwedge::capture::i915::ErrorState;
+use unwedge::capture::{sniff, xe};
 use unwedge_view::intel::Dump;
 
 /// A dump of i915 or xe, if the bytes are one by their start.

@@ -42,9 +42,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use unwedge_capture::msm::Devcore;
-use unwedge_hw::Db;
-use unwedge_postmortem::Report;
+use unwedge::capture::msm::Devcore;
+use unwedge::hw::Db;
+use unwedge::postmortem::Report;
 use unwedge_view::Style;
 use unwedge_view::intel::Dump;
 use unwedge_view::report as view_report;
@@ -124,7 +124,7 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
         return explain_amd(&amd::Source::open_folder(&args.file, global.max_size)?, args, global);
     }
     let input = Input::open(&args.file, global.max_size)?;
-    let kind = unwedge_capture::sniff(&input.bytes);
+    let kind = unwedge::capture::sniff(&input.bytes);
     if amd::reads(kind) {
         return explain_amd(&amd::Source::of(input, kind), args, global);
     }
@@ -151,16 +151,16 @@ fn explain(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
 /// # Errors
 /// When it is a file of another kind.
 pub(crate) fn report_of(input: &Input, db: &Db) -> Result<Report, Failure> {
-    let kind = unwedge_capture::sniff(&input.bytes);
+    let kind = unwedge::capture::sniff(&input.bytes);
     let wrong = || Failure::no_dump(input, kind);
     match kind {
         Kind::MsmDevcore | Kind::Text => {
             let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
-            Ok(unwedge_postmortem::explain_msm(&dump, db))
+            Ok(unwedge::postmortem::explain_msm(&dump, db))
         }
         _ => match kind::intel_dump(&input.bytes) {
-            Some(Dump::I915(state)) => Ok(unwedge_postmortem::explain_i915(&state)),
-            Some(Dump::Xe(dump)) => Ok(unwedge_postmortem::explain_xe(&dump)),
+            Some(Dump::I915(state)) => Ok(unwedge::postmortem::explain_i915(&state)),
+            Some(Dump::Xe(dump)) => Ok(unwedge::postmortem::explain_xe(&dump)),
             None => Err(wrong()),
         },
     }

@@ -1,4 +1,4 @@
-//! `unwedge lrc`: Intel context images. Never: what a layout is; that is `unwedge_intel::lrc`'s.
+//! `unwedge lrc`: Intel context images. Never: what a layout is; that is `unwedge::intel::lrc`'s.
 
 use crate::args::{
     Global, LrcCommand, LrcDecode, LrcDiff, LrcEncode, LrcExpand, LrcShow, LrcTarget, LrcVerify,
@@ -9,13 +9,13 @@ use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
-use unwedge_base::Diagnostic;
-use unwedge_hw::intel::platform::{Driver, Engine, Platform, Version};
-use unwedge_intel::lrc::diff::diff as differences;
-use unwedge_intel::lrc::encoding::{self, Sizes};
-use unwedge_intel::lrc::tables::{self as builtin, Builtin};
-use unwedge_intel::lrc::text::Table;
-use unwedge_intel::lrc::{Image, Layout, LayoutError, Target};
+use unwedge::base::Diagnostic;
+use unwedge::hw::intel::platform::{Driver, Engine, Platform, Version};
+use unwedge::intel::lrc::diff::diff as differences;
+use unwedge::intel::lrc::encoding::{self, Sizes};
+use unwedge::intel::lrc::tables::{self as builtin, Builtin};
+use unwedge::intel::lrc::text::Table;
+use unwedge::intel::lrc::{Image, Layout, LayoutError, Target};
 use unwedge_view::lrc::contexts::{Context, Contexts};
 use unwedge_view::lrc::verify::Verification;
 use unwedge_view::lrc::{described, diff, likely, show, tables, title, verify};
@@ -233,7 +233,7 @@ impl Source {
         // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
         let is_image = said.platform.is_some() && said.engine.is_some();
         let input = Input::open(path, global.max_size)?;
-        match unwedge_capture::sniff(&input.bytes) {
+        match unwedge::capture::sniff(&input.bytes) {
             Kind::I915ErrorState | Kind::XeDevcore => Source::of_dump(&input, global.max_size),
             Kind::Empty => Err(Failure::Unusable(format!(
                 "{}: empty: a context image has a page of 4096 bytes at least",

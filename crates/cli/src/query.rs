@@ -5,8 +5,8 @@ use crate::capture::{self, Opened};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
-use unwedge_base::Severity;
-use unwedge_stream::query::When;
+use unwedge::base::Severity;
+use unwedge::stream::query::When;
 use unwedge_view::ViewError;
 use unwedge_view::query::{self, Answered, Format, Note, Options, Question, ValueForm};
 

@@ -4,7 +4,7 @@ use crate::args::{self, Global, SpaceArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use unwedge_hw::{Db, Space};
+use unwedge::hw::{Db, Space};
 use unwedge_view::regs::chip::intel_platform;
 use unwedge_view::regs::{Answers, LookupError, intel, questions};
 

@@ -10,7 +10,7 @@ use crate::input::Input;
 use crate::kind::intel_dump;
 use crate::{info, print_report};
 use std::io::{self, Write};
-use unwedge_hw::Db;
+use unwedge::hw::Db;
 use unwedge_view::{Style, crashdec, decode, intel};
 
 /// What to print.

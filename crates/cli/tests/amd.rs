@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
+use unwedge::hw::Db;
 use unwedge_cli::view::amd::{Given, View, show};
-use unwedge_hw::Db;
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, Era, Gfx, RadvBuilder, WaveForm, WaveSpec, registers_text, texts, waves_text,
 };

@@ -4,7 +4,7 @@ mod program;
 
 use program::{text, unwedge};
 use std::borrow::Cow;
-use unwedge_capture::elf::{
+use unwedge::capture::elf::{
     CodeObject, Loader, Relocation, RelocationKind, Section, SectionKind, Symbol, SymbolKind, flags_of, write,
 };
 

@@ -3,7 +3,7 @@
 mod program;
 
 use program::{text, unwedge};
-use unwedge_capture::elf::{self, CodeObject, Relocation, RelocationKind};
+use unwedge::capture::elf::{self, CodeObject, Relocation, RelocationKind};
 
 /// Each thread writes 100·y + x of its workgroup, the argument, the size of workgroups as the packet and as the hidden
 /// argument have it, at 16 bytes for each thread.

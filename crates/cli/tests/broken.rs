@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
-use unwedge_base::Generation;
+use unwedge::base::Generation;
+use unwedge::hw::Db;
 use unwedge_cli::input::Input;
 use unwedge_cli::view::{View, show};
-use unwedge_hw::Db;
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
 use unwedge_testkit::hostile::{hostile, repetitive};
 use unwedge_testkit::mutate::mutate;

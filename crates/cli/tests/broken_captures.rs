@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use unwedge::hw::Db;
 use unwedge_cli::output::SharedOutput;
 use unwedge_cli::view::captures::{ALL, Words, limit, show};
-use unwedge_hw::Db;
 use unwedge_testkit::captures::{expensive, hostile, mutate, variety};
 use unwedge_testkit::count::Counter;
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use unwedge_capture::rd::{Range, SectionKind, Writer};
+use unwedge::capture::rd::{Range, SectionKind, Writer};
 use unwedge_testkit::pack;
 use unwedge_testkit::pm4::{indirect_buffer, pkt3, pkt4, pkt7};
 use unwedge_testkit::rd::{self, CaptureBuilder};

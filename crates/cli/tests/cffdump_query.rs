@@ -6,7 +6,7 @@ mod program;
 
 use captures::{Capture, Stream};
 use program::{text, unwedge};
-use unwedge_base::Generation;
+use unwedge::base::Generation;
 use unwedge_testkit::pm4::pkt4;
 
 /// Standard output of a query over captures; nothing may be lost.

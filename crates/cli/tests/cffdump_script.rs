@@ -8,7 +8,7 @@ mod program;
 use captures::{Capture, Stream, Temporary};
 use program::{text, unwedge};
 use std::process::Output;
-use unwedge_base::Generation;
+use unwedge::base::Generation;
 use unwedge_testkit::pm4::pkt4;
 
 /// Runs a script over captures.

@@ -6,7 +6,7 @@ mod program;
 use captures::{Temporary, real};
 use program::{text, unwedge};
 use serde_json::Value;
-use unwedge_capture::rd::Reader;
+use unwedge::capture::rd::Reader;
 use unwedge_testkit::rd::{self, CaptureBuilder};
 
 fn lines(output: &[u8]) -> Vec<Value> {

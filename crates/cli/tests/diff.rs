@@ -6,7 +6,7 @@ mod program;
 use captures::{Capture, Stream, Temporary, real};
 use program::{text, unwedge};
 use std::process::Output;
-use unwedge_base::Generation;
+use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
 
 const A6XX: Generation = Generation::A6xx;

@@ -5,7 +5,7 @@ mod program;
 
 use captures::{Capture, Stream};
 use program::{text, unwedge};
-use unwedge_base::Generation::{A3xx, A4xx, A5xx};
+use unwedge::base::Generation::{A3xx, A4xx, A5xx};
 
 /// The listing of a capture.
 fn listed(args: &[&str], capture: Capture) -> String {

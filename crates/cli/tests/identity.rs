@@ -3,8 +3,8 @@
 mod program;
 
 use program::{text, unwedge};
-use unwedge_base::Generation;
-use unwedge_hw::Db;
+use unwedge::base::Generation;
+use unwedge::hw::Db;
 use unwedge_testkit::devcore::DevcoreBuilder;
 
 fn said(args: &[&str], dump: &[u8]) -> (String, String) {

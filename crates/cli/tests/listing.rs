@@ -5,7 +5,7 @@ mod program;
 use program::unwedge_in;
 use std::fs;
 use std::path::Path;
-use unwedge_capture::rd::{Range, SectionKind, Writer};
+use unwedge::capture::rd::{Range, SectionKind, Writer};
 use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
 
 const CP_NOP: u32 = 0x10;

@@ -4,9 +4,9 @@ mod program;
 
 use program::unwedge;
 use std::process::Output;
-use unwedge_capture::intel::RingRegister;
-use unwedge_hw::intel::platform::{Driver, Platform, Version};
-use unwedge_intel::lrc::{Layout, PAGE, Target};
+use unwedge::capture::intel::RingRegister;
+use unwedge::hw::intel::platform::{Driver, Platform, Version};
+use unwedge::intel::lrc::{Layout, PAGE, Target};
 use unwedge_testkit::i915::ErrorStateBuilder;
 use unwedge_testkit::intel::{Device, EngineState};
 use unwedge_testkit::xe::DevcoreBuilder;

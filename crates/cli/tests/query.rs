@@ -7,7 +7,7 @@ use captures::{Capture, Stream, real};
 use program::{text, unwedge};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
-use unwedge_base::Generation;
+use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
 
 const GPUS: [(u32, Generation); 6] = [

@@ -9,7 +9,7 @@ use program::{command, text, unwedge};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
-use unwedge_capture::rd::{Range, Reader, SectionKind, Writer};
+use unwedge::capture::rd::{Range, Reader, SectionKind, Writer};
 use unwedge_testkit::pm4::{
     CP_DRAW_INDX_OFFSET, CP_INDIRECT_BUFFER_PFD, CP_INDIRECT_BUFFER_PFE, indirect_buffer, pkt0, pkt3, pkt4,
     pkt7,

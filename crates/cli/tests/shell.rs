@@ -5,7 +5,7 @@ mod program;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use unwedge_base::Generation;
+use unwedge::base::Generation;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_testkit::pack::{gzip, xz, zstd};
 

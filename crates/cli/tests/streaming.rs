@@ -3,8 +3,8 @@
 use peak_alloc::PeakAlloc;
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
-use unwedge_capture::rd::Reader;
-use unwedge_hw::Db;
+use unwedge::capture::rd::Reader;
+use unwedge::hw::Db;
 use unwedge_testkit::rd::{self, CaptureBuilder};
 use unwedge_view::cffdump::{Listing, Options};
 

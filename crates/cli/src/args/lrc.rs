@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use unwedge_hw::intel::platform::{Driver, Engine};
+use unwedge::hw::intel::platform::{Driver, Engine};
 
 /// `lrc`
 #[derive(Args, Debug)]

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
-use unwedge_hw::{Db, Palette};
+use unwedge::hw::{Db, Palette};
 use unwedge_view::CaptureStream;
 use unwedge_view::cffdump::{self, Listing};
 use unwedge_view::listing::{COLORS, Watch};
@@ -132,7 +132,7 @@ pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
         let mut diagnostics =
             listing.run(&file.to_string_lossy(), &mut stream, slow, &mut Share(out.clone()));
         diagnostics.splice(0..0, stream.diagnostics());
-        for note in diagnostics.iter().filter(|d| d.severity == unwedge_base::Severity::Note) {
+        for note in diagnostics.iter().filter(|d| d.severity == unwedge::base::Severity::Note) {
             complain!("{name}: {note}");
         }
         if Outcome::of(&name, &diagnostics) == Outcome::Lost {

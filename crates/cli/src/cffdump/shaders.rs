@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use unwedge_base::Dwords;
+use unwedge::base::Dwords;
 use unwedge_view::cffdump;
 
 /// Bytes written whatever the captures are.

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::rc::Rc;
-use unwedge_base::Diagnostic;
+use unwedge::base::Diagnostic;
 use unwedge_view::CaptureStream;
 
 /// Bytes that tell a compression.

@@ -12,7 +12,7 @@ use crate::output::Output;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use unwedge_isa::afuc::{self, Firmware, asm, disasm};
+use unwedge::isa::afuc::{self, Firmware, asm, disasm};
 
 /// Runs the command.
 pub fn run(command: &AfucCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -33,7 +33,7 @@ fn disassemble(args: &AfucDisasm, global: &Global) -> Result<Outcome, Failure> {
 fn print(file: &Path, options: &disasm::Options, global: &Global, page: bool) -> Result<Outcome, Failure> {
     let input = Input::open(file, global.max_size)?;
     let db = database::load(global)?;
-    let text = unwedge_sim::adreno::sqe::disassemble(&input.bytes, options, &DbNames::new(&db))
+    let text = unwedge::sim::adreno::sqe::disassemble(&input.bytes, options, &DbNames::new(&db))
         .map_err(|e| Failure::Unusable(format!("{}: {e}", input.name)))?;
     let mut out = Output::open(global, page);
     // A failed write is remembered, and reported by `finish`.

@@ -7,8 +7,8 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
-use unwedge_isa::afuc::{Blob, Processor};
-use unwedge_sim::adreno::sqe::{self, Emulator};
+use unwedge::isa::afuc::{Blob, Processor};
+use unwedge::sim::adreno::sqe::{self, Emulator};
 use unwedge_view::asm::sqe_session::Session;
 
 /// Runs the command.

@@ -6,9 +6,9 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
-use unwedge_capture::elf::{self, CodeObject, Loader, NotCodeObject};
-use unwedge_isa::amdgcn::Gpu;
-use unwedge_isa::amdgcn::listing::{self, Counts, Options};
+use unwedge::capture::elf::{self, CodeObject, Loader, NotCodeObject};
+use unwedge::isa::amdgcn::Gpu;
+use unwedge::isa::amdgcn::listing::{self, Counts, Options};
 use unwedge_view::asm::AsmError;
 use unwedge_view::asm::amd::{Emit, assemble, assembled_line, disassembled_line, list_object};
 
@@ -29,7 +29,7 @@ pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure
     let name = target.gpu.as_deref().or(said);
     let name =
         name.ok_or_else(|| Failure::Usage("which GPU? name it with --gpu, as in --gpu gfx1030".to_owned()))?;
-    let usage = |e: unwedge_isa::amdgcn::GpuError| Failure::Usage(e.to_string());
+    let usage = |e: unwedge::isa::amdgcn::GpuError| Failure::Usage(e.to_string());
     Gpu::new(name).map_err(usage)?.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)
 }
 

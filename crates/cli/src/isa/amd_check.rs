@@ -5,9 +5,9 @@ use crate::args::{AmdCheck, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
-use unwedge_capture::elf::{self, CodeObject, NotCodeObject};
-use unwedge_check::amdgcn::{Entry, Level, Options, Preset, Report, check as check_code};
-use unwedge_isa::amdgcn::Gpu;
+use unwedge::capture::elf::{self, CodeObject, NotCodeObject};
+use unwedge::check::amdgcn::{Entry, Level, Options, Preset, Report, check as check_code};
+use unwedge::isa::amdgcn::Gpu;
 use unwedge_view::asm::amd::Emit;
 use unwedge_view::asm::check::{self, CheckedCode};
 

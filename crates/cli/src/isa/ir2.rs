@@ -6,8 +6,8 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
-use unwedge_base::{Dwords, Generation};
-use unwedge_isa::ir2::{Listing, Stage, listing};
+use unwedge::base::{Dwords, Generation};
+use unwedge::isa::ir2::{Listing, Stage, listing};
 use unwedge_view::asm::ir2;
 
 /// Runs the command.

@@ -7,8 +7,8 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
-use unwedge_isa::ir3::asm::Assembler;
-use unwedge_isa::ir3::{Listing, disassemble, write};
+use unwedge::isa::ir3::asm::Assembler;
+use unwedge::isa::ir3::{Listing, disassemble, write};
 use unwedge_view::asm::ir3;
 
 /// Runs the command.

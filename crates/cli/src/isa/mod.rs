@@ -15,9 +15,9 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use unwedge_base::{Generation, Memory};
-use unwedge_capture::msm::Devcore;
-use unwedge_capture::rd::{Live, Reader, Step};
+use unwedge::base::{Generation, Memory};
+use unwedge::capture::msm::Devcore;
+use unwedge::capture::rd::{Live, Reader, Step};
 
 /// Bytes shown of a line, from where it is no text.
 const LONGEST_SHOWN: usize = 80;
@@ -73,7 +73,7 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
     match capture::open_any(file, global.max_size)? {
         Opened::Dump(input) => {
             let dump = Devcore::read(&input.bytes)
-                .map_err(|_| Failure::wrong_kind(&input, unwedge_capture::sniff(&input.bytes)))?;
+                .map_err(|_| Failure::wrong_kind(&input, unwedge::capture::sniff(&input.bytes)))?;
             let generation = unwedge_view::device::generation(&dump);
             found(&input.name, "dump", held(&dump.memory(), at, unit), generation, at)
         }

@@ -6,9 +6,9 @@
 use super::frames::Frames;
 use super::select::Numbers;
 use std::io::{self, Write};
-use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::rd::{Section, SectionKind, Step, WriteError, Writer, without_zeros};
-use unwedge_stream::adreno::Reach;
+use unwedge::base::{Diagnostic, Severity};
+use unwedge::capture::rd::{Section, SectionKind, Step, WriteError, Writer, without_zeros};
+use unwedge::stream::adreno::Reach;
 use unwedge_view::capture::{Consumer, Submission, Walk};
 
 /// Which submits are wanted, and of their buffers all or only those that they need.
@@ -371,8 +371,8 @@ impl<'d, T: Target> Consumer<'d> for Cutter<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_capture::rd::{Range, Reader};
-    use unwedge_hw::Db;
+    use unwedge::capture::rd::{Range, Reader};
+    use unwedge::hw::Db;
     use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
     use unwedge_view::capture::{self, Player};
     use unwedge_view::rd::{info, list};

@@ -3,7 +3,7 @@
 //! A frame ends with a set of buffers: what was handed to the kernel at once. Where the driver or the application puts
 //! text into the command stream (CP_NOP), a frame may be said to end with the set in which a text stands.
 
-use unwedge_stream::adreno::{Event, Flow, Op, Sink, State};
+use unwedge::stream::adreno::{Event, Flow, Op, Sink, State};
 
 /// Counts frames. Watches walks for the text that ends one.
 pub struct Frames {

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use unwedge_capture::rd::control::{FOLDER, Host};
+use unwedge::capture::rd::control::{FOLDER, Host};
 
 /// A folder that captures go to.
 #[derive(Clone, Debug)]
@@ -93,9 +93,9 @@ impl Write for Gzip {
 mod tests {
     use super::*;
     use std::fs;
-    use unwedge_base::ChipId;
-    use unwedge_capture::rd::control::{Control, Settings};
-    use unwedge_capture::rd::{Range, Reader};
+    use unwedge::base::ChipId;
+    use unwedge::capture::rd::control::{Control, Settings};
+    use unwedge::capture::rd::{Range, Reader};
 
     /// Sections of a capture on disk.
     fn sections(path: &Path) -> usize {

@@ -19,8 +19,8 @@ use cut::{Choice, Cutter, Target};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::rd::{Reader, SectionKind, WriteError, Writer};
+use unwedge::base::{Diagnostic, Severity};
+use unwedge::capture::rd::{Reader, SectionKind, WriteError, Writer};
 use unwedge_view::CaptureStream;
 use unwedge_view::capture::{Choice as Submits, Player};
 use unwedge_view::json::Heading;
@@ -138,7 +138,7 @@ impl<W: Write> Target for Single<W> {
 pub fn trimmed(
     args: &args::RdTrim,
     capture: impl Read,
-    db: &unwedge_hw::Db,
+    db: &unwedge::hw::Db,
     max_alive: u64,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, WriteError> {
@@ -185,7 +185,7 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
 
 fn play<T: Target>(
     source: impl Read,
-    db: &unwedge_hw::Db,
+    db: &unwedge::hw::Db,
     max_alive: u64,
     cutter: &mut Cutter<T>,
 ) -> Vec<Diagnostic> {
@@ -272,7 +272,7 @@ pub fn parted<'a>(
     args: &args::RdSplit,
     name: &str,
     capture: impl Read,
-    db: &unwedge_hw::Db,
+    db: &unwedge::hw::Db,
     max_alive: u64,
     create: &'a mut Create<'a>,
 ) -> Result<(Vec<PathBuf>, Vec<Diagnostic>), Failure> {

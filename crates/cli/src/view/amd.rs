@@ -4,7 +4,7 @@ use crate::amd::{self, Source};
 use crate::failure::Failure;
 use crate::input::Input;
 use std::io::Write;
-use unwedge_hw::Db;
+use unwedge::hw::Db;
 use unwedge_view::Style;
 
 /// What to print.
@@ -73,7 +73,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
     let source = match given {
         Given::File(bytes) => {
             let input = input("file", bytes)?;
-            let kind = unwedge_capture::sniff(&input.bytes);
+            let kind = unwedge::capture::sniff(&input.bytes);
             if !amd::reads(kind) {
                 return Err(Failure::no_dump(&input, kind));
             }

@@ -5,8 +5,8 @@ use crate::args::{AmdDisasm, AmdTarget};
 use crate::isa::Answer;
 use crate::isa::amd::{assembled, disassembled};
 use std::io::Write;
-use unwedge_capture::elf::Loader;
-use unwedge_isa::amdgcn::Gpu;
+use unwedge::capture::elf::Loader;
+use unwedge::isa::amdgcn::Gpu;
 use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line};
 
 /// What to run.

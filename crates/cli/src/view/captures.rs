@@ -12,7 +12,7 @@ use std::io::{self, Cursor};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use unwedge_hw::Db;
+use unwedge::hw::Db;
 use unwedge_view::cffdump::{self, Listing};
 use unwedge_view::rd::{info, list};
 use unwedge_view::{Style, decode, diff, query};

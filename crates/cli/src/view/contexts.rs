@@ -3,7 +3,7 @@
 use crate::input::Input;
 use crate::kind::intel_dump;
 use std::io::{self, Write};
-use unwedge_intel::lrc::{Image, Layout};
+use unwedge::intel::lrc::{Image, Layout};
 use unwedge_view::Style;
 use unwedge_view::lrc::contexts::Contexts;
 use unwedge_view::lrc::verify::Verification;
@@ -27,7 +27,7 @@ pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) 
     verify::text(&found, Style { colour: false }, out)?;
     verify::json(&found, out)?;
     let mask = layout.addressing().relative.unwrap_or(u32::MAX);
-    let changed = unwedge_intel::lrc::diff::diff(image.registers(), Image::new(other).registers(), mask);
+    let changed = unwedge::intel::lrc::diff::diff(image.registers(), Image::new(other).registers(), mask);
     diff::text(Some(layout), &changed, out)?;
     diff::json(Some(layout), &changed, out)
 }
@@ -52,7 +52,7 @@ pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), Str
             if let Some(layout) = layout {
                 let mask = layout.addressing().relative.unwrap_or(u32::MAX);
                 let before = before.unwrap_or(image);
-                let changed = unwedge_intel::lrc::diff::diff(before.registers(), image.registers(), mask);
+                let changed = unwedge::intel::lrc::diff::diff(before.registers(), image.registers(), mask);
                 let mut found = Verification::of(image, layout.clone());
                 found.look_in(&source.memory, context.address);
                 if json {

@@ -5,9 +5,9 @@
 use crate::program::data;
 use std::fs;
 use std::path::PathBuf;
-use unwedge_base::Generation;
-use unwedge_capture::rd::{Range, SectionKind, Writer};
-use unwedge_hw::Db;
+use unwedge::base::Generation;
+use unwedge::capture::rd::{Range, SectionKind, Writer};
+use unwedge::hw::Db;
 use unwedge_testkit::pm4::{pkt0, pkt3, pkt4, pkt7};
 
 /// Every capture of every index; empty, and said so, where there is none.

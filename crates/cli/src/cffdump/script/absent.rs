@@ -3,8 +3,8 @@
 use super::Ended;
 use crate::output::SharedOutput;
 use std::rc::Rc;
-use unwedge_base::{Dwords, Generation, Memory};
-use unwedge_hw::{Db, Domain, Palette};
+use unwedge::base::{Dwords, Generation, Memory};
+use unwedge::hw::{Db, Domain, Palette};
 use unwedge_view::cffdump;
 use unwedge_view::listing::Watch;
 

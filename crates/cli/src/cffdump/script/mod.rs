@@ -13,9 +13,9 @@ use mlua::{AnyUserData, IntoLua, IntoLuaMulti, Lua, LuaString, Table, Value};
 use objects::View;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use unwedge_base::{Buffer, Dwords, Generation, Memory};
-use unwedge_hw::{Db, Domain, Palette};
-use unwedge_stream::adreno::Registers;
+use unwedge::base::{Buffer, Dwords, Generation, Memory};
+use unwedge::hw::{Db, Domain, Palette};
+use unwedge::stream::adreno::Registers;
 use unwedge_view::cffdump;
 use unwedge_view::listing::Watch;
 

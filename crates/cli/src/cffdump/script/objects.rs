@@ -7,8 +7,8 @@
 use super::Shared;
 use mlua::{AnyUserData, IntoLua, Lua, MetaMethod, UserData, UserDataMethods, Value};
 use std::rc::Rc;
-use unwedge_base::Generation;
-use unwedge_hw::{Domain, Gpu, Palette, Reg, Space, Type, Value as Reading, Variants};
+use unwedge::base::Generation;
+use unwedge::hw::{Domain, Gpu, Palette, Reg, Space, Type, Value as Reading, Variants};
 use unwedge_view::listing::COLORS;
 
 /// Dwords with names: the registers, or a packet's payload, as one generation has them.

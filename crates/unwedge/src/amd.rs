@@ -1,0 +1,124 @@
+//! Machine code of AMD GPUs: assembled, disassembled, checked and run.
+//!
+//! ```
+//! use unwedge::amd::{Emit, Gpu, Loader, assemble, check, disassemble};
+//! let gpu = Gpu::new("gfx900")?;
+//! let source = ".text\n.globl main\n.type main,@function\nmain:\n s_endpgm\n.size main, 4\n";
+//! let object = assemble(source, &gpu, Emit::Object(Loader::Hsa(5)))?;
+//! assert!(disassemble(&object)?.contains("s_endpgm"));
+//! assert!(check(&object, "main")?.findings.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use unwedge_capture::elf::{self, CodeObject, Kernel, LinkError, LoadError, NotCodeObject};
+use unwedge_check::amdgcn::{self as checker, Entry, Preset};
+use unwedge_sim::amdgcn::{Dispatch, MapError, Memory, Outcome, Program, run as run_program};
+use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
+use unwedge_view::asm::amd::list_object;
+
+pub use unwedge_capture::elf::Loader;
+pub use unwedge_check::amdgcn::Report as CheckReport;
+pub use unwedge_isa::amdgcn::{Gpu, GpuError};
+pub use unwedge_view::asm::amd::{Emit, assemble};
+
+/// Where code objects lie when they run.
+const BASE: u64 = 0x7f00_0000_0000;
+
+/// Why something cannot be done with a code object.
+#[derive(Debug, thiserror::Error)]
+pub enum CodeError {
+    /// It is not a code object of an AMD GPU.
+    #[error(transparent)]
+    NotCodeObject(#[from] NotCodeObject),
+    /// It does not name its processor.
+    #[error("the code object does not name its processor")]
+    NoProcessor,
+    /// Its processor is not known.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    /// It does not have the function.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It cannot be linked.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The function has no kernel descriptor, so nothing says how to launch it.
+    #[error("{0} is not a kernel")]
+    NotKernel(String),
+    /// Something is mapped already where it belongs.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// The kernel cannot be launched.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+/// The object's GPU, with waves as long as a kernel asks for.
+fn gpu_of(object: &CodeObject<'_>, kernel: Option<&str>) -> Result<Gpu, CodeError> {
+    let gpu = Gpu::new(object.processor().ok_or(CodeError::NoProcessor)?)?;
+    let lanes = kernel.and_then(|name| object.start(name, &gpu)).and_then(|start| start.wave32);
+    Ok(match lanes {
+        Some(true) => gpu.with_features("+wavefrontsize32")?,
+        Some(false) => gpu.with_features("+wavefrontsize64")?,
+        None => gpu,
+    })
+}
+
+/// The text of a code object's functions.
+///
+/// # Errors
+/// When it is not a code object, or of a GPU that is not known.
+pub fn disassemble(object: &[u8]) -> Result<String, CodeError> {
+    let object = elf::read(object)?;
+    let gpu = gpu_of(&object, None)?;
+    let mut text = String::new();
+    // All functions are asked for, so none is missing.
+    let _ = list_object(&object, &gpu, false, None, &mut text);
+    Ok(text)
+}
+
+/// Checks a function of a code object: what it does that its GPU does not do as it is written.
+///
+/// # Errors
+/// When it is not a code object, of a GPU that is not known, or without the function.
+pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
+    let object = elf::read(object)?;
+    let gpu = gpu_of(&object, Some(function))?;
+    let kernel = Kernel::load(&object, function, &gpu)?;
+    let set = kernel.start.and_then(|start| start.registers);
+    let preset = set.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
+    let entry = Entry { at: 0, preset, called: false };
+    let options =
+        checker::Options { entries: vec![entry], relocated: kernel.unknown, ..checker::Options::default() };
+    Ok(checker::check(&kernel.code, &gpu, &options))
+}
+
+/// Runs a kernel of HSA on the emulator, over the caller's memory. Of `dispatch` counts what the kernel does not say: the
+/// number and size of workgroups, the budget of steps, threads.
+///
+/// # Errors
+/// When it is not a code object, of a GPU that is not known, without the kernel, or when the kernel cannot be launched.
+pub fn run(
+    object: &[u8],
+    kernel: &str,
+    launch: &LaunchOptions<'_>,
+    mut dispatch: Dispatch,
+    memory: &mut Memory,
+) -> Result<(Outcome, Vec<LaunchWarning>), CodeError> {
+    let mut object = elf::read(object)?;
+    let gpu = gpu_of(&object, Some(kernel))?;
+    let loaded = Kernel::load(&object, kernel, &gpu)?;
+    let entry = loaded.entry.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
+    object.link(BASE)?;
+    let functions = object.functions();
+    let found = functions.iter().find(|function| function.name == kernel);
+    let section = found.and_then(|found| Some((found, object.sections.get(found.section)?)));
+    let (found, section) = section.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
+    let (dwords, _) = section.bytes.as_chunks::<4>();
+    let words: Vec<u32> = dwords.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    let program = Program::new(&words, BASE.wrapping_add(section.address), gpu);
+    dispatch.entry = found.address.wrapping_sub(section.address) as u32;
+    hsa::map(&object, BASE, memory)?;
+    let warnings = hsa::prepare(&object, kernel, &entry, &gpu, launch, &mut dispatch, memory)?;
+    Ok((run_program(&program, memory, &dispatch, None), warnings))
+}

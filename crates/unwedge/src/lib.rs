@@ -1,0 +1,41 @@
+//! Why did the GPU hang?
+//!
+//! What programs link: [`open`] reads what any driver left of a hang, and [`Opened`] explains and decodes it; [`adreno`]
+//! lists captures, [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here
+//! ([`base`], [`hw`], [`capture`], …) for what goes further. Never: files, arguments, a terminal.
+//!
+//! ```
+//! use unwedge::{Options, Part, open};
+//! # use unwedge_testkit::devcore::DevcoreBuilder;
+//! # let dump = DevcoreBuilder::a6xx().text();
+//! let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
+//! let report = opened.explain();
+//! assert!(report.gpu.contains("630"));
+//! let mut lines = Vec::new();
+//! opened.decode_json(&Options::default(), &mut lines);
+//! assert!(lines.starts_with(b"{"));
+//! # Ok::<(), unwedge::NotADump>(())
+//! ```
+
+#[cfg(feature = "adreno")]
+pub mod adreno;
+#[cfg(feature = "amd")]
+pub mod amd;
+mod dump;
+
+pub use dump::{Opened, Options, open};
+pub use unwedge_capture::{FileKind, NotADump, Part, sniff};
+pub use unwedge_postmortem::Report;
+
+pub use unwedge_base as base;
+pub use unwedge_capture as capture;
+#[cfg(feature = "amd")]
+pub use unwedge_check as check;
+pub use unwedge_hw as hw;
+#[cfg(feature = "intel")]
+pub use unwedge_intel as intel;
+pub use unwedge_isa as isa;
+pub use unwedge_postmortem as postmortem;
+#[cfg(any(feature = "adreno", feature = "amd"))]
+pub use unwedge_sim as sim;
+pub use unwedge_stream as stream;

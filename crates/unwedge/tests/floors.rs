@@ -1,0 +1,83 @@
+//! The floors of the house: a crate uses crates above it in the table of ARCHITECTURE.md, never those below.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The crates of the table under "Floors", from the ground up.
+fn floors() -> Vec<String> {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let table = map.split_once("\n## Floors\n").expect("a section \"Floors\"").1;
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let first = line.split('|').nth(1).expect("a first column").trim();
+            first.trim_matches('`').to_owned()
+        })
+        .collect()
+}
+
+/// The workspace's crates that a manifest names under a heading, without their prefix.
+fn uses(manifest: &str, heading: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut out = Vec::new();
+    for line in manifest.lines() {
+        if let Some(section) = line.strip_prefix('[') {
+            inside = section.trim_end_matches(']') == heading;
+        } else if inside
+            && let Some(name) = line.split(['.', ' ', '=']).next()
+            && (name == "unwedge" || name.starts_with("unwedge-"))
+        {
+            out.push(name.strip_prefix("unwedge-").unwrap_or(name).to_owned());
+        }
+    }
+    out
+}
+
+/// Folder of `crates/` → its manifest.
+fn manifests() -> HashMap<String, String> {
+    let folders = fs::read_dir(root().join("crates")).expect("crates/");
+    folders
+        .map(|entry| {
+            let entry = entry.expect("a folder of crates/");
+            let text = fs::read_to_string(entry.path().join("Cargo.toml")).expect("a manifest");
+            (entry.file_name().to_string_lossy().into_owned(), text)
+        })
+        .collect()
+}
+
+#[test]
+fn every_crate_uses_only_crates_of_lower_floors() {
+    let floors = floors();
+    let manifests = manifests();
+    let floor = |name: &str| floors.iter().position(|f| f == name);
+    assert!(floors.len() >= 12, "the table has been read: {floors:?}");
+    for (name, manifest) in &manifests {
+        if name == "testkit" {
+            // Builds inputs for tests: files and streams, never results.
+            for used in uses(manifest, "dependencies") {
+                assert!(floor(&used) <= floor("stream"), "testkit uses {used}");
+            }
+            continue;
+        }
+        let own =
+            floor(name).unwrap_or_else(|| panic!("crates/{name} is not in the table of ARCHITECTURE.md"));
+        for heading in ["dependencies", "build-dependencies", "dev-dependencies"] {
+            for used in uses(manifest, heading) {
+                if heading == "dev-dependencies" && used == "testkit" {
+                    continue;
+                }
+                let other = floor(&used)
+                    .unwrap_or_else(|| panic!("crates/{name} uses {used}, which is not in the table"));
+                assert!(other < own, "crates/{name} uses {used} ({heading}), which is not on a lower floor");
+            }
+        }
+    }
+    for name in &floors {
+        assert!(manifests.contains_key(name), "the table names {name}, and crates/ does not have it");
+    }
+}
