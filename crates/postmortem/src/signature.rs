@@ -11,7 +11,7 @@ use crate::report::{Finding, FindingKind, HangPoint, Report, Subject};
 const CAUSES: usize = 2;
 
 impl Report {
-    /// What identifies this hang among others: `a6xx/corrupt-stream-poison/packet:CP_NOP@IB1`. Two equal hangs with other
+    /// What identifies this hang among others: `a6xx/poison-in-stream(agree)+only-cp-busy/garbage@IB1`. Two equal hangs with other
     /// addresses and processes have the same.
     pub fn signature(&self) -> String {
         let findings = || self.findings.iter().filter(|f| f.kind != FindingKind::NotCaptured);

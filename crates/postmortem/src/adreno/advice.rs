@@ -120,7 +120,7 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
     let waits_for_itself = sure(FindingKind::CpWait) && open == 0;
     if !broken && !waits_for_itself {
         let driver = driver(case);
-        let pieces = (open > 1).then(|| Arg::Number(open as u64));
+        let pieces = (open > 1).then_some(Arg::Number(open as u64));
         let serialize = SERIALIZE.advice(driver);
         out.extend(serialize.map(|a| Advice { args: a.args.with_some("pieces", pieces), ..a }));
         let knobs = by_scene(stop).into_iter().filter(|knob| knob.since <= case.gpu.generation());

@@ -82,10 +82,7 @@ pub fn pass_args(case: &Case<'_>, stop: &Stop) -> Option<Args> {
         Args::new()
             .with("name", Arg::name(pass))
             .with_some("bin", bin.map(|bin| Arg::Number(u64::from(bin))))
-            .with_some(
-                "scissor",
-                scissor.map(|s| Arg::List(s.iter().map(|&n| Arg::Number(n.into())).collect())),
-            ),
+            .with_some("scissor", scissor.map(|s| Arg::List(s.iter().map(|&n| Arg::Number(n)).collect()))),
     )
 }
 
