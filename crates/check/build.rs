@@ -8,7 +8,7 @@ use std::{env, fs};
 type Failure = Box<dyn Error>;
 
 fn main() -> Result<(), Failure> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data/amd/check");
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data/amd/check");
     println!("cargo::rerun-if-changed=build.rs");
     let path = folder.join("rules.txt");
     println!("cargo::rerun-if-changed={}", path.display());

@@ -46,7 +46,7 @@ const fn gfx(variant: &'static str) -> compile::Member {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data");
+    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
     let out = env::var("OUT_DIR")?;
     for module in [
         "compile",

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data/intel");
+    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data/intel");
     let out = env::var("OUT_DIR")?;
     for watched in ["build_support", "src/lrc/encoding.rs", "src/lrc/text.rs"] {
         println!("cargo::rerun-if-changed={watched}");

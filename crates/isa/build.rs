@@ -21,7 +21,7 @@ use table::program::OwnedPrograms;
 use table::{OwnedTable, text};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../data");
+    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
     let out = env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=src/table");
     println!("cargo::rerun-if-changed=build_support");
