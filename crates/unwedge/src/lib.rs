@@ -10,7 +10,8 @@
 //! # let dump = DevcoreBuilder::a6xx().text();
 //! let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
 //! let report = opened.explain();
-//! assert!(report.gpu.contains("630"));
+//! assert_eq!(report.gpu.family().as_deref(), Some("a6xx"));
+//! assert!(report.signature().starts_with("a6xx/"));
 //! let mut lines = Vec::new();
 //! opened.decode_json(&Options::default(), &mut lines);
 //! assert!(lines.starts_with(b"{"));

@@ -311,7 +311,10 @@ pub fn evidence(e: &Evidence) -> String {
             // A range that the CP is in; elsewhere the section says which stream it is.
             (None, Some(first)) => {
                 match level.filter(|_| e.section == "position").and_then(LevelPosition::name_of) {
-                    Some(level) => format!("dwords {first}…{} of {level}", first + count.saturating_sub(1)),
+                    Some(level) => {
+                        let the = if level == "ring" { "the " } else { "" };
+                        format!("dwords {first}…{} of {the}{level}", first + count.saturating_sub(1))
+                    }
                     None => format!("{count} dwords at dword {first:#x}"),
                 }
             }
