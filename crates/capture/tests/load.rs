@@ -6,7 +6,7 @@ use unwedge_capture::elf::{
     StartRegisters, Symbol, SymbolKind, flags_of, metadata, read, write,
 };
 use unwedge_isa::amdgcn::Gpu;
-use unwedge_isa::amdgcn::descriptor::{Builder, Target};
+use unwedge_isa::amdgcn::descriptor::{DescriptorBuilder, DescriptorTarget};
 use unwedge_isa::amdgcn::source::MetadataLine;
 
 fn gpu() -> Gpu {
@@ -38,7 +38,7 @@ fn note(yaml: &str) -> Vec<u8> {
 
 /// `main` at 0 with a descriptor, `helper` at 32; three relocations.
 fn object() -> CodeObject<'static> {
-    let mut builder = Builder::new(Target::of(&gpu()));
+    let mut builder = DescriptorBuilder::new(DescriptorTarget::of(&gpu()));
     for (name, value) in [
         ("next_free_vgpr", 8),
         ("next_free_sgpr", 16),

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use unwedge_isa::amdgcn::model::{Form, Format, Gen, Mod};
-use unwedge_isa::amdgcn::{Gpu, Half, Inst, Operand, codec};
+use unwedge_isa::amdgcn::{Gpu, Inst, Operand, RegHalf, codec};
 use unwedge_sim::amdgcn::{Dispatch, Fault, FaultKind, Initial, Memory, Program, Timing, run};
 
 const VECTORS: &str = include_str!("kernels/vectors.txt");
@@ -34,7 +34,8 @@ fn covers(inst: &Inst, gpu: &Gpu) -> Vec<&'static str> {
     let (row, mods) = (inst.row(), &inst.mods);
     let packed = row.format == Format::Vop3p;
     let sources = inst.written().filter(|(slot, _)| !slot.access.writes()).count();
-    let halves = inst.operands.iter().any(|o| matches!(o, Operand::Reg { half: Half::Low | Half::High, .. }));
+    let halves =
+        inst.operands.iter().any(|o| matches!(o, Operand::Reg { half: RegHalf::Low | RegHalf::High, .. }));
     let mixed = row.name.contains("_mix");
     let facts = [
         inst.form() == Form::Sdwa,

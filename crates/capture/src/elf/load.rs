@@ -7,7 +7,7 @@ use super::metadata::{self, Argument, COMPUTE_PGM_RSRC2, Stage};
 use super::{CodeObject, Function, SectionKind};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::descriptor::SIZE;
-use unwedge_isa::amdgcn::entry::{Entry, Set};
+use unwedge_isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
 use unwedge_isa::amdgcn::model::Gen;
 
 /// What is set where a function begins, as far as its object tells.
@@ -42,7 +42,7 @@ pub struct Kernel {
     /// What is set where it begins; `None` where nothing says that the GPU starts it.
     pub start: Option<Start>,
     /// What its descriptor asks for: registers, LDS, scratch. `None` for what has no descriptor.
-    pub entry: Option<Entry>,
+    pub entry: Option<KernelEntry>,
     /// Its arguments, where metadata tells them.
     pub arguments: Option<Vec<Argument>>,
 }
@@ -72,8 +72,8 @@ fn functions(there: &[String]) -> String {
     if there.is_empty() { String::new() } else { format!("; there are {}", there.join(", ")) }
 }
 
-impl From<Set> for Start {
-    fn from(set: Set) -> Start {
+impl From<EntryRegCounts> for Start {
+    fn from(set: EntryRegCounts) -> Start {
         let registers = Some(StartRegisters { sgprs: set.sgprs, vgprs: set.vgprs });
         Start { registers, wave32: set.wave32 }
     }
@@ -113,7 +113,7 @@ impl Kernel {
             code,
             unknown: inside.map(|at| at.wrapping_sub(first as u32)).collect(),
             start: object.start(function.name, gpu),
-            entry: object.descriptor(function.name).map(|bytes| Entry::of(&bytes, gpu)),
+            entry: object.descriptor(function.name).map(|bytes| KernelEntry::of(&bytes, gpu)),
             arguments: object.arguments(function.name),
         }
     }
@@ -140,20 +140,21 @@ impl CodeObject<'_> {
     pub fn start(&self, function: &str, gpu: &Gpu) -> Option<Start> {
         let generation = gpu.generation();
         if let Some(bytes) = self.descriptor(function) {
-            return Some(Set::of(&bytes, generation).into());
+            return Some(EntryRegCounts::of(&bytes, generation).into());
         }
         if let Some(stage) = self.stage(function) {
             // Whoever does not tell user registers has not told what else is set.
             let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
             let told = told.filter(|(_, user)| *user > 0);
-            let set =
-                told.map(|(rsrc2, user)| Set::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation));
+            let set = told.map(|(rsrc2, user)| {
+                EntryRegCounts::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation)
+            });
             return Some(Start {
                 registers: set.and_then(|set| Start::from(set).registers),
                 wave32: stage.wave32.filter(|_| generation >= Gen::Gfx10),
             });
         }
-        Some(Set::of_rsrc2(self.config(4 * COMPUTE_PGM_RSRC2)?, generation).into())
+        Some(EntryRegCounts::of_rsrc2(self.config(4 * COMPUTE_PGM_RSRC2)?, generation).into())
     }
 
     /// The stage of a pipeline of PAL whose code a function is. What the hardware sets for stages of graphics depends on

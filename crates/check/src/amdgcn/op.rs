@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
-use unwedge_isa::amdgcn::tables::{Row, Variant};
+use unwedge_isa::amdgcn::tables::{InstRow, Variant};
 use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg, tables};
 
 /// The part of the GPU that runs it.
@@ -247,7 +247,7 @@ const TRAITS: [(Trait, u32); 19] = [
     (Trait::Buffer, flag::BUFFER),
 ];
 
-fn of_row(row: &Row) -> VariantFacts {
+fn of_row(row: &InstRow) -> VariantFacts {
     let class = match row.format {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Class::Salu,
         Format::Sopp => Class::Sopp,

@@ -10,7 +10,7 @@ use super::op::{Class, Op, Regs, flag};
 use super::program::covers;
 use super::state::{EMPTY, List, Pending, Set, add, meet};
 use unwedge_isa::amdgcn::model::{Field, Role};
-use unwedge_isa::amdgcn::waits::{COUNTED, Counted, Counter, Event, fields};
+use unwedge_isa::amdgcn::waits::{COUNTED, Counter, CounterUse, Event, fields};
 use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
 
 /// Bits of [`Pending::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory; it counts
@@ -51,7 +51,7 @@ impl Waits {
             names[counter as usize] = counter.name_in(generation).unwrap_or_default();
             most[counter as usize] = counter.most(generation) as u8;
         }
-        let of = |counted: &(usize, &Counted)| counted.1.holds(generation);
+        let of = |counted: &(usize, &CounterUse)| counted.1.holds(generation);
         let counted = COUNTED.iter().enumerate().filter(of).map(|(n, c)| (c.event, n as u8)).collect();
         Waits { generation, names, counted, most }
     }
@@ -146,7 +146,7 @@ impl Waits {
 
     /// Whether an instruction writes its registers behind what has begun before: only what is of the same kind does, though
     /// counters fall in one order.
-    fn in_order(&self, counts: &Counted, op: &Op) -> bool {
+    fn in_order(&self, counts: &CounterUse, op: &Op) -> bool {
         // Nothing says that loads of gfx12 write registers in order, nor lds_direct and its like.
         let relied = match counts.event {
             Event::Ldsdir => false,

@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use unwedge::isa::afuc::DbNames;
-use unwedge::isa::afuc::{Blob, Processor};
+use unwedge::isa::afuc::{FirmwareBlob, Processor};
 use unwedge::sim::adreno::sqe::{self, Emulator};
 use unwedge_view::asm::sqe_session::Session;
 
@@ -16,7 +16,7 @@ pub fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file, global.max_size)?;
     let db = database::load(global)?;
     let names = DbNames::new(&db);
-    let blob = Blob::new(&input.bytes);
+    let blob = FirmwareBlob::new(&input.bytes);
     let unusable = |what: &str| Failure::Unusable(format!("{}: {what}", input.name));
     let firmware = args
         .gpuver

@@ -9,7 +9,7 @@ use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use unwedge::capture::elf::{self, Function, NotCodeObject};
-use unwedge::isa::amdgcn::entry::{Entry, Set};
+use unwedge::isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
 use unwedge::isa::amdgcn::{Gen, Gpu};
 use unwedge::sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
 use unwedge::sim::hsa::{self, LaunchOptions};
@@ -207,10 +207,11 @@ fn start(
                 hsa::map(&object, CODE, memory).map_err(|e| usage(e.to_string()))?;
                 return Ok((code(gpu), Dispatch { entry: at(found), ..dispatch(args, &gpu, global)? }));
             };
-            let lanes =
-                Set::of(&descriptor, gpu.generation()).wave32.filter(|_| args.target.features.is_none());
+            let lanes = EntryRegCounts::of(&descriptor, gpu.generation())
+                .wave32
+                .filter(|_| args.target.features.is_none());
             let gpu = with_lanes(gpu, lanes);
-            let entry = Entry::of(&descriptor, &gpu);
+            let entry = KernelEntry::of(&descriptor, &gpu);
             // What the command line says comes after what the kernel says.
             let said = dispatch(args, &gpu, global)?;
             let mut made =

@@ -42,11 +42,11 @@ pub enum GpuError {
 }
 
 /// LLVM's name, names of chips, generation, features.
-type Known = (&'static str, &'static [&'static str], Gen, u16);
+type GpuRow = (&'static str, &'static [&'static str], Gen, u16);
 
 const RDNA_DOT: u16 = Features::DOT;
 
-const KNOWN: &[Known] = &[
+const KNOWN: &[GpuRow] = &[
     ("gfx600", &["tahiti"], Gen::Gfx6, Features::WAVE64),
     ("gfx601", &["pitcairn", "verde"], Gen::Gfx6, Features::WAVE64),
     ("gfx602", &["hainan", "oland"], Gen::Gfx6, Features::WAVE64),

@@ -6,7 +6,7 @@
 
 use super::asm::Assembler;
 use super::disasm::{write_raw, write_templates};
-use crate::table::program::Written;
+use crate::table::program::WriteOutcome;
 use crate::tables::{IR3, IR3_PROGRAMS};
 
 /// Slots for shapes, as a power of two.
@@ -36,19 +36,19 @@ impl Faithful {
     pub fn write(&mut self, word: u64, out: &mut Vec<u8>) {
         let start = out.len();
         let faithful = match IR3_PROGRAMS.write(IR3, word, self.gpu_id, out) {
-            Written::Text { shape, unseen, faults } if faults.is_empty() => {
+            WriteOutcome::Text { shape, unseen, faults } if faults.is_empty() => {
                 let text = out.get(start..).unwrap_or_default();
                 self.told_unseen(shape & !unseen, word, unseen, text) == word & unseen
             }
-            Written::Text { faults, .. } => {
+            WriteOutcome::Text { faults, .. } => {
                 faults.without_ignored().write(u64::BITS, out);
                 false
             }
-            Written::Odd => {
+            WriteOutcome::Odd => {
                 write_templates(word, self.gpu_id, out);
                 self.assemble(out.get(start..).unwrap_or_default()) == Some(word)
             }
-            Written::Unknown => {
+            WriteOutcome::Unknown => {
                 write_raw(word, out);
                 true
             }

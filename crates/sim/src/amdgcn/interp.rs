@@ -19,7 +19,7 @@ use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
 use unwedge_isa::amdgcn::opcode::InterpOp;
 use unwedge_isa::amdgcn::semantics::interp::{self, Interp as Semantics};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Gen, Half, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg, RegHalf};
 
 /// Dwords of an attribute of a primitive: three vertices of four channels.
 const PARAMETERS: u32 = 12;
@@ -86,7 +86,7 @@ impl InterpolateOp {
                 (_, Operand::Reg { reg, half, .. }) if slot.access.writes() => {
                     made.dst = reg.index() as u8;
                     made.ty = slot.ty;
-                    high |= half == Half::High;
+                    high |= half == RegHalf::High;
                     if slot.access.reads() {
                         added = Some(source(inst, slot, operand)?);
                     }

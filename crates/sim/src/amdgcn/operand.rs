@@ -1,7 +1,7 @@
 //! Operands as they are executed: where a value comes from, and what is done to it on the way.
 
-use unwedge_isa::amdgcn::Half;
-use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, Slot, Trait, Type};
+use unwedge_isa::amdgcn::RegHalf;
+use unwedge_isa::amdgcn::model::{Class, Encoding, Mod, OperandSlot, Trait, Type};
 use unwedge_isa::amdgcn::{Inst, Operand, Reg};
 
 /// How many scalar registers have a number of their own.
@@ -198,7 +198,7 @@ pub(super) fn part(selector: i32) -> Part {
 }
 
 /// A source operand of the vector ALU with the modifiers of its instruction.
-pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Source> {
+pub(super) fn source(inst: &Inst, slot: &OperandSlot, operand: Operand) -> Option<Source> {
     let from = from(operand, slot.ty)?;
     let mods = &inst.mods;
     let at = slot.source;
@@ -248,9 +248,9 @@ pub(super) fn source(inst: &Inst, slot: &Slot, operand: Operand) -> Option<Sourc
     }
     let half = match operand {
         Operand::Reg { half, .. } => half,
-        _ => Half::Whole,
+        _ => RegHalf::Whole,
     };
-    if slot.ty.bits() == 16 && (half == Half::High || bit(Mod::OpSel) && slot.class != Class::SrcHalf) {
+    if slot.ty.bits() == 16 && (half == RegHalf::High || bit(Mod::OpSel) && slot.class != Class::SrcHalf) {
         source.part = Part::Word(1);
     }
     Some(source)

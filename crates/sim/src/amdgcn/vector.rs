@@ -5,7 +5,7 @@ use super::lanes::{bits, splat};
 use super::machine::Machine;
 use super::operand::{From, Part, Source, from, is_sdwa, part, source};
 use super::wave::Wave;
-use unwedge_isa::amdgcn::Half;
+use unwedge_isa::amdgcn::RegHalf;
 use unwedge_isa::amdgcn::model::{Encoding, Mod, Type};
 use unwedge_isa::amdgcn::semantics::{self, LANES, Lane, Lanes, Mode, Op};
 use unwedge_isa::amdgcn::{Gpu, Inst, Opcode, Operand, Reg};
@@ -302,7 +302,7 @@ fn place(inst: &Inst, gpu: &Gpu, ty: Type, operand: Operand) -> Place {
     }
     let keep = semantics::keeps_upper_half(inst, gpu.generation());
     match operand {
-        Operand::Reg { half: Half::High, .. } => Place::Half(true, true),
+        Operand::Reg { half: RegHalf::High, .. } => Place::Half(true, true),
         _ if inst.mods.get(Mod::OpSel) & 8 != 0 => Place::Half(true, keep),
         _ => Place::Half(false, keep),
     }

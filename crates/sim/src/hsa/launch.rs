@@ -6,7 +6,7 @@ use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRAT
 use std::fmt;
 use unwedge_capture::elf::metadata::Argument;
 use unwedge_capture::elf::{CodeObject, SectionKind};
-use unwedge_isa::amdgcn::entry::{Entry, Given};
+use unwedge_isa::amdgcn::entry::{KernelEntry, SgprPreset};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
 /// What a launch takes from its caller rather than from the kernel.
@@ -142,7 +142,7 @@ pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<()
 pub fn prepare(
     object: &CodeObject<'_>,
     kernel: &str,
-    entry: &Entry,
+    entry: &KernelEntry,
     gpu: &Gpu,
     options: &LaunchOptions<'_>,
     made: &mut Dispatch,
@@ -166,18 +166,18 @@ pub fn prepare(
                 .extend((0..u16::from(count).min(2)).map(|i| (first.0 + i, (value >> (32 * i)) as u32)));
         };
         match given {
-            Given::KernargSegmentPtr => set(ARGUMENTS),
-            Given::DispatchPtr => set(PACKET),
-            Given::DispatchId => set(0),
-            Given::PrivateSegmentSize => set(entry.scratch.into()),
+            SgprPreset::KernargSegmentPtr => set(ARGUMENTS),
+            SgprPreset::DispatchPtr => set(PACKET),
+            SgprPreset::DispatchId => set(0),
+            SgprPreset::PrivateSegmentSize => set(entry.scratch.into()),
             // A wave has scratch of its own, wherever that of others lies.
-            Given::FlatScratchInit | Given::ScratchOffset => set(0),
-            Given::PrivateSegmentBuffer => {
+            SgprPreset::FlatScratchInit | SgprPreset::ScratchOffset => set(0),
+            SgprPreset::PrivateSegmentBuffer => {
                 made.scalars.extend((first.0..).zip(scratch_buffer(made.scratch, gpu)));
             }
-            Given::QueuePtr => set(QUEUE),
-            Given::WorkgroupId(axis) => made.group_id[usize::from(axis % 3)] = Some(first.0),
-            Given::WorkgroupInfo => {
+            SgprPreset::QueuePtr => set(QUEUE),
+            SgprPreset::WorkgroupId(axis) => made.group_id[usize::from(axis % 3)] = Some(first.0),
+            SgprPreset::WorkgroupInfo => {
                 warnings.push(LaunchWarning::WorkgroupInfo { kernel: kernel.to_owned(), register: first.0 });
             }
         }
@@ -216,7 +216,7 @@ fn queue() -> Vec<u8> {
 }
 
 /// The packet of a dispatch.
-fn packet(entry: &Entry, made: &Dispatch) -> Vec<u8> {
+fn packet(entry: &KernelEntry, made: &Dispatch) -> Vec<u8> {
     let mut packet = vec![0; 64];
     let mut put = |at: usize, bytes: &[u8]| packet[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &[2]);
@@ -240,7 +240,7 @@ fn dimensions(made: &Dispatch) -> u16 {
 fn arguments(
     object: &CodeObject<'_>,
     kernel: &str,
-    entry: &Entry,
+    entry: &KernelEntry,
     options: &LaunchOptions<'_>,
     made: &Dispatch,
 ) -> Result<(Vec<u8>, Vec<LaunchWarning>), LaunchError> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unwedge_capture::elf::metadata;
 use unwedge_capture::elf::{self, CodeObject, Function, Loader, Relocation, RelocationKind};
 use unwedge_isa::amdgcn::descriptor;
-use unwedge_isa::amdgcn::listing::{self, Counts, Options};
+use unwedge_isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
 use unwedge_isa::amdgcn::source::{self as assembly, Assembly};
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
@@ -156,11 +156,11 @@ fn object(made: &Assembly, loader: Loader, gpu: &Gpu) -> Result<Vec<u8>, AsmErro
     let sections = made.sections.iter().map(|section| elf::Section {
         name: Cow::Borrowed(section.name.as_str()),
         kind: match section.kind {
-            assembly::SectionKind::Code => elf::SectionKind::Code,
-            assembly::SectionKind::ReadOnly => elf::SectionKind::ReadOnly,
-            assembly::SectionKind::Data => elf::SectionKind::Data,
-            assembly::SectionKind::Zeros => elf::SectionKind::Zeros,
-            assembly::SectionKind::Note => elf::SectionKind::Note,
+            assembly::SourceSectionKind::Code => elf::SectionKind::Code,
+            assembly::SourceSectionKind::ReadOnly => elf::SectionKind::ReadOnly,
+            assembly::SourceSectionKind::Data => elf::SectionKind::Data,
+            assembly::SourceSectionKind::Zeros => elf::SectionKind::Zeros,
+            assembly::SourceSectionKind::Note => elf::SectionKind::Note,
         },
         address: 0,
         bytes: Cow::Borrowed(&section.bytes[..]),
@@ -210,8 +210,8 @@ pub fn list_object(
     words: bool,
     wanted: Option<&str>,
     out: &mut String,
-) -> Result<Counts, NoFunction> {
-    let mut counts = Counts::default();
+) -> Result<ListingCounts, NoFunction> {
+    let mut counts = ListingCounts::default();
     let (mut section, mut shown) = (None, 0);
     for function in object.functions() {
         if wanted.is_some_and(|wanted| wanted != function.name) {
@@ -229,7 +229,7 @@ pub fn list_object(
             header(&function, out);
         }
         let labels = if shown == 0 { String::new() } else { format!("{shown}_") };
-        let options = Options { words, address: function.address, labels: &labels };
+        let options = AmdListingOptions { words, address: function.address, labels: &labels };
         let mut left = relocations(object, &function);
         let mut mark = |address: u64, out: &mut String| left = related(object, left, address, out);
         let found = listing::write(function.code, gpu, &options, out, &mut mark);
@@ -305,7 +305,7 @@ fn kernel(object: &CodeObject<'_>, name: &str, gpu: &Gpu, out: &mut String) {
         return;
     };
     out.push_str(&format!("\t.rodata\n\t.amdhsa_kernel {name}\n"));
-    for (directive, value) in descriptor::directives(bytes, descriptor::Target::of(gpu)) {
+    for (directive, value) in descriptor::directives(bytes, descriptor::DescriptorTarget::of(gpu)) {
         out.push_str(&format!("\t\t.amdhsa_{directive} {value}\n"));
     }
     out.push_str("\t.end_amdhsa_kernel\n");

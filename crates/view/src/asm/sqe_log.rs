@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unwedge_isa::afuc::text::push_register;
-use unwedge_isa::afuc::{Firmware, Names, Space};
+use unwedge_isa::afuc::{AfucNames, Firmware, SqeSpace};
 use unwedge_sim::adreno::sqe::{Access, Location};
 
 /// The name of a location: `$02`, `CP_SCRATCH[0].REG`, `|NRT_ADDR`, `@IB_LEVEL`, `%SP`, or its number.
-pub fn location_name(location: Location, firmware: Firmware, names: &dyn Names) -> String {
+pub fn location_name(location: Location, firmware: Firmware, names: &dyn AfucNames) -> String {
     let named = |space, sigil: &str, offset: u32, digits: usize| match names.register(firmware, space, offset)
     {
         Some(name) => format!("{sigil}{name}"),
@@ -21,10 +21,10 @@ pub fn location_name(location: Location, firmware: Firmware, names: &dyn Names) 
             push_register(&mut out, register, true);
             out
         }
-        Location::Gpu(offset) => named(Space::Gpu, "", offset, 4),
-        Location::Pipe(offset) => named(Space::Pipe, "|", offset, 3),
-        Location::Control(offset) => named(Space::Control, "@", offset, 3),
-        Location::Sqe(offset) => named(Space::Sqe, "%", offset, 3),
+        Location::Gpu(offset) => named(SqeSpace::Gpu, "", offset, 4),
+        Location::Pipe(offset) => named(SqeSpace::Pipe, "|", offset, 3),
+        Location::Control(offset) => named(SqeSpace::Control, "@", offset, 3),
+        Location::Sqe(offset) => named(SqeSpace::Sqe, "%", offset, 3),
         Location::Memory(address) => format!("0x{address:016x}"),
         Location::Table(opcode) => {
             match u8::try_from(opcode).ok().and_then(|op| names.packet(firmware, op)) {
@@ -36,7 +36,7 @@ pub fn location_name(location: Location, firmware: Firmware, names: &dyn Names) 
 }
 
 /// One line for a value at a location, without its newline: `              GPR:  $02: 0000beef`.
-pub fn line(location: Location, value: Option<u32>, firmware: Firmware, names: &dyn Names) -> String {
+pub fn line(location: Location, value: Option<u32>, firmware: Firmware, names: &dyn AfucNames) -> String {
     let kind = match location {
         Location::Gpr(_) => "GPR:  ",
         Location::Gpu(_) => "GPU:  ",

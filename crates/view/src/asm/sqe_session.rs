@@ -4,7 +4,7 @@
 
 use super::sqe_log::{changes, line};
 use std::fmt::Write as _;
-use unwedge_isa::afuc::{Space, asm, text};
+use unwedge_isa::afuc::{SqeSpace, asm, text};
 use unwedge_sim::adreno::sqe::{Emulator, Fault, Location, Stop, packet4, packet7};
 
 /// What `h` prints.
@@ -183,15 +183,15 @@ impl<'n> Session<'n> {
                 set.for_each(|(opcode, &entry)| self.show(Location::Table(opcode), Some(entry), out));
             }
             ["c", register] => {
-                let offset = self.register(Space::Control, register)?;
+                let offset = self.register(SqeSpace::Control, register)?;
                 self.show(Location::Control(offset), emulator.control(offset), out);
             }
             ["g", register] => {
-                let offset = self.register(Space::Gpu, register)?;
+                let offset = self.register(SqeSpace::Gpu, register)?;
                 self.show(Location::Gpu(offset), Some(emulator.gpu(offset)), out);
             }
             ["p", register] => {
-                let offset = self.register(Space::Pipe, register)?;
+                let offset = self.register(SqeSpace::Pipe, register)?;
                 self.show(Location::Pipe(offset), emulator.pipe(offset), out);
             }
             ["m", address] | ["m", address, _] => {
@@ -216,15 +216,15 @@ impl<'n> Session<'n> {
                 self.emulator.set_gpr(register, narrow(number(value)?)?);
             }
             ["s", register, value] => {
-                let offset = self.register(Space::Sqe, register)?;
+                let offset = self.register(SqeSpace::Sqe, register)?;
                 self.emulator.write_sqe(offset, narrow(number(value)?)?)?;
             }
             ["c", register, value] => {
-                let offset = self.register(Space::Control, register)?;
+                let offset = self.register(SqeSpace::Control, register)?;
                 self.emulator.write_control(offset, narrow(number(value)?)?)?;
             }
             ["g", register, value] => {
-                let offset = self.register(Space::Gpu, register)?;
+                let offset = self.register(SqeSpace::Gpu, register)?;
                 self.emulator.write_gpu(offset, narrow(number(value)?)?);
             }
             ["m", address, values @ ..] if !values.is_empty() => {
@@ -251,14 +251,14 @@ impl<'n> Session<'n> {
         } else if let Some(opcode) = self.emulator.names().opcode(name) {
             self.emulator.push(&packet7(opcode, &payload));
         } else {
-            let offset = self.register(Space::Gpu, name)?;
+            let offset = self.register(SqeSpace::Gpu, name)?;
             self.emulator.push(&packet4(offset, &payload));
         }
         Ok(())
     }
 
     /// A register by its name, with or without the sign before it, or by its offset.
-    fn register(&self, space: Space, text: &str) -> Result<u32, Refusal> {
+    fn register(&self, space: SqeSpace, text: &str) -> Result<u32, Refusal> {
         let name = text.trim_start_matches(['@', '%', '|']);
         match self.emulator.names().offset(self.emulator.firmware(), space, name) {
             Some(offset) => Ok(offset),

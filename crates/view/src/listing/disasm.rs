@@ -214,7 +214,7 @@ fn listing(code: Dwords<'_>, how: How) -> (Vec<u8>, usize) {
     let (stage, read) = match shader {
         Shader::Ir3 { stats } => {
             let words: Vec<u64> = (0..code.len() / 2).filter_map(|i| code.get64(2 * i)).collect();
-            let listing = ir3::Listing { gpu_id: 100 * generation.number(), raw: true, level };
+            let listing = ir3::Ir3ListingOptions { gpu_id: 100 * generation.number(), raw: true, level };
             let listed = ir3::disassemble(&words, &listing, &mut text);
             if stats {
                 let words = words.get(..listed).unwrap_or(&words);
@@ -222,11 +222,11 @@ fn listing(code: Dwords<'_>, how: How) -> (Vec<u8>, usize) {
             }
             (None, 2 * listed)
         }
-        Shader::Ir2Vertex => (Some(ir2::Stage::Vertex), code.len()),
-        Shader::Ir2Fragment => (Some(ir2::Stage::Fragment), code.len()),
+        Shader::Ir2Vertex => (Some(ir2::ShaderStage::Vertex), code.len()),
+        Shader::Ir2Fragment => (Some(ir2::ShaderStage::Fragment), code.len()),
     };
     if let Some(stage) = stage {
-        let how = ir2::Listing { stage, tabs: level + 1, words: true, complete: false };
+        let how = ir2::Ir2ListingOptions { stage, tabs: level + 1, words: true, complete: false };
         text = ir2::listing(code, &how).into_bytes();
     }
     if cut && read >= code.len() {

@@ -5,7 +5,7 @@ use super::float::Width;
 use super::minmax;
 use crate::amdgcn::model::{AtomicOp, Trait};
 use crate::amdgcn::opcode::Operation;
-use crate::amdgcn::tables::Row;
+use crate::amdgcn::tables::InstRow;
 
 /// An atomic operation on one value.
 pub type Atomic = fn(&Mode, u64, u64, u64) -> u64;
@@ -104,12 +104,12 @@ pub fn of(op: AtomicOp, kind: Kind) -> Option<Atomic> {
 }
 
 /// Whether a row takes a second value.
-pub fn has_second(row: &Row) -> bool {
+pub fn has_second(row: &InstRow) -> bool {
     matches!(row.operation, Operation::Atomic(op) if op.has_second())
 }
 
 /// The operation of a row, and how wide its values are; `None`: it is not an atomic of this kind.
-pub fn of_row(row: &Row) -> Option<(Atomic, Kind)> {
+pub fn of_row(row: &InstRow) -> Option<(Atomic, Kind)> {
     let Operation::Atomic(op) = row.operation else { return None };
     let kind = if row.traits.has(Trait::X2) { Kind::B64 } else { Kind::B32 };
     Some((of(op, kind)?, kind))

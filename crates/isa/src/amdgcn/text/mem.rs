@@ -3,37 +3,37 @@
 //! Modifiers come in the order they are printed in; only those of caching may be mixed. Facts: the syntax LLVM 19 takes.
 
 use super::hints::{self, Hint};
-use super::operand::{self, Kind};
+use super::operand::{self, OperandSyntax};
 use super::parse::{ParseError, Rule};
-use super::scan::Scan;
+use super::scan::LineScan;
 use super::swizzle;
 use super::{Symbols, accept};
-use crate::amdgcn::inst::{Half, Inst, OPERANDS, Operand};
-use crate::amdgcn::model::{Class, Field, Format, Gen, Mod, ModSlot, Slot, Trait, Type};
+use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf};
+use crate::amdgcn::model::{Class, Field, Format, Gen, Mod, ModSlot, OperandSlot, Trait, Type};
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gpu, Reg, mem, regs};
 
 /// An operand before its slot is known.
 #[derive(Debug, Clone, Copy)]
-struct Given {
-    kind: Kind,
+struct UnslottedOperand {
+    kind: OperandSyntax,
     at: usize,
 }
 
 /// Registers of an image address that was written as a list: where each part begins and how many it has.
 #[derive(Debug, Clone, Copy, Default)]
-struct List {
+struct AddressList {
     starts: [u8; mem::LIST],
-    widths: mem::Parts,
+    widths: mem::AddressParts,
     count: usize,
 }
 
 /// What reading a line needs.
-struct Parser<'s, 'a> {
-    scan: &'s mut Scan<'a>,
+struct MemParser<'s, 'a> {
+    scan: &'s mut LineScan<'a>,
     gpu: &'s Gpu,
     symbols: &'s dyn Symbols,
-    list: List,
+    list: AddressList,
     hint: Option<(usize, Hint)>,
     /// Which modifiers were said.
     seen: u64,
@@ -46,7 +46,7 @@ fn at_operand(error: ParseError, operand: usize) -> ParseError {
 
 /// The instruction of a variant, from what follows the mnemonic.
 pub(super) fn parse(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     number: u16,
     gpu: &Gpu,
     symbols: &dyn Symbols,
@@ -57,8 +57,8 @@ pub(super) fn parse(
     if variant.mod_set >> Mod::Format as u8 & 1 != 0 {
         inst.mods.set(Mod::Format, hints::DEFAULT);
     }
-    let mut parser = Parser { scan, gpu, symbols, list: List::default(), hint: None, seen: 0 };
-    let mut given = [Given { kind: Kind::Off, at: start }; OPERANDS];
+    let mut parser = MemParser { scan, gpu, symbols, list: AddressList::default(), hint: None, seen: 0 };
+    let mut given = [UnslottedOperand { kind: OperandSyntax::Off, at: start }; OPERANDS];
     let count = parser.operands(variant, &mut inst, &mut given)?;
     let end = parser.scan.at();
     parser.modifiers(variant, &mut inst)?;
@@ -68,7 +68,7 @@ pub(super) fn parse(
         (Some(1), [first, ..]) if first.class == Class::Returned => 1,
         (Some(1), [first, ..]) if may_go_to_lds(first, variant) && inst.mods.has(Mod::Lds) => 1,
         (Some(1), [.., last]) if last.class == Class::SmemOffset => {
-            given[count] = Given { kind: Kind::Special(0), at: end };
+            given[count] = UnslottedOperand { kind: OperandSyntax::Special(0), at: end };
             0
         }
         (Some(_), _) => return Err(at_operand(parser.scan.error(end, Rule::TooFew), count)),
@@ -88,7 +88,7 @@ pub(super) fn parse(
 }
 
 /// Whether a destination may be left out because what is loaded goes to LDS.
-fn may_go_to_lds(slot: &Slot, variant: &Variant) -> bool {
+fn may_go_to_lds(slot: &OperandSlot, variant: &Variant) -> bool {
     matches!(slot.field, Field::Vdst | Field::Vdata) && variant.mod_set >> Mod::Lds as u8 & 1 != 0
 }
 
@@ -97,13 +97,13 @@ fn is_caching(id: Mod) -> bool {
     matches!(id, Mod::Glc | Mod::Slc | Mod::Dlc | Mod::Th | Mod::Scope)
 }
 
-impl Parser<'_, '_> {
+impl MemParser<'_, '_> {
     /// Reads operands; returns how many there are.
     fn operands(
         &mut self,
         variant: &Variant,
         inst: &mut Inst,
-        given: &mut [Given; OPERANDS],
+        given: &mut [UnslottedOperand; OPERANDS],
     ) -> Result<usize, ParseError> {
         let written = usize::from(variant.written);
         let mut count = 0;
@@ -116,8 +116,8 @@ impl Parser<'_, '_> {
             if count < written
                 && let Some((reg, dwords)) = operand::plain(self.scan)
             {
-                let kind = Kind::Reg { reg, dwords, half: Half::Whole };
-                given.get_mut(count).into_iter().for_each(|place| *place = Given { kind, at });
+                let kind = OperandSyntax::Reg { reg, dwords, half: RegHalf::Whole };
+                given.get_mut(count).into_iter().for_each(|place| *place = UnslottedOperand { kind, at });
                 count += 1;
                 if self.scan.eat(b',') {
                     continue;
@@ -148,7 +148,7 @@ impl Parser<'_, '_> {
                 }
                 written.kind
             };
-            *place = Given { kind, at };
+            *place = UnslottedOperand { kind, at };
             count += 1;
             if !self.scan.eat(b',') {
                 break;
@@ -168,16 +168,16 @@ impl Parser<'_, '_> {
     }
 
     /// `[v0, v1, v[2:4]]`.
-    fn parts(&mut self) -> Result<Kind, ParseError> {
+    fn parts(&mut self) -> Result<OperandSyntax, ParseError> {
         let start = self.scan.at();
         self.scan.eat(b'[');
         loop {
             let at = self.scan.at();
             let register = match operand::plain(self.scan) {
-                Some((reg, dwords)) => Some((reg, dwords, Half::Whole)),
+                Some((reg, dwords)) => Some((reg, dwords, RegHalf::Whole)),
                 None => operand::register(self.scan, self.symbols)?,
             };
-            let Some((reg, dwords, Half::Whole)) = register.filter(|(reg, ..)| reg.is_vgpr()) else {
+            let Some((reg, dwords, RegHalf::Whole)) = register.filter(|(reg, ..)| reg.is_vgpr()) else {
                 return Err(self.scan.error(at, Rule::Operand));
             };
             let count = self.list.count;
@@ -204,13 +204,18 @@ impl Parser<'_, '_> {
             if list.count > 1 && !follow {
                 return Err(self.scan.error(start, Rule::RegisterList));
             }
-            return Ok(Kind::Reg { reg: Reg::vgpr(list.starts[0]), dwords, half: Half::Whole });
+            return Ok(OperandSyntax::Reg { reg: Reg::vgpr(list.starts[0]), dwords, half: RegHalf::Whole });
         }
-        Ok(Kind::List(list.count as u8))
+        Ok(OperandSyntax::List(list.count as u8))
     }
 
     /// What an operand is in its slot.
-    fn operand(&self, slot: &Slot, given: &Given, inst: &mut Inst) -> Result<Operand, Rule> {
+    fn operand(
+        &self,
+        slot: &OperandSlot,
+        given: &UnslottedOperand,
+        inst: &mut Inst,
+    ) -> Result<Operand, Rule> {
         match slot.class {
             Class::Vgpr | Class::Returned | Class::TfeData | Class::D16Data => {
                 self.vgpr(given, mem::data(slot, &inst.mods, self.gpu))
@@ -224,7 +229,7 @@ impl Parser<'_, '_> {
             },
             Class::ImageAddr => self.image_address(given, inst),
             Class::BufferAddr => match (mem::buffer_address(&inst.mods), given.kind) {
-                (Some(0), Kind::Off) => Ok(Operand::Off),
+                (Some(0), OperandSyntax::Off) => Ok(Operand::Off),
                 (Some(dwords), _) if dwords > 0 => self.vgpr(given, dwords),
                 _ => Err(Rule::Operand),
             },
@@ -235,11 +240,11 @@ impl Parser<'_, '_> {
             Class::SmemOffset => self.smem_offset(given, slot, inst),
             Class::GlobalAddr => Err(Rule::Operand),
             Class::GlobalBase | Class::ScratchBase => match given.kind {
-                Kind::Off => Ok(Operand::Off),
+                OperandSyntax::Off => Ok(Operand::Off),
                 _ => self.sgpr(given, slot),
             },
             Class::ScratchAddr => match given.kind {
-                Kind::Off => Ok(Operand::Off),
+                OperandSyntax::Off => Ok(Operand::Off),
                 _ => self.vgpr(given, 1),
             },
             _ => Err(Rule::Operand),
@@ -251,22 +256,18 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn vgpr(&self, given: &Given, dwords: u8) -> Result<Operand, Rule> {
+    fn vgpr(&self, given: &UnslottedOperand, dwords: u8) -> Result<Operand, Rule> {
         match given.kind {
-            Kind::Reg { reg, dwords: count, half: Half::Whole } if reg.is_vgpr() => {
-                if count == dwords {
-                    Ok(Operand::reg(reg, dwords))
-                } else {
-                    Err(Rule::RegisterWidth)
-                }
+            OperandSyntax::Reg { reg, dwords: count, half: RegHalf::Whole } if reg.is_vgpr() => {
+                if count == dwords { Ok(Operand::reg(reg, dwords)) } else { Err(Rule::RegisterWidth) }
             }
             _ => Err(Rule::Operand),
         }
     }
 
-    fn sgpr(&self, given: &Given, slot: &Slot) -> Result<Operand, Rule> {
+    fn sgpr(&self, given: &UnslottedOperand, slot: &OperandSlot) -> Result<Operand, Rule> {
         let dwords = slot.ty.dwords();
-        let Kind::Reg { reg, dwords: count, half: Half::Whole } = given.kind else {
+        let OperandSyntax::Reg { reg, dwords: count, half: RegHalf::Whole } = given.kind else {
             return Err(Rule::Operand);
         };
         if reg.is_vgpr() {
@@ -281,47 +282,52 @@ impl Parser<'_, '_> {
         let last = if null { reg } else { Reg(reg.0 + u16::from(dwords) - 1) };
         let here = [reg, last].into_iter().all(|reg| regs::code_of(reg, generation).is_some());
         match mem::scalar(slot, reg, dwords) {
-            Err(mem::Rule::Kind) => Err(Rule::Operand),
-            Err(mem::Rule::Alignment) => Err(Rule::RegisterAlignment),
-            Err(mem::Rule::NotThere) => Err(Rule::NotHere),
+            Err(mem::SgprRule::Kind) => Err(Rule::Operand),
+            Err(mem::SgprRule::Alignment) => Err(Rule::RegisterAlignment),
+            Err(mem::SgprRule::NotThere) => Err(Rule::NotHere),
             Ok(()) if here => Ok(Operand::reg(reg, dwords)),
             Ok(()) => Err(Rule::NotHere),
         }
     }
 
-    fn buffer_offset(&self, given: &Given, slot: &Slot) -> Result<Operand, Rule> {
+    fn buffer_offset(&self, given: &UnslottedOperand, slot: &OperandSlot) -> Result<Operand, Rule> {
         let gfx12 = self.gpu.generation() == Gen::Gfx12;
         match given.kind {
-            Kind::Value(_) if gfx12 => Err(Rule::Operand),
-            Kind::Value(value) => match accept::constant(Type::B32, value, false, self.gpu)? {
+            OperandSyntax::Value(_) if gfx12 => Err(Rule::Operand),
+            OperandSyntax::Value(value) => match accept::constant(Type::B32, value, false, self.gpu)? {
                 inline @ Operand::Inline(_) => Ok(inline),
                 _ => Err(Rule::Operand),
             },
-            Kind::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. } if self.gpu.generation() >= Gen::Gfx11 => {
+            OperandSyntax::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. } if self.gpu.generation() >= Gen::Gfx11 => {
                 Err(Rule::NotHere)
             }
-            Kind::Reg { reg, .. } if gfx12 && reg.0 >= Reg::SHARED_BASE.0 => Err(Rule::Operand),
+            OperandSyntax::Reg { reg, .. } if gfx12 && reg.0 >= Reg::SHARED_BASE.0 => Err(Rule::Operand),
             _ => self.sgpr(given, slot),
         }
     }
 
-    fn immediate(&self, given: &Given, least: i64, most: i64) -> Result<Operand, Rule> {
+    fn immediate(&self, given: &UnslottedOperand, least: i64, most: i64) -> Result<Operand, Rule> {
         match given.kind {
-            Kind::Value(value) if value.float => Err(Rule::Number),
-            Kind::Value(value) if (least..=most).contains(&value.value) => {
+            OperandSyntax::Value(value) if value.float => Err(Rule::Number),
+            OperandSyntax::Value(value) if (least..=most).contains(&value.value) => {
                 Ok(Operand::Imm(value.value as i32))
             }
-            Kind::Value(_) => Err(Rule::Range),
+            OperandSyntax::Value(_) => Err(Rule::Range),
             _ => Err(Rule::Operand),
         }
     }
 
-    fn smem_offset(&self, given: &Given, slot: &Slot, inst: &mut Inst) -> Result<Operand, Rule> {
+    fn smem_offset(
+        &self,
+        given: &UnslottedOperand,
+        slot: &OperandSlot,
+        inst: &mut Inst,
+    ) -> Result<Operand, Rule> {
         let generation = self.gpu.generation();
         let value = match given.kind {
-            Kind::Special(value) => i64::from(value),
-            Kind::Value(value) if value.float => return Err(Rule::Number),
-            Kind::Value(value) => value.value,
+            OperandSyntax::Special(value) => i64::from(value),
+            OperandSyntax::Value(value) if value.float => return Err(Rule::Number),
+            OperandSyntax::Value(value) => value.value,
             _ => return self.sgpr(given, slot),
         };
         if self.said(Mod::Offset) {
@@ -337,9 +343,9 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn image_address(&self, given: &Given, inst: &mut Inst) -> Result<Operand, Rule> {
+    fn image_address(&self, given: &UnslottedOperand, inst: &mut Inst) -> Result<Operand, Rule> {
         let gpu = self.gpu;
-        if let Kind::List(count) = given.kind {
+        if let OperandSyntax::List(count) = given.kind {
             let (parts, parts_count) = mem::image_parts(inst, gpu).ok_or(Rule::ImageAddress)?;
             if parts_count != usize::from(count) || parts != self.list.widths {
                 return Err(Rule::ImageAddress);
@@ -347,7 +353,9 @@ impl Parser<'_, '_> {
             inst.list = self.list.starts;
             return Ok(Operand::List(count));
         }
-        let Kind::Reg { reg, dwords, half: Half::Whole } = given.kind else { return Err(Rule::Operand) };
+        let OperandSyntax::Reg { reg, dwords, half: RegHalf::Whole } = given.kind else {
+            return Err(Rule::Operand);
+        };
         if !reg.is_vgpr() {
             return Err(Rule::Operand);
         }
@@ -530,7 +538,7 @@ impl Parser<'_, '_> {
         inst: &mut Inst,
         skipped: bool,
         start: usize,
-        given: &[Given; OPERANDS],
+        given: &[UnslottedOperand; OPERANDS],
     ) -> Result<(), ParseError> {
         let (gpu, variant, traits) = (self.gpu, inst.variant(), inst.row().traits);
         let error = |rule: Rule| Err(self.scan.error(start, rule));

@@ -3,11 +3,11 @@
 //! Those of memory instructions are read and written with their operands.
 
 use super::Symbols;
-use super::line::Line;
+use super::line::LineBuf;
 use super::parse::{ParseError, Rule};
-use super::scan::Scan;
+use super::scan::LineScan;
 use crate::amdgcn::inst::{Inst, Mods};
-use crate::amdgcn::model::{Form, Format, Mod, Slot};
+use crate::amdgcn::model::{Form, Format, Mod, OperandSlot};
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gen, Gpu};
 
@@ -101,7 +101,7 @@ pub(in crate::amdgcn) fn at_rest(id: Mod, sources: u32, variant: &Variant) -> Op
 
 /// How many sources `op_sel` speaks of: a destination that is read is one.
 fn selected(variant: &Variant) -> u32 {
-    let is_source = |slot: &&Slot| slot.source < 3 || (slot.access.reads() && slot.access.writes());
+    let is_source = |slot: &&OperandSlot| slot.source < 3 || (slot.access.reads() && slot.access.writes());
     variant.slots.iter().filter(is_source).count() as u32
 }
 
@@ -165,7 +165,7 @@ impl Seen {
 
 /// `[a,b,c]`: at most `most` numbers that are below `limit`, `width` bits each, the first lowest.
 fn list(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     symbols: &dyn Symbols,
     most: u8,
     limit: i64,
@@ -192,7 +192,7 @@ fn list(
 
 /// A number, from `least` to `most`.
 pub(super) fn number(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     symbols: &dyn Symbols,
     least: i64,
     most: i64,
@@ -206,7 +206,11 @@ pub(super) fn number(
 }
 
 /// One of some names, or its number.
-pub(super) fn one_of(scan: &mut Scan<'_>, symbols: &dyn Symbols, names: &[&str]) -> Result<i32, ParseError> {
+pub(super) fn one_of(
+    scan: &mut LineScan<'_>,
+    symbols: &dyn Symbols,
+    names: &[&str],
+) -> Result<i32, ParseError> {
     let at = scan.at();
     let name = scan.name();
     if let Some(found) = names.iter().position(|n| *n == name) {
@@ -222,7 +226,7 @@ pub(super) fn one_of(scan: &mut Scan<'_>, symbols: &dyn Symbols, names: &[&str])
 
 /// Reads one modifier; false: what is next is none.
 pub(super) fn parse(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     gpu: &Gpu,
     symbols: &dyn Symbols,
     variant: &Variant,
@@ -326,7 +330,7 @@ pub(super) fn parse(
 }
 
 /// Appends ` name:[0,1,…]` of the lowest bits of a value.
-fn bits(name: &str, value: i32, count: u32, out: &mut Line) {
+fn bits(name: &str, value: i32, count: u32, out: &mut LineBuf) {
     out.push(b' ');
     out.push_str(name);
     out.push_str(":[");
@@ -340,7 +344,7 @@ fn bits(name: &str, value: i32, count: u32, out: &mut Line) {
 }
 
 /// Appends ` name:number`.
-pub(super) fn named(name: &str, value: i32, out: &mut Line) {
+pub(super) fn named(name: &str, value: i32, out: &mut LineBuf) {
     out.push(b' ');
     out.push_str(name);
     out.push(b':');
@@ -348,7 +352,7 @@ pub(super) fn named(name: &str, value: i32, out: &mut Line) {
 }
 
 /// Appends `dpp_ctrl`.
-fn dpp_ctrl(value: i32, out: &mut Line) {
+fn dpp_ctrl(value: i32, out: &mut LineBuf) {
     out.push(b' ');
     if value < 0x100 {
         out.push_str("quad_perm:[");
@@ -400,7 +404,7 @@ const WRITTEN: u64 = super::set_of(&[
 ]);
 
 /// Appends the modifiers of an instruction that say something.
-pub(super) fn write(inst: &Inst, out: &mut Line) {
+pub(super) fn write(inst: &Inst, out: &mut LineBuf) {
     let variant = inst.variant();
     if variant.mod_set & WRITTEN == 0 && inst.mods == Mods::default() {
         return;
@@ -466,7 +470,7 @@ pub(super) fn write(inst: &Inst, out: &mut Line) {
 }
 
 /// Appends `omod` or a flag, if it says something.
-pub(in crate::amdgcn) fn tail(id: Mod, value: i32, out: &mut Line) {
+pub(in crate::amdgcn) fn tail(id: Mod, value: i32, out: &mut LineBuf) {
     match (id, value) {
         (_, 0) => {}
         (Mod::Omod, 1) => out.push_str(" mul:2"),

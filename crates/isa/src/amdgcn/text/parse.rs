@@ -1,12 +1,12 @@
 //! From text to instruction: a mnemonic, operands, modifiers; the first way to write the mnemonic that takes them all.
 
 use super::modifiers::{self, Seen};
-use super::operand::{self, Kind, Written};
-use super::scan::Scan;
+use super::operand::{self, OperandSyntax, SignedOperand};
+use super::scan::LineScan;
 use super::{Symbols, accept, mem, rules, special};
-use crate::amdgcn::inst::{Half, Inst, OPERANDS, Operand, dwords};
-use crate::amdgcn::model::{Class, Encoding, Form, Format, Gen, Mod, Slot, Type};
-use crate::amdgcn::tables::{Name, Variant};
+use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf, dwords};
+use crate::amdgcn::model::{Class, Encoding, Form, Format, Gen, Mod, OperandSlot, Type};
+use crate::amdgcn::tables::{Mnemonic, Variant};
 use crate::amdgcn::{Gpu, Reg, tables};
 
 /// Why a line is no instruction.
@@ -233,7 +233,7 @@ fn suffix(mnemonic: &str) -> (&str, Suffix) {
 
 /// Operands and modifiers of a line.
 struct Line {
-    operands: [Written; OPERANDS],
+    operands: [SignedOperand; OPERANDS],
     count: usize,
     list: [u8; 13],
     seen: Seen,
@@ -242,7 +242,7 @@ struct Line {
 
 /// The instruction a line says. Nothing may follow it.
 pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, ParseError> {
-    let mut scan = Scan::new(text);
+    let mut scan = LineScan::new(text);
     scan.space();
     let start = scan.at();
     let mnemonic = scan.name();
@@ -284,7 +284,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
 }
 
 /// The mnemonic of a dual instruction: of both halves of a line.
-fn dual(first: &str, text: &str) -> Option<&'static Name> {
+fn dual(first: &str, text: &str) -> Option<&'static Mnemonic> {
     let (_, rest) = text.split_once("::")?;
     let second = rest.trim_start();
     let second = second.split([' ', '\t']).next()?;
@@ -299,13 +299,18 @@ fn dual(first: &str, text: &str) -> Option<&'static Name> {
 
 /// Reads operands and modifiers; `guide` says which operands have a syntax of their own.
 fn operands(
-    scan: &mut Scan<'_>,
+    scan: &mut LineScan<'_>,
     guide: &Variant,
     gpu: &Gpu,
     symbols: &dyn Symbols,
 ) -> Result<Line, ParseError> {
-    let mut line =
-        Line { operands: [Written::NONE; OPERANDS], count: 0, list: [0; 13], seen: Seen::default(), end: 0 };
+    let mut line = Line {
+        operands: [SignedOperand::NONE; OPERANDS],
+        count: 0,
+        list: [0; 13],
+        seen: Seen::default(),
+        end: 0,
+    };
     let mut modifiers = false;
     while !scan.end() {
         let start = scan.at();
@@ -332,7 +337,7 @@ fn operands(
             return Err(scan.error(start, Rule::TooMany));
         };
         let written = match (plain, special) {
-            (Some((reg, dwords)), _) => Ok(Written::register(reg, dwords, start)),
+            (Some((reg, dwords)), _) => Ok(SignedOperand::register(reg, dwords, start)),
             (None, Some(slot)) => special::parse(scan, slot, gpu, symbols),
             (None, None) => operand::parse(scan, gpu, symbols, &mut line.list),
         };
@@ -353,7 +358,7 @@ fn operands(
 }
 
 /// Whether an instruction of this name has a form that takes a sign at a source.
-fn takes_sign(name: &Name, gpu: &Gpu, id: Mod, source: u8) -> bool {
+fn takes_sign(name: &Mnemonic, gpu: &Gpu, id: Mod, source: u8) -> bool {
     name.variants.iter().filter_map(|(at, _)| tables::variants().get(usize::from(*at))).any(|variant| {
         tables::has(variant, gpu) && variant.mods.iter().any(|m| m.id == id && m.mask >> source & 1 != 0)
     })
@@ -361,7 +366,7 @@ fn takes_sign(name: &Name, gpu: &Gpu, id: Mod, source: u8) -> bool {
 
 /// gfx6 and gfx7: whether an addition with carry out is written by its later name. The short form then has vcc at the end as
 /// well, the long one a vector register as the second source.
-fn carry_by_later_name(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
+fn carry_by_later_name(variant: &Variant, name: &Mnemonic, gpu: &Gpu) -> bool {
     gpu.generation() <= Gen::Gfx7
         && name.name != variant.name
         && variant.slots.get(1).is_some_and(|slot| slot.access.writes() && slot.ty == Type::Mask)
@@ -371,10 +376,10 @@ fn carry_by_later_name(variant: &Variant, name: &Name, gpu: &Gpu) -> bool {
 fn assemble(
     number: u16,
     variant: &Variant,
-    name: &Name,
+    name: &Mnemonic,
     line: &Line,
     gpu: &Gpu,
-    scan: &Scan<'_>,
+    scan: &LineScan<'_>,
 ) -> Result<Inst, ParseError> {
     let mut inst = Inst::new(number).ok_or_else(|| scan.error(0, Rule::NotInstruction))?;
     let written = usize::from(variant.written);
@@ -418,11 +423,11 @@ fn assemble(
     }
     let carry = carry_by_later_name(variant, name, gpu);
     let twice = carry && variant.form == Form::E32;
-    if carry && !twice && !line.operands.get(3).is_some_and(Written::is_vector) {
+    if carry && !twice && !line.operands.get(3).is_some_and(SignedOperand::is_vector) {
         return Err(wrong(3, Rule::Operand));
     }
     if twice && line.count == written + 1 {
-        let vcc = Slot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
+        let vcc = OperandSlot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
         accept::accept(&vcc, &line.operands[written], gpu).map_err(|rule| wrong(written, rule))?;
     } else if twice {
         return Err(wrong(line.count, Rule::TooFew));
@@ -449,7 +454,7 @@ fn assemble(
             return Err(wrong(at, Rule::TooFew));
         }
         let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
-        if let Kind::Value(value) = operand.kind
+        if let OperandSyntax::Value(value) = operand.kind
             && variant.form == Form::E32
             && slot.source <= 2
             && signs.iter().any(|(given, _)| *given)
@@ -464,14 +469,20 @@ fn assemble(
                 return Err(wrong(at, Rule::Modifier));
             }
             let value = accept::with_signs(value, slot.ty, operand.neg, operand.abs);
-            let plain = Written { kind: Kind::Value(value), neg: false, abs: false, sext: false, ..*operand };
+            let plain = SignedOperand {
+                kind: OperandSyntax::Value(value),
+                neg: false,
+                abs: false,
+                sext: false,
+                ..*operand
+            };
             *place = accept::accept(slot, &plain, gpu).map_err(|rule| wrong(at, rule))?;
             continue;
         }
         *place = accept::accept(slot, operand, gpu).map_err(|rule| wrong(at, rule))?;
         for (_, id) in signs.iter().filter(|(given, _)| *given) {
             let bit = 1u32.unbounded_shl(slot.source.into());
-            let constant = matches!(operand.kind, Kind::Value(_)) && variant.form == Form::E64;
+            let constant = matches!(operand.kind, OperandSyntax::Value(_)) && variant.form == Form::E64;
             if *id == Mod::Sext && constant && takes_sign(name, gpu, Mod::Sext, slot.source) {
                 // A constant is as wide as it is, where another form could extend a register.
                 if !variant.mods.iter().any(|m| m.id == Mod::Sext) {
@@ -483,12 +494,12 @@ fn assemble(
             }
             inst.mods.set(*id, inst.mods.get(*id) | bit as i32);
         }
-        if let Operand::Reg { half: half @ Half::High, .. } = place
+        if let Operand::Reg { half: half @ RegHalf::High, .. } = place
             && accept::half_is_selected(slot.class)
         {
             let bit = if slot.source < 3 { slot.source } else { 3 };
             inst.mods.set(Mod::OpSel, inst.mods.get(Mod::OpSel) | 1 << bit);
-            *half = Half::Low;
+            *half = RegHalf::Low;
         }
     }
     if line.count > written + usize::from(twice) {

@@ -5,13 +5,13 @@
 
 use super::parse::Rule;
 use crate::amdgcn::inst::{Inst, Operand};
-use crate::amdgcn::model::{Class, Form, Format, Mod, Role, Slot, Trait, Type};
+use crate::amdgcn::model::{Class, Form, Format, Mod, OperandSlot, Role, Trait, Type};
 use crate::amdgcn::opcode::Opcode;
-use crate::amdgcn::tables::Row;
+use crate::amdgcn::tables::InstRow;
 use crate::amdgcn::{Gen, Gpu, OPERANDS, Reg};
 
 /// What is wrong: the operand, counted from 0, and the rule it breaks.
-type Broken = (u8, Rule);
+type BrokenRule = (u8, Rule);
 
 /// `dst_sel:DWORD`.
 const DWORD: i32 = 6;
@@ -50,12 +50,12 @@ pub(super) fn kinds(inst: &Inst) -> Kinds {
 }
 
 /// Checks an instruction.
-pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+pub(super) fn check(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     check_kinds(inst, &kinds(inst), gpu)
 }
 
 /// Checks an instruction of whose operands the kinds are known.
-pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), Broken> {
+pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), BrokenRule> {
     if kinds.literals > 1 {
         literals(inst)?;
     }
@@ -93,11 +93,11 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
 }
 
 /// Until gfx7 VOP3 has no constants for sources that are halves.
-fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     if gpu.generation() > Gen::Gfx7 || inst.form() != Form::E64 {
         return Ok(());
     }
-    let constant = |(_, (slot, operand)): &(u8, (&Slot, Operand))| {
+    let constant = |(_, (slot, operand)): &(u8, (&OperandSlot, Operand))| {
         slot.ty == Type::F16 && matches!(operand, Operand::Inline(_))
     };
     match (0..).zip(inst.written()).find(constant) {
@@ -107,7 +107,7 @@ fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
 }
 
 /// All literals are one.
-fn literals(inst: &Inst) -> Result<(), Broken> {
+fn literals(inst: &Inst) -> Result<(), BrokenRule> {
     let mut first = None;
     for (at, (_, operand)) in (0..).zip(inst.written()) {
         if let Operand::Literal(value) = operand
@@ -120,7 +120,7 @@ fn literals(inst: &Inst) -> Result<(), Broken> {
 }
 
 /// gfx11 has no `src_vccz` and `src_execz`. As LLVM has it, one with a sign passes.
-fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     if gpu.generation() < Gen::Gfx11 {
         return Ok(());
     }
@@ -136,7 +136,7 @@ fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
 }
 
 /// How many scalar values an instruction may read, literals included. `None`: any.
-pub(in crate::amdgcn) fn limit(row: &Row, gpu: &Gpu) -> Option<u8> {
+pub(in crate::amdgcn) fn limit(row: &InstRow, gpu: &Gpu) -> Option<u8> {
     match row.format {
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {}
         _ => return None,
@@ -145,7 +145,7 @@ pub(in crate::amdgcn) fn limit(row: &Row, gpu: &Gpu) -> Option<u8> {
     Some(if gpu.generation() < Gen::Gfx10 || shift { 1 } else { 2 })
 }
 
-fn constant_bus(inst: &Inst, limit: usize) -> Result<(), Broken> {
+fn constant_bus(inst: &Inst, limit: usize) -> Result<(), BrokenRule> {
     let dual = inst.row().format == Format::Vopd;
     let mut read = [(Reg::NULL, 0u8); OPERANDS + 1];
     let mut count = 0;
@@ -190,7 +190,7 @@ fn constant_bus(inst: &Inst, limit: usize) -> Result<(), Broken> {
 }
 
 /// Values from LDS come through the first source.
-fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     let dual = inst.row().format == Format::Vopd;
     for (at, (slot, operand)) in (0..).zip(inst.written()) {
         if !matches!(operand, Operand::Reg { reg: Reg::LDS_DIRECT, .. }) {
@@ -207,7 +207,7 @@ fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
 }
 
 /// Dual instructions write an even and an odd register, and their sources at the same place are of different banks.
-fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), Broken> {
+fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
     /// Bits of a register's number that are its bank, by place: destination, sources.
     const BANKS: [u16; 4] = [1, 3, 3, 1];
     let variant = inst.variant();

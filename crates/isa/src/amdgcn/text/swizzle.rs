@@ -3,9 +3,9 @@
 //! Facts: AMD's ISA manuals, and LLVM 19 for the names of patterns.
 
 use super::Symbols;
-use super::line::Line;
+use super::line::LineBuf;
 use super::parse::{ParseError, Rule};
-use super::scan::Scan;
+use super::scan::LineScan;
 
 /// Each of four lanes takes one of these four.
 const QUAD_PERM: i32 = 0x8000;
@@ -14,7 +14,7 @@ const QUAD_PERM: i32 = 0x8000;
 const LANE: i32 = 31;
 
 /// A pattern or a number, after `offset:`.
-pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
+pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseError> {
     let at = scan.at();
     if scan.name() != "swizzle" {
         scan.back_to(at);
@@ -26,14 +26,14 @@ pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, P
     scan.expect(b'(', Rule::ModifierValue)?;
     let at = scan.at();
     let mode = scan.word();
-    let next = |scan: &mut Scan<'_>, least: i64, most: i64| -> Result<i32, ParseError> {
+    let next = |scan: &mut LineScan<'_>, least: i64, most: i64| -> Result<i32, ParseError> {
         scan.expect(b',', Rule::ModifierValue)?;
         let at = scan.at();
         let value = scan.expression(symbols)?;
         let fits = !value.float && (least..=most).contains(&value.value);
         if fits { Ok(value.value as i32) } else { Err(scan.error(at, Rule::Range)) }
     };
-    let power = |scan: &Scan<'_>, at: usize, value: i32| {
+    let power = |scan: &LineScan<'_>, at: usize, value: i32| {
         if value & (value - 1) == 0 { Ok(value) } else { Err(scan.error(at, Rule::Range)) }
     };
     let pattern = match mode {
@@ -82,7 +82,7 @@ pub(super) fn parse(scan: &mut Scan<'_>, symbols: &dyn Symbols) -> Result<i32, P
 }
 
 /// Appends a pattern, unless it is 0.
-pub(super) fn write(pattern: i32, out: &mut Line) {
+pub(super) fn write(pattern: i32, out: &mut LineBuf) {
     if pattern == 0 {
         return;
     }

@@ -24,7 +24,7 @@ pub use memory::Memory;
 use special::Special;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use unwedge_isa::afuc::insn::Insn;
-use unwedge_isa::afuc::{Firmware, Names, Processor, Space, TABLE_LEN};
+use unwedge_isa::afuc::{AfucNames, Firmware, Processor, SqeSpace, TABLE_LEN};
 
 /// Address the instructions are loaded at.
 pub const INSTRUCTION_BASE: u64 = 0x1000;
@@ -69,7 +69,7 @@ struct DrawState {
 pub struct Emulator<'n> {
     firmware: Firmware,
     processor: Processor,
-    names: &'n dyn Names,
+    names: &'n dyn AfucNames,
     special: Special,
     code: Vec<u32>,
     /// Words decoded so far: a loop decodes each once.
@@ -106,7 +106,12 @@ pub struct Emulator<'n> {
 
 impl<'n> Emulator<'n> {
     /// A processor about to execute the first of `code`: a section of what is loaded, from its version dword on.
-    pub fn new(firmware: Firmware, code: &[u32], processor: Processor, names: &'n dyn Names) -> Emulator<'n> {
+    pub fn new(
+        firmware: Firmware,
+        code: &[u32],
+        processor: Processor,
+        names: &'n dyn AfucNames,
+    ) -> Emulator<'n> {
         let mut emulator = Emulator {
             firmware,
             processor,
@@ -156,14 +161,14 @@ impl<'n> Emulator<'n> {
         }
         let [low, high] = halves(INSTRUCTION_BASE);
         let (space, base) = match (self.processor, self.firmware.generation()) {
-            (Processor::Sqe, _) => (Space::Gpu, self.special.sqe_base),
-            (Processor::Bv, _) => (Space::Control, self.special.bv_base),
-            (Processor::Lpac, 7..) => (Space::Control, self.special.lpac_base),
-            (Processor::Lpac, _) => (Space::Gpu, self.special.lpac_sqe_base),
+            (Processor::Sqe, _) => (SqeSpace::Gpu, self.special.sqe_base),
+            (Processor::Bv, _) => (SqeSpace::Control, self.special.bv_base),
+            (Processor::Lpac, 7..) => (SqeSpace::Control, self.special.lpac_base),
+            (Processor::Lpac, _) => (SqeSpace::Gpu, self.special.lpac_sqe_base),
         };
         if let Some(base) = base {
             for (offset, value) in [(base, low), (base.saturating_add(1), high)] {
-                let registers = if space == Space::Gpu { &mut self.gpu } else { &mut self.control };
+                let registers = if space == SqeSpace::Gpu { &mut self.gpu } else { &mut self.control };
                 if let Some(register) = registers.get_mut(offset as usize) {
                     *register = value;
                 }
@@ -213,7 +218,7 @@ impl<'n> Emulator<'n> {
     }
 
     /// The names it was given.
-    pub fn names(&self) -> &'n dyn Names {
+    pub fn names(&self) -> &'n dyn AfucNames {
         self.names
     }
 

@@ -1,6 +1,6 @@
 //! Where the registers are that do something when touched, on one firmware's GPU.
 
-use unwedge_isa::afuc::{Firmware, Names, Space};
+use unwedge_isa::afuc::{AfucNames, Firmware, SqeSpace};
 
 /// Offsets of the registers the emulator gives a behaviour; `None` where the GPU (or the database) has none.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +51,11 @@ pub struct Special {
 }
 
 impl Special {
-    pub fn new(firmware: Firmware, names: &dyn Names) -> Special {
-        let control = |name| names.offset(firmware, Space::Control, name);
-        let gpu = |name| names.offset(firmware, Space::Gpu, name);
-        let pipe = |name| names.offset(firmware, Space::Pipe, name);
-        let sqe = |name| names.offset(firmware, Space::Sqe, name);
+    pub fn new(firmware: Firmware, names: &dyn AfucNames) -> Special {
+        let control = |name| names.offset(firmware, SqeSpace::Control, name);
+        let gpu = |name| names.offset(firmware, SqeSpace::Gpu, name);
+        let pipe = |name| names.offset(firmware, SqeSpace::Pipe, name);
+        let sqe = |name| names.offset(firmware, SqeSpace::Sqe, name);
         Special {
             mem_read_addr: control("MEM_READ_ADDR"),
             mem_read_dwords: control("MEM_READ_DWORDS"),
