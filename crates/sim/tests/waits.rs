@@ -4,20 +4,20 @@ mod data;
 
 use data::Shader;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use unwedge_check::amdgcn::{Finding, Level, Options, check};
+use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, check};
 use unwedge_isa::amdgcn::{Gen, Gpu, codec, listing};
 use unwedge_sim::amdgcn::{Counter, FaultKind, Missing, Program, Timing, run};
 use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
-fn errors(words: &[u32], shader: &Shader) -> Vec<Finding> {
+fn errors(words: &[u32], shader: &Shader) -> Vec<CheckFinding> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let report = check(&bytes, &shader.gpu, &Options::default());
-    report.findings.into_iter().filter(|f| f.level == Level::Error).collect()
+    let report = check(&bytes, &shader.gpu, &CheckOptions::default());
+    report.findings.into_iter().filter(|f| f.level == Certainty::Error).collect()
 }
 
 /// What the checker says of a shader: the first error at or behind a place, or else before it (a branch whose distance is another
 /// now).
-fn checked(words: &[u32], shader: &Shader, place: u32) -> Option<Finding> {
+fn checked(words: &[u32], shader: &Shader, place: u32) -> Option<CheckFinding> {
     let errors = errors(words, shader);
     errors.iter().find(|f| f.at >= place).or_else(|| errors.first()).cloned()
 }
@@ -46,7 +46,7 @@ fn broken_on_the_way(words: &[u32], shader: &Shader, rule: &str) -> bool {
 }
 
 /// Findings that only the checker has, as sources differ: the emulator reports what all ask for.
-fn is_disputed(finding: &Finding, words: &[u32], shader: &Shader) -> bool {
+fn is_disputed(finding: &CheckFinding, words: &[u32], shader: &Shader) -> bool {
     let gpu = &shader.gpu;
     let is_vector = |at: u32| {
         let decoded = words.get(at as usize / 4..).and_then(|rest| codec::decode(rest, gpu));

@@ -11,13 +11,13 @@
 //! ```
 
 use unwedge_capture::elf::{self, CodeObject, Kernel, LinkError, LoadError, NotCodeObject};
-use unwedge_check::amdgcn::{self as checker, Entry, Preset};
+use unwedge_check::amdgcn::{self as checker, EntryPreset, ProgramEntry};
 use unwedge_sim::amdgcn::{Dispatch, MapError, Memory, Outcome, Program, run as run_program};
 use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
 use unwedge_view::asm::amd::list_object;
 
 pub use unwedge_capture::elf::Loader;
-pub use unwedge_check::amdgcn::Report as CheckReport;
+pub use unwedge_check::amdgcn::CheckReport;
 pub use unwedge_isa::amdgcn::{Gpu, GpuError};
 pub use unwedge_view::asm::amd::{Emit, assemble};
 
@@ -86,10 +86,13 @@ pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
     let gpu = gpu_of(&object, Some(function))?;
     let kernel = Kernel::load(&object, function, &gpu)?;
     let set = kernel.start.and_then(|start| start.registers);
-    let preset = set.map(|set| Preset { sgprs: set.sgprs, vgprs: set.vgprs });
-    let entry = Entry { at: 0, preset, called: false };
-    let options =
-        checker::Options { entries: vec![entry], relocated: kernel.unknown, ..checker::Options::default() };
+    let preset = set.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
+    let entry = ProgramEntry { at: 0, preset, called: false };
+    let options = checker::CheckOptions {
+        entries: vec![entry],
+        relocated: kernel.unknown,
+        ..checker::CheckOptions::default()
+    };
     Ok(checker::check(&kernel.code, &gpu, &options))
 }
 

@@ -122,10 +122,11 @@ const SHAPE: [check::Rule; 6] = [
 ];
 
 /// What is wrong with a piece if its waves have this many lanes, in the order of addresses.
-fn wrong(piece: &Piece, gpu: Gpu, wave64: bool) -> Vec<check::Finding> {
-    let report = check::check_words(&piece.words, &gpu.with_wave64(wave64), &check::Options::default());
-    let wrong =
-        |f: &check::Finding| f.level == check::Level::Error && (piece.whole || !SHAPE.contains(&f.rule));
+fn wrong(piece: &Piece, gpu: Gpu, wave64: bool) -> Vec<check::CheckFinding> {
+    let report = check::check_words(&piece.words, &gpu.with_wave64(wave64), &check::CheckOptions::default());
+    let wrong = |f: &check::CheckFinding| {
+        f.level == check::Certainty::Error && (piece.whole || !SHAPE.contains(&f.rule))
+    };
     report.findings.into_iter().filter(wrong).collect()
 }
 
@@ -134,11 +135,11 @@ fn of_piece(piece: &Piece, gpu: Gpu, decoder: Decoder) -> Vec<Finding> {
     let mut faults = wrong(piece, gpu, piece.is_wave64());
     if piece.wave64.is_none() {
         // What both sizes of waves break.
-        let same = |f: &check::Finding| (f.at, f.first, f.rule, f.need, f.regs);
+        let same = |f: &check::CheckFinding| (f.at, f.first, f.rule, f.need, f.regs);
         let other = wrong(piece, gpu, false);
         faults.retain(|fault| other.iter().any(|other| same(other) == same(fault)));
     }
-    let distance = |fault: &check::Finding| {
+    let distance = |fault: &check::CheckFinding| {
         let places = || [Some(fault.at), fault.first].into_iter().flatten().map(u64::from);
         piece.waves.iter().flat_map(|wave| places().map(|at| at.abs_diff(*wave))).min()
     };
@@ -157,7 +158,7 @@ fn of_piece(piece: &Piece, gpu: Gpu, decoder: Decoder) -> Vec<Finding> {
     out
 }
 
-fn finding(piece: &Piece, fault: &check::Finding, near: bool, decoder: Decoder) -> Finding {
+fn finding(piece: &Piece, fault: &check::CheckFinding, near: bool, decoder: Decoder) -> Finding {
     let rule = if fault.need.is_some() { Rule::CodeMissesWait } else { Rule::CodeBreaksRule };
     let trust = if near { Trust::Likely } else { Trust::Possible };
     let at = u64::from(fault.at);
