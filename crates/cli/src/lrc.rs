@@ -12,10 +12,10 @@ use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::hw::intel::platform::{Driver, Engine, Platform, Version};
 use unwedge::intel::lrc::diff::diff as differences;
-use unwedge::intel::lrc::encoding::{self, Sizes};
+use unwedge::intel::lrc::encoding::{self, TableSizes};
 use unwedge::intel::lrc::tables::{self as builtin, Builtin};
-use unwedge::intel::lrc::text::Table;
-use unwedge::intel::lrc::{Image, Layout, LayoutError, Target};
+use unwedge::intel::lrc::text::LrcTable;
+use unwedge::intel::lrc::{LrcImage, LrcLayout, LrcLayoutError, LrcOwner};
 use unwedge_view::lrc::contexts::{Context, Contexts};
 use unwedge_view::lrc::verify::Verification;
 use unwedge_view::lrc::{described, diff, likely, show, tables, title, verify};
@@ -133,7 +133,7 @@ fn diff(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
 fn expand(args: &LrcExpand, global: &Global) -> Result<Outcome, Failure> {
     let target = given_target(&args.target)?;
     let layout = if args.indirect_ring_state {
-        Layout::of_indirect_ring_state(target).map_err(|e| Failure::Usage(e.to_string()))?
+        LrcLayout::of_indirect_ring_state(target).map_err(|e| Failure::Usage(e.to_string()))?
     } else {
         layout(target)?
     };
@@ -168,7 +168,7 @@ fn encode(args: &LrcEncode, global: &Global) -> Result<Outcome, Failure> {
             builtin::parse(&text).map_err(|e| Failure::Unusable(format!("{}: {e}", input.name)))?
         }
         None => Builtin::all()
-            .map(|t| Table {
+            .map(|t| LrcTable {
                 name: t.name().to_owned(),
                 drivers: t.drivers().iter().map(ToString::to_string).collect(),
                 steps: t.steps(),
@@ -180,7 +180,7 @@ fn encode(args: &LrcEncode, global: &Global) -> Result<Outcome, Failure> {
         Some(name) => format!("--table {name}: there are {}", names.join(", ")),
         None => "there is no table".to_owned(),
     };
-    let wanted: Vec<&Table> =
+    let wanted: Vec<&LrcTable> =
         found.iter().filter(|t| args.table.as_ref().is_none_or(|name| *name == t.name)).collect();
     let Some(first) = wanted.first() else { return Err(Failure::Unusable(none())) };
     if let Some(output) = &args.output {
@@ -195,7 +195,7 @@ fn encode(args: &LrcEncode, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, true);
     for table in wanted {
         let bytes = encoding::encode(&table.steps).map_err(|e| Failure::Unusable(e.to_string()))?;
-        let sizes = Sizes::of(&table.steps).map_err(|e| Failure::Unusable(e.to_string()))?;
+        let sizes = TableSizes::of(&table.steps).map_err(|e| Failure::Unusable(e.to_string()))?;
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = tables::listed(table, &bytes, &sizes, !args.list, &mut out);
     }
@@ -296,13 +296,13 @@ impl Source {
 }
 
 /// The image of a context, with its register page where it is asked for, else where the file says.
-fn image(context: &Context, page: Option<usize>) -> Result<Image<'_>, Failure> {
+fn image(context: &Context, page: Option<usize>) -> Result<LrcImage<'_>, Failure> {
     context.image(page).map_err(|e| Failure::Usage(e.to_string()))
 }
 
 /// The layout of a context: as it was asked for, and where it was not, as the dump says. `None` where neither says, or the dump
 /// says what cannot be.
-fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<Layout>, Failure> {
+fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<LrcLayout>, Failure> {
     if args.platform.is_none() && args.engine.is_none() && args.driver.is_none() {
         return Ok(context.told_layout());
     }
@@ -322,7 +322,7 @@ fn platform(text: &str) -> Result<(Version, Driver), Failure> {
 }
 
 /// Whose context was asked for; where nothing was, or not all of it, `told` is what the file says.
-fn target(args: &LrcTarget, told: Option<Target>) -> Result<Option<Target>, Failure> {
+fn target(args: &LrcTarget, told: Option<LrcOwner>) -> Result<Option<LrcOwner>, Failure> {
     let engine = args.engine.or(told.map(|t| t.engine));
     let (version, usual) = match (&args.platform, told) {
         (Some(name), _) => platform(name)?,
@@ -336,11 +336,11 @@ fn target(args: &LrcTarget, told: Option<Target>) -> Result<Option<Target>, Fail
         let engines: Vec<String> = Engine::all(version).map(|e| e.to_string()).collect();
         return Err(Failure::Usage(format!("--engine is missing: one of {}", engines.join(", "))));
     };
-    Ok(Some(Target { driver: args.driver.unwrap_or(usual), version, engine }))
+    Ok(Some(LrcOwner { driver: args.driver.unwrap_or(usual), version, engine }))
 }
 
 /// Whose context was asked for, which has to be said.
-fn given_target(args: &LrcTarget) -> Result<Target, Failure> {
+fn given_target(args: &LrcTarget) -> Result<LrcOwner, Failure> {
     target(args, None)?.ok_or_else(unsaid)
 }
 
@@ -349,11 +349,11 @@ fn unsaid() -> Failure {
 }
 
 /// The layout of an engine.
-fn layout(target: Target) -> Result<Layout, Failure> {
-    Layout::of(target).map_err(|e| {
+fn layout(target: LrcOwner) -> Result<LrcLayout, Failure> {
+    LrcLayout::of(target).map_err(|e| {
         let engines: Vec<String> = Engine::all(target.version).map(|e| e.to_string()).collect();
         let hint = match e {
-            LayoutError::NoEngine { .. } => format!("; it has {}", engines.join(", ")),
+            LrcLayoutError::NoEngine { .. } => format!("; it has {}", engines.join(", ")),
             _ => String::new(),
         };
         Failure::Usage(format!("{e}{hint}"))

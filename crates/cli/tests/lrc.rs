@@ -6,7 +6,7 @@ use program::unwedge;
 use std::process::Output;
 use unwedge::capture::intel::RingRegister;
 use unwedge::hw::intel::platform::{Driver, Platform, Version};
-use unwedge::intel::lrc::{Layout, PAGE, Target};
+use unwedge::intel::lrc::{LrcLayout, LrcOwner, PAGE};
 use unwedge_testkit::i915::ErrorStateBuilder;
 use unwedge_testkit::intel::{Device, EngineState};
 use unwedge_testkit::xe::DevcoreBuilder;
@@ -20,7 +20,7 @@ const FOUND: i32 = 4;
 fn page(platform: &str, engine: &str) -> Vec<u32> {
     let platform = Platform::by_name(platform).unwrap();
     let driver = platform.drivers()[0];
-    Layout::of(Target { driver, version: platform.version(), engine: engine.parse().unwrap() })
+    LrcLayout::of(LrcOwner { driver, version: platform.version(), engine: engine.parse().unwrap() })
         .unwrap()
         .expand()
 }
@@ -221,7 +221,7 @@ fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
         let version = Version::new(device.version.0 as u8, device.version.1 as u8);
         let engine = engine.parse().unwrap();
         let mut image = vec![0x0101_0101; PAGE];
-        image.extend(Layout::of(Target { driver, version, engine }).unwrap().expand());
+        image.extend(LrcLayout::of(LrcOwner { driver, version, engine }).unwrap().expand());
         if engine.to_string() == "rcs0" {
             harm(&mut image);
         }
@@ -301,7 +301,7 @@ fn one_context_of_a_dump_can_be_chosen() {
 #[test]
 fn what_overwrote_a_context_is_found_in_the_dump() {
     let foreign: Vec<u32> = (0..64).map(|i| 0x9e37_79b9_u32.wrapping_mul(i + 1)).collect();
-    let layout = Layout::of(Target {
+    let layout = LrcLayout::of(LrcOwner {
         driver: Driver::I915,
         version: Version::new(12, 0),
         engine: "rcs0".parse().unwrap(),

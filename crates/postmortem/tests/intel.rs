@@ -250,14 +250,14 @@ fn a_batch_that_was_not_captured() {
 #[test]
 fn a_context_that_was_overwritten() {
     use unwedge_hw::intel::platform::{Driver, Platform};
-    use unwedge_intel::lrc::{Layout, Target};
+    use unwedge_intel::lrc::{LrcLayout, LrcOwner};
     for device in old() {
         let Some(platform) = Platform::by_pci_id(device.pci_id) else {
             panic!("{} has no platform", device.name)
         };
         let target =
-            Target { driver: Driver::I915, version: platform.version(), engine: "rcs0".parse().unwrap() };
-        let Ok(layout) = Layout::of(target) else { continue };
+            LrcOwner { driver: Driver::I915, version: platform.version(), engine: "rcs0".parse().unwrap() };
+        let Ok(layout) = LrcLayout::of(target) else { continue };
         let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
         let mut image = vec![0; 1024];
         image.extend(layout.expand());

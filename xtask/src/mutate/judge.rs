@@ -16,7 +16,7 @@ use unwedge_cli::view::captures::{self as capture_views, Words};
 use unwedge_cli::view::contexts as context_views;
 use unwedge_cli::view::{self, View};
 use unwedge_hw::Db;
-use unwedge_intel::lrc::{Layout, encoding};
+use unwedge_intel::lrc::{LrcLayout, encoding};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_testkit::count::Counter;
 
@@ -128,7 +128,7 @@ impl Judge {
         self.judge(shown, size.unpacked + more, &limits, what, &words.join(" "));
     }
 
-    pub(super) fn context(&mut self, words: &[u32], whole: &[u32], layout: &Layout, what: &str) {
+    pub(super) fn context(&mut self, words: &[u32], whole: &[u32], layout: &LrcLayout, what: &str) {
         let shown = once(|mut counter| {
             let _ = context_views::show(words, whole, layout, &mut counter);
             // A table of bytes of any kind.

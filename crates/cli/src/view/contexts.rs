@@ -3,7 +3,7 @@
 use crate::input::Input;
 use crate::kind::intel_dump;
 use std::io::{self, Write};
-use unwedge::intel::lrc::{Image, Layout};
+use unwedge::intel::lrc::{LrcImage, LrcLayout};
 use unwedge_view::Style;
 use unwedge_view::lrc::contexts::Contexts;
 use unwedge_view::lrc::verify::Verification;
@@ -16,8 +16,8 @@ pub(super) const OUTPUT_FLOOR: u64 = 256 << 10;
 pub(super) const OUTPUT_OF_DUMP_PER_BYTE: u64 = 1024;
 
 /// All that `lrc` says of an image of an engine, as text and as JSON; `other` is one to compare it with.
-pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
-    let image = Image::new(words);
+pub fn show(words: &[u32], other: &[u32], layout: &LrcLayout, out: &mut dyn Write) -> io::Result<()> {
+    let image = LrcImage::new(words);
     let guessed = likely(&image);
     for layout in [Some(layout), guessed.as_ref()] {
         show::text(&image, layout, true, out)?;
@@ -27,7 +27,7 @@ pub fn show(words: &[u32], other: &[u32], layout: &Layout, out: &mut dyn Write) 
     verify::text(&found, Style { colour: false }, out)?;
     verify::json(&found, out)?;
     let mask = layout.addressing().relative.unwrap_or(u32::MAX);
-    let changed = unwedge::intel::lrc::diff::diff(image.registers(), Image::new(other).registers(), mask);
+    let changed = unwedge::intel::lrc::diff::diff(image.registers(), LrcImage::new(other).registers(), mask);
     diff::text(Some(layout), &changed, out)?;
     diff::json(Some(layout), &changed, out)
 }
@@ -41,7 +41,7 @@ pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), Str
         return Err("there is no context in this dump".to_owned());
     }
     let mut print = || -> io::Result<()> {
-        let mut before: Option<Image<'_>> = None;
+        let mut before: Option<LrcImage<'_>> = None;
         for context in &source.contexts {
             let Ok(image) = context.image(None) else { continue };
             let layout = context.told_layout().or_else(|| likely(&image));

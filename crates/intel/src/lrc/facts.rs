@@ -10,7 +10,7 @@ pub struct BuiltinTable {
 }
 
 /// A driver takes this table for engines of these classes from a version on.
-pub struct Use {
+pub struct TableUse {
     pub driver: Driver,
     pub since: Version,
     pub classes: &'static [EngineClass],
@@ -19,7 +19,7 @@ pub struct Use {
 }
 
 /// Where a register stands from a version on.
-pub struct Position {
+pub struct PositionRow {
     pub name: &'static str,
     /// Its offset from the engine's base.
     pub register: u32,

@@ -1,9 +1,9 @@
 //! The tables of the drivers, and facts that go with them.
 
-use super::encoding::{self, Step};
+use super::encoding::{self, TableStep};
 use super::facts::{self, BuiltinTable, latest};
 use super::registers;
-use super::text::{self, Table, TextError};
+use super::text::{self, LrcTable, TableTextError};
 use unwedge_hw::intel::platform::{Driver, EngineClass, Version};
 
 /// A table of a kernel driver.
@@ -49,14 +49,14 @@ impl Builtin {
     }
 
     /// What it consists of.
-    pub fn steps(self) -> Vec<Step> {
+    pub fn steps(self) -> Vec<TableStep> {
         // The build encoded it.
         encoding::decode(self.0.bytes).map(|(steps, _)| steps).unwrap_or_default()
     }
 }
 
 /// Reads tables that people wrote, with the names of registers that this crate knows.
-pub fn parse(text: &str) -> Result<Vec<Table>, TextError> {
+pub fn parse(text: &str) -> Result<Vec<LrcTable>, TableTextError> {
     text::parse(text, &registers::by_name)
 }
 
@@ -79,7 +79,7 @@ pub fn relative_mask(version: Version, class: EngineClass) -> u32 {
 
 /// A register that has a fixed place in the register page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct PagePosition {
     /// Its name.
     pub name: &'static str,
     /// Its offset from the engine's base.
@@ -89,10 +89,10 @@ pub struct Position {
 }
 
 /// The registers that have a fixed place for engines of a class.
-pub fn positions(version: Version, class: EngineClass) -> impl Iterator<Item = Position> {
+pub fn positions(version: Version, class: EngineClass) -> impl Iterator<Item = PagePosition> {
     let of_class =
         move || facts::POSITIONS.iter().filter(move |p| p.classes.contains(&class) && p.since <= version);
     of_class()
         .filter(move |p| of_class().all(|other| other.since <= p.since || other.name != p.name))
-        .filter_map(|p| Some(Position { name: p.name, register: p.register, dword: p.dword? }))
+        .filter_map(|p| Some(PagePosition { name: p.name, register: p.register, dword: p.dword? }))
 }

@@ -4,8 +4,8 @@ use super::case::{Case, Unit, finding};
 use crate::prose::Finding;
 use crate::report::{FindingKind, Trust};
 use unwedge_capture::intel::{Block, BlockKind};
-use unwedge_intel::lrc::triage::{self, What};
-use unwedge_intel::lrc::{Image, Layout, Target, values};
+use unwedge_intel::lrc::triage::{self, LrcRegion};
+use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner, values};
 
 /// Bytes of an image that are looked at: none has more.
 const MOST: usize = 4 << 20;
@@ -16,7 +16,9 @@ const FEW: usize = 16;
 /// Checks the contexts of an engine.
 pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
     let (Some(version), Some(engine)) = (case.version, unit.id) else { return Vec::new() };
-    let Ok(layout) = Layout::of(Target { driver: case.driver, version, engine }) else { return Vec::new() };
+    let Ok(layout) = LrcLayout::of(LrcOwner { driver: case.driver, version, engine }) else {
+        return Vec::new();
+    };
     let mut findings = Vec::new();
     for block in case.blocks_of(unit, BlockKind::HwContext) {
         if let Some(words) = block.dwords(MOST) {
@@ -31,10 +33,10 @@ fn check(
     unit: &Unit<'_, '_>,
     block: &Block<'_>,
     words: &[u32],
-    layout: &Layout,
+    layout: &LrcLayout,
     findings: &mut Vec<Finding>,
 ) {
-    let image = Image::of_dump(case.driver, words);
+    let image = LrcImage::of_dump(case.driver, words);
     let verified = layout.verify(image.registers());
     let name = unit.name();
     let base = block.address.unwrap_or(0) + 4096 * image.page() as u64;
@@ -62,11 +64,11 @@ fn check(
         for memory in [case.ggtt, unit.ppgtt] {
             triage::name_copies(&mut found, &image, std::slice::from_ref(memory), block.address);
         }
-        if found.iter().any(|f| matches!(f.what, What::Overwritten { .. })) {
+        if found.iter().any(|f| matches!(f.what, LrcRegion::Overwritten { .. })) {
             case.want_all(unit);
         }
         let what: Vec<String> = found.iter().take(3).map(|f| describe(f.page, &f.dwords, &f.what)).collect();
-        let blank = found.iter().any(|f| matches!(f.what, What::Blank));
+        let blank = found.iter().any(|f| matches!(f.what, LrcRegion::Blank));
         let (title, trust) = if blank {
             (format!("the context of {name} was never saved, or its page was cleared"), Trust::Possible)
         } else {
@@ -103,25 +105,27 @@ fn check(
     }
 }
 
-fn describe(page: usize, dwords: &std::ops::Range<usize>, what: &What) -> String {
+fn describe(page: usize, dwords: &std::ops::Range<usize>, what: &LrcRegion) -> String {
     let range = format!("page {page}, dwords {:#x} to {:#x}", dwords.start, dwords.end.saturating_sub(1));
     match what {
-        What::Blank => format!("{range}: all zeros"),
-        What::Fill { value, name } => {
+        LrcRegion::Blank => format!("{range}: all zeros"),
+        LrcRegion::Fill { value, name } => {
             format!("{range}: filled with {value:#010x}{}", name.map_or(String::new(), |n| format!(", {n}")))
         }
-        What::Text(text) => format!("{range}: text, \"{text}\""),
-        What::CopyOfPage(other) => format!("{range}: a copy of page {other}"),
-        What::CopyOfMemory { name, address } => format!("{range}: a copy of {name} at {address:#x}"),
-        What::Shifted { by, .. } => format!("{range}: the layout, moved by {by} dwords"),
-        What::OtherContext(candidate) => {
+        LrcRegion::Text(text) => format!("{range}: text, \"{text}\""),
+        LrcRegion::CopyOfPage(other) => format!("{range}: a copy of page {other}"),
+        LrcRegion::CopyOfMemory { name, address } => format!("{range}: a copy of {name} at {address:#x}"),
+        LrcRegion::Shifted { by, .. } => format!("{range}: the layout, moved by {by} dwords"),
+        LrcRegion::OtherContext(candidate) => {
             format!(
                 "{range}: the context of {} on {}",
                 candidate.target.engine,
                 candidate.platforms.join(", ")
             )
         }
-        What::OtherBase(engine) => format!("{range}: registers of {engine}"),
-        What::Overwritten { differences } => format!("{range}: overwritten ({differences} dwords differ)"),
+        LrcRegion::OtherBase(engine) => format!("{range}: registers of {engine}"),
+        LrcRegion::Overwritten { differences } => {
+            format!("{range}: overwritten ({differences} dwords differ)")
+        }
     }
 }

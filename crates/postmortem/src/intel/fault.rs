@@ -105,7 +105,7 @@ pub fn fault_address(data0: u32, data1: u32) -> (u64, bool) {
 /// What a fault register says, by the fields of its generation.
 fn decoded(value: u32, version: Option<Version>) -> Fault {
     let register = version.and_then(|v| registers::named(v, EngineClass::Render, "FAULT_REG"));
-    let fields = register.map(registers::Register::fields).unwrap_or_default();
+    let fields = register.map(registers::RegisterEntry::fields).unwrap_or_default();
     let field = |name: &str| {
         let field = fields.iter().find(|f| f.name == name)?;
         let said = match field.value(value.into()) {

@@ -41,7 +41,7 @@ fn register_name(offset: u32, relative: bool, version: Version) -> Option<&'stat
     } else {
         registers::at(version, offset).map(|r| r.0)
     };
-    found.map(registers::Register::name)
+    found.map(registers::RegisterEntry::name)
 }
 
 /// Whether the registers and the commands agree.

@@ -102,7 +102,7 @@ pub enum Meaning {
     /// Units that are not done.
     NotDone(Vec<&'static str>),
     /// Fields that are not zero.
-    Fields(Vec<(registers::Field, Value)>),
+    Fields(Vec<(registers::RegisterField, Value)>),
     /// The command it is the header of.
     Command(&'static str),
     /// The address of a page fault, and whether it counts in the device's table.
@@ -155,7 +155,8 @@ impl Meaning {
         match self {
             Meaning::NotDone(units) => MeaningLine { not_done: Some(units), ..none },
             Meaning::Fields(fields) => {
-                let line = |(f, v): (registers::Field, Value)| FieldLine::new(f.name, f.low, f.width, v);
+                let line =
+                    |(f, v): (registers::RegisterField, Value)| FieldLine::new(f.name, f.low, f.width, v);
                 MeaningLine { fields: fields.into_iter().map(line).collect(), ..none }
             }
             Meaning::Command(name) => MeaningLine { command: Some(name), ..none },

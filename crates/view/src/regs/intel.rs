@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use unwedge_hw::Pattern;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_hw::intel::{Gpu, Item, Layout, Type};
-use unwedge_intel::registers::{self, Register};
+use unwedge_intel::registers::{self, RegisterEntry};
 use unwedge_stream::intel::commands::Decoder;
 
 /// Names of values listed below a field; more are counted.
@@ -49,7 +49,7 @@ struct Answer {
     #[serde(skip)]
     raw: Option<u64>,
     #[serde(skip)]
-    register: Vec<registers::Field>,
+    register: Vec<registers::RegisterField>,
 }
 
 #[derive(Serialize)]
@@ -95,19 +95,20 @@ fn named(names: impl Iterator<Item = (u32, &'static str)>) -> Vec<Named> {
 }
 
 impl Answer {
-    fn of(register: Register, engine: Option<Engine>, value: Option<u64>, version: Version) -> Answer {
+    fn of(register: RegisterEntry, engine: Option<Engine>, value: Option<u64>, version: Version) -> Answer {
         let header = value.and_then(|v| u32::try_from(v).ok()).filter(|_| register.name() == "IPEHR");
         let class = engine.map_or(EngineClass::Render, |e| e.class);
         let command = header.and_then(|h| Decoder::new(version, class).command(&[h])?.name());
         let fields = register.fields();
-        let bits = |f: &registers::Field| Bits {
+        let bits = |f: &registers::RegisterField| Bits {
             name: f.name,
             low: f.low,
             high: f.low + f.width.saturating_sub(1),
             names: named(f.names()),
         };
         let decoded = |value: u64| {
-            let line = move |f: &registers::Field| FieldLine::new(f.name, f.low, f.width, f.value(value));
+            let line =
+                move |f: &registers::RegisterField| FieldLine::new(f.name, f.low, f.width, f.value(value));
             fields.iter().map(line).collect()
         };
         Answer {
