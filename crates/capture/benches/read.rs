@@ -96,5 +96,5 @@ fn unpack_zlib(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn read_xe_50_mb(bencher: Bencher<'_, '_>) {
     let text = XeBuilder::new(Device::named("lnl")).engine(noisy_engine(40)).text();
-    bencher.counter(BytesCount::of_slice(&text)).bench(|| xe::Devcore::read(&text).map(|d| d.blocks.len()));
+    bencher.counter(BytesCount::of_slice(&text)).bench(|| xe::XeDevcore::read(&text).map(|d| d.blocks.len()));
 }

@@ -1,7 +1,7 @@
 //! Over dumps that testkit makes: every section, era, generation and quirk.
 
 use unwedge_base::{Generation, Severity};
-use unwedge_capture::msm::lines::{Lines, Section};
+use unwedge_capture::msm::lines::{DevcoreLines, MsmSection};
 use unwedge_capture::msm::{Devcore, sniff};
 use unwedge_testkit::devcore::{DevcoreBuilder, Era, Quirk, variety};
 
@@ -97,7 +97,7 @@ fn a_changed_dump_is_written_with_its_changes_only() {
 fn sections_are_listed_with_their_extent() {
     let text = DevcoreBuilder::complete(Generation::A6xx).text();
     let dump = Devcore::read(&text).unwrap();
-    let registers = dump.sections().iter().find(|s| s.section == Some(Section::Registers)).unwrap();
+    let registers = dump.sections().iter().find(|s| s.section == Some(MsmSection::Registers)).unwrap();
     assert_eq!(registers.entries, dump.registers.len());
     let bytes = &text[registers.span.start as usize..registers.span.end as usize];
     assert!(bytes.starts_with(b"registers:\n  - { offset: 0x"));
@@ -124,7 +124,7 @@ fn a_cut_dump_says_where_it_was_cut() {
         let said = losses(&Devcore::read(&text.as_bytes()[..end]).unwrap()).join("; ");
         assert!(said.contains("cut in section"), "{generation}, cut after {heading:?}: {said}");
     }
-    let lines: Vec<_> = Lines::new(&text).collect();
+    let lines: Vec<_> = DevcoreLines::new(&text).collect();
     let half = lines[lines.len() / 2].span.end as usize;
     assert!(!losses(&Devcore::read(&text[..half]).unwrap()).is_empty(), "cut after a line");
 }

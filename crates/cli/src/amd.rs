@@ -10,7 +10,7 @@ use std::path::Path;
 use unwedge::base::Diagnostic;
 use unwedge::capture::amdgpu::Devcoredump;
 use unwedge::capture::radv::RadvReport;
-use unwedge::capture::radv::{Member, MemberKind};
+use unwedge::capture::radv::{MemberKind, ReportMember};
 use unwedge::capture::umr::UmrText;
 use unwedge::hw::Db;
 use unwedge::postmortem::Report;
@@ -84,10 +84,10 @@ impl Source {
             Kind::AmdgpuDevcore => Devcoredump::read(bytes).ok().map(|dump| Content::Dump(Box::new(dump))),
             Kind::UmrText => UmrText::read(bytes).ok().map(Content::Umr),
             _ if self.folder => {
-                let members: Vec<Member<'_>> = self
+                let members: Vec<ReportMember<'_>> = self
                     .files
                     .iter()
-                    .map(|(name, input)| Member { name, bytes: &input.bytes, offset: 0 })
+                    .map(|(name, input)| ReportMember { name, bytes: &input.bytes, offset: 0 })
                     .collect();
                 RadvReport::read(&members).ok().map(report)
             }

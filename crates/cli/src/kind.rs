@@ -10,7 +10,7 @@ use unwedge_view::intel::Dump;
 pub fn intel_dump(bytes: &[u8]) -> Option<Dump<'_>> {
     match sniff(bytes) {
         Kind::I915ErrorState => ErrorState::read(bytes).ok().map(Dump::I915),
-        Kind::XeDevcore => xe::Devcore::read(bytes).ok().map(Dump::Xe),
+        Kind::XeDevcore => xe::XeDevcore::read(bytes).ok().map(Dump::Xe),
         _ => None,
     }
 }

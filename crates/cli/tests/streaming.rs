@@ -3,7 +3,7 @@
 use peak_alloc::PeakAlloc;
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
-use unwedge::capture::rd::Reader;
+use unwedge::capture::rd::RdReader;
 use unwedge::hw::Db;
 use unwedge_testkit::rd::{self, CaptureBuilder};
 use unwedge_view::cffdump::{Listing, Options};
@@ -33,7 +33,7 @@ fn a_cut_capture_is_listed_to_its_last_whole_section() {
         let whole = [rd::capture(gpu_id, 1), CaptureBuilder::new(gpu_id, "another").bytes()].concat();
         let mut all = Vec::new();
         assert!(!list(&whole[..], &mut all));
-        let mut reader = Reader::new(&whole[..]);
+        let mut reader = RdReader::new(&whole[..]);
         let mut ends = vec![0];
         while let Some(section) = reader.next() {
             ends.push(section.span.end as usize);

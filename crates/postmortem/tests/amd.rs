@@ -2,7 +2,7 @@
 //! evidence.
 
 use unwedge_capture::amdgpu::{Devcoredump, VramState};
-use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_postmortem::{
@@ -51,8 +51,8 @@ fn explain_text(text: &[u8]) -> Report {
 
 fn explain_folder(builder: &RadvBuilder) -> Report {
     let files = builder.members();
-    let members: Vec<Member<'_>> =
-        files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
     explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd())
 }
 

@@ -1,7 +1,7 @@
 //! Hangs of Intel GPUs, made up: what is said of each.
 
 use unwedge_capture::intel::RingRegister;
-use unwedge_capture::{i915::ErrorState, xe::Devcore};
+use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_postmortem::{Finding, FindingKind, GpuIdentity, Report, Trust, explain_i915, explain_xe};
 use unwedge_testkit::intel::{
     Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
@@ -18,7 +18,7 @@ fn i915_report(builder: &i915::ErrorStateBuilder) -> Report {
 }
 
 fn xe_report(builder: &xe::DevcoreBuilder) -> Report {
-    explain_xe(&Devcore::read(&builder.text()).unwrap())
+    explain_xe(&XeDevcore::read(&builder.text()).unwrap())
 }
 
 fn verdict(report: &Report) -> &Finding {
@@ -374,7 +374,7 @@ fn cut_and_broken_dumps() {
         if let Ok(dump) = ErrorState::read(&i915[..i915.len() * sixteenth / 16]) {
             explain_i915(&dump);
         }
-        if let Ok(dump) = Devcore::read(&xe[..xe.len() * sixteenth / 16]) {
+        if let Ok(dump) = XeDevcore::read(&xe[..xe.len() * sixteenth / 16]) {
             explain_xe(&dump);
         }
     }
@@ -382,7 +382,7 @@ fn cut_and_broken_dumps() {
         if let Ok(dump) = ErrorState::read(&mutate(&i915, seed)) {
             assert_ne!(explain_i915(&dump).gpu, GpuIdentity::Unknown);
         }
-        if let Ok(dump) = Devcore::read(&mutate(&xe, seed)) {
+        if let Ok(dump) = XeDevcore::read(&mutate(&xe, seed)) {
             assert_ne!(explain_xe(&dump).gpu, GpuIdentity::Unknown);
         }
     }

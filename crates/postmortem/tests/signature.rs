@@ -6,7 +6,7 @@ use common::{Named, ONLY_CP, draw, explain, offset};
 use std::collections::HashMap;
 use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
-use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_radv};
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec};
@@ -160,8 +160,8 @@ fn amd_report(builder: &AmdgpuBuilder) -> Report {
 
 fn radv(builder: &RadvBuilder) -> Report {
     let files = builder.members();
-    let members: Vec<Member<'_>> =
-        files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
     explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd())
 }
 

@@ -3,9 +3,9 @@
 use crate::pm4;
 use std::borrow::Cow;
 use unwedge_base::{ChipId, Generation};
-use unwedge_capture::msm::lines::Section;
+use unwedge_capture::msm::lines::MsmSection;
 use unwedge_capture::msm::{
-    Blob, Bo, Cluster, DebugBus, Devcore, Fault, GmuBuffer, Indexed, Layout, PageTables, RegisterValue,
+    Blob, Bo, Cluster, DebugBus, Devcore, Fault, GmuBuffer, Indexed, MsmLayout, PageTables, RegisterValue,
     Revision, Ring, ShaderBank, ShaderBlock,
 };
 
@@ -423,21 +423,21 @@ impl DevcoreBuilder {
                 indexed.name = shorter(&indexed.name).unwrap_or(std::mem::take(&mut indexed.name));
             }
         }
-        let mut headings = vec![Section::Ringbuffer];
+        let mut headings = vec![MsmSection::Ringbuffer];
         if a6xx {
             headings.extend([
-                Section::Registers,
-                Section::RegistersGmu,
-                Section::IndexedRegisters,
-                Section::ShaderBlocks,
-                Section::Clusters,
-                Section::Debugbus,
+                MsmSection::Registers,
+                MsmSection::RegistersGmu,
+                MsmSection::IndexedRegisters,
+                MsmSection::ShaderBlocks,
+                MsmSection::Clusters,
+                MsmSection::Debugbus,
             ]);
             if self.era >= Era::V5_19 {
-                headings.extend([Section::GmuLog, Section::GmuHfi, Section::GmuDebug]);
+                headings.extend([MsmSection::GmuLog, MsmSection::GmuHfi, MsmSection::GmuDebug]);
             }
         }
-        dump.layout = Layout::with_headings(&headings);
+        dump.layout = MsmLayout::with_headings(&headings);
         self.dump
     }
 
@@ -583,7 +583,7 @@ mod tests {
             DevcoreBuilder::complete(Generation::A7xx).era(Era::V6_17).text(),
         ];
         let text = String::from_utf8_lossy(&texts.concat()).into_owned();
-        for section in Section::ALL {
+        for section in MsmSection::ALL {
             assert!(text.contains(&format!("\n{}:\n", section.name())), "{}", section.name());
         }
     }

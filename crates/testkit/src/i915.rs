@@ -7,7 +7,7 @@ use crate::intel::{
     semaphore_wait, store_data, stream,
 };
 use std::fmt::Write;
-use unwedge_capture::intel::{Data, Encoding, RingRegister};
+use unwedge_capture::intel::{BlockEncoding, BlockText, RingRegister};
 
 /// A kernel version at which the text had changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -514,11 +514,11 @@ impl Text<'_> {
         }
     }
 
-    fn encoding(&self) -> Encoding {
+    fn encoding(&self) -> BlockEncoding {
         match self.builder.era {
-            Era::V4_4 => Encoding::Rows,
-            _ if self.builder.unpacked => Encoding::Ascii85,
-            _ => Encoding::Ascii85Zlib,
+            Era::V4_4 => BlockEncoding::Rows,
+            _ if self.builder.unpacked => BlockEncoding::Ascii85,
+            _ => BlockEncoding::Ascii85Zlib,
         }
     }
 
@@ -526,14 +526,14 @@ impl Text<'_> {
         let mut whole = dwords.to_vec();
         whole.resize(whole.len().next_multiple_of(1024), 0);
         let encoding = self.encoding();
-        let data = Data::encode(&whole, encoding);
+        let data = BlockText::encode(&whole, encoding);
         match encoding {
-            Encoding::Ascii85 => self.out.push('~'),
-            Encoding::Ascii85Zlib => self.out.push(':'),
-            Encoding::Rows => {}
+            BlockEncoding::Ascii85 => self.out.push('~'),
+            BlockEncoding::Ascii85Zlib => self.out.push(':'),
+            BlockEncoding::Rows => {}
         }
         self.out.push_str(&String::from_utf8_lossy(&data.text));
-        if encoding != Encoding::Rows {
+        if encoding != BlockEncoding::Rows {
             self.out.push('\n');
         }
     }

@@ -1,7 +1,7 @@
 //! What synthetic dumps of i915 and xe share: devices, engines, and a few words of command streams.
 
 use std::collections::BTreeMap;
-use unwedge_capture::intel::{Data, Encoding, RingRegister};
+use unwedge_capture::intel::{BlockEncoding, BlockText, RingRegister};
 
 /// A device, and how the drivers call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +218,7 @@ pub fn large_buffers(mebibytes: u32) -> Vec<(u64, Vec<u32>)> {
 
 /// Texts that say one thing over and over, each of about so many bytes: what costs much in proportion.
 pub fn repetitive(bytes: usize) -> Vec<Vec<u8>> {
-    let bomb = Data::encode(&vec![0; 1 << 20], Encoding::Ascii85Zlib);
+    let bomb = BlockText::encode(&vec![0; 1 << 20], BlockEncoding::Ascii85Zlib);
     let bomb = format!("rcs0 --- user = 0x00000000 00001000\n:{}\n", String::from_utf8_lossy(&bomb.text));
     let i915 = "GPU HANG: ecode 12:1:00000000\nPCI ID: 0x9a49\nrcs0 command stream:\n";
     let requests = "rcs0 --- 9 requests\n";

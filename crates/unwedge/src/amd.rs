@@ -10,7 +10,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use unwedge_capture::elf::{self, CodeObject, Kernel, LinkError, LoadError, NotCodeObject};
+use unwedge_capture::elf::{self, CodeObject, LinkError, LoadError, LoadedKernel, NotCodeObject};
 use unwedge_check::amdgcn::{self as checker, EntryPreset, ProgramEntry};
 use unwedge_sim::amdgcn::{Dispatch, MapError, Memory, Outcome, Program, run as run_program};
 use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
@@ -84,7 +84,7 @@ pub fn disassemble(object: &[u8]) -> Result<String, CodeError> {
 pub fn check(object: &[u8], function: &str) -> Result<CheckReport, CodeError> {
     let object = elf::read(object)?;
     let gpu = gpu_of(&object, Some(function))?;
-    let kernel = Kernel::load(&object, function, &gpu)?;
+    let kernel = LoadedKernel::load(&object, function, &gpu)?;
     let set = kernel.start.and_then(|start| start.registers);
     let preset = set.map(|set| EntryPreset { sgprs: set.sgprs, vgprs: set.vgprs });
     let entry = ProgramEntry { at: 0, preset, called: false };
@@ -110,7 +110,7 @@ pub fn run(
 ) -> Result<(Outcome, Vec<LaunchWarning>), CodeError> {
     let mut object = elf::read(object)?;
     let gpu = gpu_of(&object, Some(kernel))?;
-    let loaded = Kernel::load(&object, kernel, &gpu)?;
+    let loaded = LoadedKernel::load(&object, kernel, &gpu)?;
     let entry = loaded.entry.ok_or_else(|| CodeError::NotKernel(kernel.to_owned()))?;
     object.link(BASE)?;
     let functions = object.functions();

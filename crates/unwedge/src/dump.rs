@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::{Dump, FileKind, NotADump, Part, msm};
+use unwedge_capture::{Dump, DumpPart, FileKind, NotADump, msm};
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_i915, explain_msm, explain_xe};
 use unwedge_view::info::{FileContents, FileInfo};
@@ -43,7 +43,7 @@ enum Model<'a> {
 /// malformed is skipped and reported in [`Opened::diagnostics`].
 ///
 /// ```
-/// use unwedge::{FileKind, Part, open};
+/// use unwedge::{FileKind, DumpPart, open};
 /// # use unwedge_testkit::amdgpu::{Gfx, RadvBuilder};
 /// # let files = RadvBuilder::complete(Gfx::ALL[0]).members();
 /// let parts: Vec<Part> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
@@ -55,7 +55,7 @@ enum Model<'a> {
 ///
 /// # Errors
 /// [`NotADump`] when it is something else, or nothing of it can be read.
-pub fn open<'a>(parts: &[Part<'a>]) -> Result<Opened<'a>, NotADump> {
+pub fn open<'a>(parts: &[DumpPart<'a>]) -> Result<Opened<'a>, NotADump> {
     let dump = Dump::read(parts)?;
     let (kind, first) = (dump.kind(), parts.first());
     let text = first.map_or(&[][..], |part| part.bytes);
@@ -135,7 +135,7 @@ impl Opened<'_> {
     /// why.
     ///
     /// ```
-    /// # use unwedge::{Options, Part, open};
+    /// # use unwedge::{Options, DumpPart, open};
     /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
     /// let opened = open(&[Part { name: "error", bytes: dump }])?;
     /// let mut text = Vec::new();

@@ -5,7 +5,7 @@
 //! ([`base`], [`hw`], [`capture`], …) for what goes further. Never: files, arguments, a terminal.
 //!
 //! ```
-//! use unwedge::{Options, Part, open};
+//! use unwedge::{Options, DumpPart, open};
 //! # use unwedge_testkit::devcore::DevcoreBuilder;
 //! # let dump = DevcoreBuilder::a6xx().text();
 //! let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
@@ -25,7 +25,7 @@ pub mod amd;
 mod dump;
 
 pub use dump::{Opened, Options, open};
-pub use unwedge_capture::{FileKind, NotADump, Part, sniff};
+pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
 
 pub use unwedge_base as base;

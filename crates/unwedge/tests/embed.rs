@@ -1,7 +1,7 @@
 //! What a program that links the facade can do without the `unwedge` program.
 
 use unwedge::amd::{Emit, Gpu, Loader};
-use unwedge::capture::Part;
+use unwedge::capture::DumpPart;
 use unwedge::sim::amdgcn::{Dispatch, Memory};
 use unwedge::sim::hsa::LaunchOptions;
 use unwedge::{FileKind, Opened, Options, open};
@@ -33,7 +33,7 @@ fn dumps() -> Vec<(FileKind, Files)> {
 /// Does something with a dump of every format.
 fn each(mut test: impl FnMut(FileKind, &Opened<'_>)) {
     for (kind, files) in dumps() {
-        let parts: Vec<Part<'_>> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
+        let parts: Vec<DumpPart<'_>> = files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
         let opened = open(&parts).unwrap_or_else(|e| panic!("{kind:?}: {e}"));
         assert_eq!(opened.kind(), kind);
         test(kind, &opened);
@@ -87,7 +87,7 @@ fn a_dump_of_each_kind_is_decoded() {
 #[test]
 fn what_is_no_dump_is_refused_with_what_it_looks_like() {
     let bytes = captures::variety().remove(0);
-    let error = open(&[Part { name: "capture", bytes: &bytes }]).map(|opened| opened.kind());
+    let error = open(&[DumpPart { name: "capture", bytes: &bytes }]).map(|opened| opened.kind());
     assert_eq!(error.map_err(|e| e.kind), Err(FileKind::RdCapture));
 }
 

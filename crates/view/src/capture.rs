@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use unwedge_base::{ChipId, Diagnostic, Dwords, Generation, Memory, Severity, Span};
-use unwedge_capture::rd::{Live, Reader, Section, SectionKind, Step, Submit};
+use unwedge_capture::rd::{LiveMemory, LiveStep, RdReader, RdSection, RdSectionKind, Submit};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{Reach, Sink, State, Walker};
 
@@ -81,7 +81,7 @@ pub trait Consumer<'d> {
     /// A capture begins: nothing is written, draws count from 0.
     fn begin(&mut self) {}
     /// The next section has been read, and this is what it did to what is alive.
-    fn section(&mut self, _section: &Section<'_>, _step: Step) {}
+    fn section(&mut self, _section: &RdSection<'_>, _step: LiveStep) {}
     /// The capture names its GPU, and says by that what is submitted from here on: nothing is written again. `None`: a
     /// GPU that no database is there for.
     fn identity(&mut self, _identity: Identity, _gpu: Option<Gpu<'d>>) {}
@@ -115,8 +115,8 @@ impl<'d> Player<'d> {
 
     /// Plays a capture. Returns what was lost and left out.
     pub fn play(&mut self, capture: impl Read, consumer: &mut dyn Consumer<'d>) -> Vec<Diagnostic> {
-        let mut reader = Reader::new(capture).with_limit(self.max_alive);
-        let mut live = Live::new().with_limit(self.max_alive);
+        let mut reader = RdReader::new(capture).with_limit(self.max_alive);
+        let mut live = LiveMemory::new().with_limit(self.max_alive);
         let mut told = Told::default();
         let mut scene = Scene { allowance: WALK_ALL, ..Scene::default() };
         self.restart();
@@ -127,9 +127,9 @@ impl<'d> Player<'d> {
             scene.allowance =
                 scene.allowance.saturating_add(WALK_PER_BYTE.saturating_mul(section.span.len()));
             match step {
-                Step::Process => scene.hidden = self.hides(live.process()),
-                Step::Identity => self.identify(&section, &mut scene, consumer, &mut told),
-                Step::Submit(submit) => {
+                LiveStep::Process => scene.hidden = self.hides(live.process()),
+                LiveStep::Identity => self.identify(&section, &mut scene, consumer, &mut told),
+                LiveStep::Submit(submit) => {
                     let number = i32::try_from(submit.number).unwrap_or(i32::MAX);
                     if self.choice.submits.contains(&number) {
                         if scene.hidden && self.choice.exe.is_none() {
@@ -146,7 +146,7 @@ impl<'d> Player<'d> {
                         });
                     }
                 }
-                Step::Nothing | Step::Buffer | Step::Forgotten => {}
+                LiveStep::Nothing | LiveStep::Buffer | LiveStep::Forgotten => {}
             }
             if consumer.done() {
                 break;
@@ -174,13 +174,13 @@ impl<'d> Player<'d> {
     /// be concatenated.
     fn identify(
         &mut self,
-        section: &Section<'_>,
+        section: &RdSection<'_>,
         scene: &mut Scene,
         consumer: &mut dyn Consumer<'d>,
         told: &mut Told,
     ) {
         let identity = match section.kind {
-            SectionKind::ChipId => section.chip_id().map(Identity::ChipId),
+            RdSectionKind::ChipId => section.chip_id().map(Identity::ChipId),
             _ => section.gpu_id().filter(|&id| id != 0).map(Identity::GpuId),
         };
         let Some(identity) = identity else { return };
@@ -284,7 +284,7 @@ pub struct Submission<'a, 'd> {
     /// It is of a process that is not to be shown.
     pub hidden: bool,
     /// What is alive.
-    pub live: &'a Live,
+    pub live: &'a LiveMemory,
     gpu: Option<Gpu<'d>>,
     state: &'a mut Option<State>,
     allowance: &'a mut u64,

@@ -6,7 +6,7 @@ use std::path::Path;
 use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::radv::{RadvReport, ReportMember};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_msm, explain_radv, explain_umr};
@@ -83,8 +83,8 @@ fn check_dump(name: &str, builder: &AmdgpuBuilder) {
 
 fn check_radv(name: &str, builder: &RadvBuilder) {
     let files = builder.members();
-    let members: Vec<Member<'_>> =
-        files.iter().map(|(name, bytes)| Member { name, bytes, offset: 0 }).collect();
+    let members: Vec<ReportMember<'_>> =
+        files.iter().map(|(name, bytes)| ReportMember { name, bytes, offset: 0 }).collect();
     check_report(name, &explain_radv(&RadvReport::read(&members).expect("a report"), &Db::amd()));
 }
 

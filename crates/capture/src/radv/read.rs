@@ -5,30 +5,30 @@ mod pipeline;
 mod shown;
 mod trace;
 
-use super::members::{self, Member, MemberInfo, MemberKind};
+use super::members::{self, MemberInfo, MemberKind, ReportMember};
 use super::model::*;
-use crate::amd::text::Notes;
+use crate::amd::text::TextNotes;
 use crate::umr::UmrText;
 use std::borrow::Cow;
 use unwedge_base::{Diagnostic, Span};
 
 /// What the reader of a file says beside what the file says.
 #[derive(Default)]
-struct Told {
+struct ReadNotes {
     diagnostics: Vec<Diagnostic>,
     /// Lines that say nothing known.
     other_lines: u64,
 }
 
-impl Told {
-    fn take(&mut self, notes: Notes) {
+impl ReadNotes {
+    fn take(&mut self, notes: TextNotes) {
         self.other_lines += notes.other_lines;
         self.diagnostics.extend(notes.finish());
     }
 }
 
 /// See [`RadvReport::read`].
-pub(super) fn read<'a>(members: &[Member<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
+pub(super) fn read<'a>(members: &[ReportMember<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
     let (report, recognized) = all(members);
     if recognized { Ok(report) } else { Err(NotRadvReport) }
 }
@@ -51,12 +51,12 @@ pub(super) fn read_text<'a>(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvRep
 }
 
 /// The files, and whether one of them says that this is a report.
-fn all<'a>(members: &[Member<'a>]) -> (RadvReport<'a>, bool) {
+fn all<'a>(members: &[ReportMember<'a>]) -> (RadvReport<'a>, bool) {
     let mut report = RadvReport::default();
     let mut recognized = false;
     for member in members {
         let kind = MemberKind::from_name(member.name);
-        let mut told = Told::default();
+        let mut told = ReadNotes::default();
         if let Some(kind) = kind {
             recognized |= one(kind, member.bytes, &mut report, &mut told);
         }
@@ -78,10 +78,10 @@ fn all<'a>(members: &[Member<'a>]) -> (RadvReport<'a>, bool) {
 }
 
 /// Reads a file into the report. Whether it says that this is a report.
-fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: &mut Told) -> bool {
+fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: &mut ReadNotes) -> bool {
     let umr = matches!(kind, MemberKind::UmrWaves | MemberKind::UmrRing);
     if !umr && kind != MemberKind::Spirv {
-        let mut notes = Notes::default();
+        let mut notes = TextNotes::default();
         notes.cut_line(text);
         told.take(notes);
     }
@@ -159,15 +159,15 @@ fn one<'a>(kind: MemberKind, text: &'a [u8], report: &mut RadvReport<'a>, told: 
 
 /// A text that does not say what its parts are: every reader takes what it knows, and what one of them does not know is
 /// no loss.
-fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, told: &mut Told) -> bool {
+fn everything<'a>(text: &'a [u8], report: &mut RadvReport<'a>, told: &mut ReadNotes) -> bool {
     if !members::sniff(text) {
         return false;
     }
-    let mut of_trace = Told::default();
+    let mut of_trace = ReadNotes::default();
     let (trace, traced) = trace::read(text, &mut of_trace);
     told.diagnostics.append(&mut of_trace.diagnostics);
     report.trace = traced.then_some(trace);
-    let mut ignored = Told::default();
+    let mut ignored = ReadNotes::default();
     let (pipeline, found) = pipeline::read(text, &mut ignored);
     report.pipeline = found.then_some(pipeline);
     report.bo_ranges = lists::bo_ranges(text, &mut ignored);

@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
-use unwedge::capture::elf::{self, Function, NotCodeObject};
+use unwedge::capture::elf::{self, CodeFunction, NotCodeObject};
 use unwedge::isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
 use unwedge::isa::amdgcn::{Gen, Gpu};
 use unwedge::sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
@@ -190,7 +190,7 @@ fn start(
             // All of its section, as functions call each other.
             let section = &object.sections[found.section];
             let base = CODE.wrapping_add(section.address);
-            let at = |function: &Function<'_>| function.address.wrapping_sub(section.address) as u32;
+            let at = |function: &CodeFunction<'_>| function.address.wrapping_sub(section.address) as u32;
             let code = |gpu: Gpu| Loaded {
                 program: Program::new(&words(&section.bytes), base, gpu),
                 base,

@@ -7,7 +7,7 @@ use super::frames::Frames;
 use super::select::Numbers;
 use std::io::{self, Write};
 use unwedge::base::{Diagnostic, Severity};
-use unwedge::capture::rd::{Section, SectionKind, Step, WriteError, Writer, without_zeros};
+use unwedge::capture::rd::{LiveStep, RdSection, RdSectionKind, RdWriteError, RdWriter, without_zeros};
 use unwedge::stream::adreno::Reach;
 use unwedge_view::capture::{Consumer, Submission, Walk};
 
@@ -65,7 +65,7 @@ pub struct Tally {
 
 /// A section that is held until it is known whether it is wanted.
 struct Held {
-    kind: SectionKind,
+    kind: RdSectionKind,
     /// Without the zeros at its end.
     payload: Vec<u8>,
     /// With them.
@@ -112,7 +112,7 @@ pub struct Cutter<T> {
     standing: Vec<Standing>,
     submits: u32,
     over: bool,
-    failed: Option<WriteError>,
+    failed: Option<RdWriteError>,
     seen: Tally,
     kept: Tally,
     /// Bytes held, and how many at most.
@@ -158,7 +158,7 @@ impl<T: Target> Cutter<T> {
 
     /// The capture has ended: the last set is written too. Gives the target back, and what the capture has and what
     /// was written of it.
-    pub fn end(mut self) -> (T, Result<(Tally, Tally), WriteError>) {
+    pub fn end(mut self) -> (T, Result<(Tally, Tally), RdWriteError>) {
         self.end_set(true);
         let tallies = (self.seen, self.kept);
         (self.target, self.failed.map_or(Ok(tallies), Err))
@@ -200,7 +200,7 @@ impl<T: Target> Cutter<T> {
             head &= matches!(held.part, Part::Other);
             let stands = matches!(
                 held.kind,
-                SectionKind::Test | SectionKind::Cmd | SectionKind::GpuId | SectionKind::ChipId
+                RdSectionKind::Test | RdSectionKind::Cmd | RdSectionKind::GpuId | RdSectionKind::ChipId
             );
             if stands || head {
                 self.stand(held, false);
@@ -209,21 +209,21 @@ impl<T: Target> Cutter<T> {
     }
 
     fn stand(&mut self, held: Held, written: bool) {
-        let again = matches!(held.kind, SectionKind::Cmd | SectionKind::GpuId | SectionKind::ChipId);
-        if again || held.kind == SectionKind::Test {
+        let again = matches!(held.kind, RdSectionKind::Cmd | RdSectionKind::GpuId | RdSectionKind::ChipId);
+        if again || held.kind == RdSectionKind::Test {
             self.standing.retain(|s| s.held.kind != held.kind);
         }
         self.standing.push(Standing { held, written, again });
     }
 
-    fn write_set(&mut self, set: Vec<Held>) -> Result<(), WriteError> {
+    fn write_set(&mut self, set: Vec<Held>) -> Result<(), RdWriteError> {
         let numbers = set.iter().filter_map(|held| match held.part {
             Part::Submit { number, wanted: true } => Some(number),
             _ => None,
         });
         let (out, new) = self.target.open(numbers.min())?;
-        let mut writer = Writer::new(out);
-        let said: Vec<SectionKind> =
+        let mut writer = RdWriter::new(out);
+        let said: Vec<RdSectionKind> =
             set.iter().take_while(|h| matches!(h.part, Part::Other)).map(|h| h.kind).collect();
         for standing in &mut self.standing {
             standing.written &= !new;
@@ -243,10 +243,10 @@ impl<T: Target> Cutter<T> {
             };
             if keep {
                 write(&held, &mut writer, &mut self.kept)?;
-                self.kept.submits += u32::from(held.kind == SectionKind::CmdStreamAddr);
-                self.kept.buffers += u64::from(held.kind == SectionKind::GpuAddr);
+                self.kept.submits += u32::from(held.kind == RdSectionKind::CmdStreamAddr);
+                self.kept.buffers += u64::from(held.kind == RdSectionKind::GpuAddr);
             }
-            if matches!(held.kind, SectionKind::Cmd | SectionKind::GpuId | SectionKind::ChipId) {
+            if matches!(held.kind, RdSectionKind::Cmd | RdSectionKind::GpuId | RdSectionKind::ChipId) {
                 stay.push(held);
             }
         }
@@ -285,17 +285,19 @@ fn logs(held: &Held) -> Option<u64> {
     let mut payload = held.payload.clone();
     payload.resize(held.length.min(16), 0);
     let span = Default::default();
-    let section = Section { kind: held.kind, span, claimed: payload.len() as u32, payload: &payload };
+    let section = RdSection { kind: held.kind, span, claimed: payload.len() as u32, payload: &payload };
     match held.kind {
-        SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => section.range().map(|range| range.iova),
-        SectionKind::WrBuffer => {
+        RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => {
+            section.range().map(|range| range.iova)
+        }
+        RdSectionKind::WrBuffer => {
             Some(u64::from(section.dword(0)?) | u64::from(section.dword(1).unwrap_or(0)) << 32)
         }
         _ => None,
     }
 }
 
-fn write(held: &Held, writer: &mut Writer<&mut dyn Write>, kept: &mut Tally) -> Result<(), WriteError> {
+fn write(held: &Held, writer: &mut RdWriter<&mut dyn Write>, kept: &mut Tally) -> Result<(), RdWriteError> {
     kept.bytes = kept.bytes.saturating_add(held.length as u64).saturating_add(8);
     let mut payload = std::borrow::Cow::Borrowed(&held.payload[..]);
     if held.length > payload.len() {
@@ -305,23 +307,23 @@ fn write(held: &Held, writer: &mut Writer<&mut dyn Write>, kept: &mut Tally) -> 
 }
 
 impl<'d, T: Target> Consumer<'d> for Cutter<T> {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
-        if step == Step::Forgotten {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
+        if step == LiveStep::Forgotten {
             self.end_set(false);
             if self.over {
                 return;
             }
         }
         let part = match section.kind {
-            SectionKind::GpuAddr => {
+            RdSectionKind::GpuAddr => {
                 self.seen.buffers += 1;
                 let range = section.range();
                 self.ranges.extend(range.map(|range| (range.iova, range.size.into())));
                 self.named = range.map(|range| range.iova);
                 self.named.map_or(Part::Other, Part::Buffer)
             }
-            SectionKind::BufferContents => self.named.map_or(Part::Other, Part::Buffer),
-            SectionKind::CmdStreamAddr => {
+            RdSectionKind::BufferContents => self.named.map_or(Part::Other, Part::Buffer),
+            RdSectionKind::CmdStreamAddr => {
                 let number = self.submits;
                 self.submits = self.submits.saturating_add(1);
                 self.seen.submits = self.submits;
@@ -371,7 +373,7 @@ impl<'d, T: Target> Consumer<'d> for Cutter<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge::capture::rd::{Range, Reader};
+    use unwedge::capture::rd::{MemoryRange, RdReader};
     use unwedge::hw::Db;
     use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
     use unwedge_view::capture::{self, Player};
@@ -399,19 +401,21 @@ mod tests {
 
     /// Sets of a stream that calls a buffer, which names a third.
     fn whole(gpu_id: u32, sets: u64) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
         for set in 0..sets {
             let base = set << 16;
             let called = indirect_buffer(base | 0x1000, 4);
             let inner = [pkt4(0x8c17, &[base as u32 | 0x3000, 0]), pkt7(0x26, &[])].concat();
             for (iova, words) in [(0x1000, inner), (0x2000, called), (0x3000, vec![1]), (0x4000, vec![2])] {
                 let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                let range = Range { iova: base | iova, size: bytes.len() as u32 };
-                writer.range(SectionKind::GpuAddr, range, true).unwrap();
-                writer.section(SectionKind::BufferContents, &bytes).unwrap();
+                let range = MemoryRange { iova: base | iova, size: bytes.len() as u32 };
+                writer.range(RdSectionKind::GpuAddr, range, true).unwrap();
+                writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
             }
-            writer.range(SectionKind::CmdStreamAddr, Range { iova: base | 0x2000, size: 4 }, true).unwrap();
+            writer
+                .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: base | 0x2000, size: 4 }, true)
+                .unwrap();
         }
         writer.into_inner()
     }
@@ -420,7 +424,7 @@ mod tests {
         Choice { submits: None, frames: None, frame_end: Some("end".to_owned()), all_buffers: false }
     }
 
-    fn cut<T: Target>(bytes: &[u8], choice: Choice, target: T) -> (T, Result<(Tally, Tally), WriteError>) {
+    fn cut<T: Target>(bytes: &[u8], choice: Choice, target: T) -> (T, Result<(Tally, Tally), RdWriteError>) {
         let limit = 1 << 24;
         let db = Db::builtin();
         let mut cutter = Cutter::new(choice, target, limit);
@@ -465,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_target_that_fails_ends_it() {
-        assert!(matches!(cut(&whole(630, 3), all(), Full).1, Err(WriteError::Io(_))));
+        assert!(matches!(cut(&whole(630, 3), all(), Full).1, Err(RdWriteError::Io(_))));
     }
 
     #[test]
@@ -489,7 +493,7 @@ mod tests {
                 let (seen, kept) = tallies.unwrap();
                 assert!(kept.submits <= seen.submits && kept.buffers <= seen.buffers);
                 for part in &each.0 {
-                    let mut reader = Reader::new(&part[..]);
+                    let mut reader = RdReader::new(&part[..]);
                     while reader.next().is_some() {}
                     assert!(reader.diagnostics().is_empty(), "{:?}", reader.diagnostics());
                     assert!(part.len() <= bytes.len());

@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge::base::{Diagnostic, Severity};
-use unwedge::capture::rd::{Reader, SectionKind, WriteError, Writer};
+use unwedge::capture::rd::{RdReader, RdSectionKind, RdWriteError, RdWriter};
 use unwedge_view::CaptureStream;
 use unwedge_view::capture::{Choice as Submits, Player};
 use unwedge_view::json::Heading;
@@ -141,7 +141,7 @@ pub fn trimmed(
     db: &unwedge::hw::Db,
     max_alive: u64,
     out: &mut dyn Write,
-) -> Result<Vec<Diagnostic>, WriteError> {
+) -> Result<Vec<Diagnostic>, RdWriteError> {
     let mut cutter = Cutter::new(choice(args), Single { out, begun: false }, max_alive);
     let diagnostics = play(capture, db, max_alive, &mut cutter);
     cutter.end().1.map(|_| diagnostics)
@@ -195,9 +195,9 @@ fn play<T: Target>(
     diagnostics
 }
 
-fn failed(name: &str, error: WriteError) -> Failure {
+fn failed(name: &str, error: RdWriteError) -> Failure {
     match error {
-        WriteError::Io(e) => Failure::Write("the cut capture".to_owned(), e),
+        RdWriteError::Io(e) => Failure::Write("the cut capture".to_owned(), e),
         too_long => Failure::Unusable(format!("{name}: {too_long}")),
     }
 }
@@ -319,7 +319,7 @@ fn merge(args: &args::RdMerge, global: &Global) -> Result<Outcome, Failure> {
 #[derive(Debug, Default)]
 pub struct Merger {
     /// What names the GPU of the first.
-    first: Option<(SectionKind, Vec<u8>)>,
+    first: Option<(RdSectionKind, Vec<u8>)>,
 }
 
 impl Merger {
@@ -330,16 +330,16 @@ impl Merger {
         max_alive: u64,
         out: &mut dyn Write,
     ) -> Result<Vec<Diagnostic>, Failure> {
-        let mut reader = Reader::new(capture).with_limit(max_alive);
-        let mut writer = Writer::new(out);
+        let mut reader = RdReader::new(capture).with_limit(max_alive);
+        let mut writer = RdWriter::new(out);
         let mut identity = None;
         let mut nameless = false;
         while let Some(section) = reader.next() {
             match section.kind {
-                SectionKind::GpuId | SectionKind::ChipId => {
+                RdSectionKind::GpuId | RdSectionKind::ChipId => {
                     identity.get_or_insert_with(|| (section.kind, section.payload.to_vec()));
                 }
-                SectionKind::CmdStreamAddr => nameless |= identity.is_none(),
+                RdSectionKind::CmdStreamAddr => nameless |= identity.is_none(),
                 _ => {}
             }
             writer.section(section.kind, section.payload).map_err(|e| failed("merge", e))?;

@@ -6,10 +6,10 @@ use super::evidence::{evidence, field};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, FieldFact};
 use unwedge_base::{Buffer, Memory, Span};
-use unwedge_capture::amd::{Contents, plain_name};
-use unwedge_capture::amdgpu::{Devcoredump, Place, RingType};
-use unwedge_capture::radv::{KernelEvent, RadvReport, Shader};
-use unwedge_capture::umr::{ShownRegister, UmrText, Wave};
+use unwedge_capture::amd::{DwordContents, plain_name};
+use unwedge_capture::amdgpu::{BankOwner, Devcoredump, RingType};
+use unwedge_capture::radv::{KernelEvent, RadvReport, RadvShader};
+use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave};
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Field, Value, Variants};
 use unwedge_isa::amdgcn::Gpu;
@@ -32,11 +32,11 @@ pub(super) struct Case<'c> {
     /// Page faults, newest last.
     pub(super) faults: Vec<Fault<'c>>,
     /// Waves.
-    pub(super) waves: Vec<&'c Wave<'c>>,
+    pub(super) waves: Vec<&'c UmrWave<'c>>,
     /// umr looked for waves and found none.
     pub(super) no_waves: bool,
     /// Code that waves may stand in.
-    pub(super) shaders: Vec<&'c Shader<'c>>,
+    pub(super) shaders: Vec<&'c RadvShader<'c>>,
     /// RADV's report, for what only it has.
     pub(super) radv: Option<&'c RadvReport<'c>>,
     /// The kernel's dump, for what only it has.
@@ -52,7 +52,7 @@ pub(super) struct Reg<'c> {
     pub(super) section: String,
     pub(super) span: Option<Span>,
     /// Of which queue or instance, where it is of one.
-    pub(super) place: Option<&'c Place<'c>>,
+    pub(super) place: Option<&'c BankOwner<'c>>,
 }
 
 /// A ring.
@@ -63,7 +63,7 @@ pub(super) struct Ring<'c> {
     pub(super) mask: Option<u32>,
     /// Dwords, as claimed.
     pub(super) size: Option<u64>,
-    pub(super) contents: &'c Contents,
+    pub(super) contents: &'c DwordContents,
     pub(super) section: String,
     pub(super) span: Span,
 }
@@ -253,7 +253,7 @@ impl<'c> Case<'c> {
         }
     }
 
-    fn registers(&mut self, registers: &'c [ShownRegister<'c>], section: &str) {
+    fn registers(&mut self, registers: &'c [PrintedRegister<'c>], section: &str) {
         self.regs.extend(registers.iter().filter_map(|r| {
             let (section, span) = (section.to_owned(), Some(r.span));
             Some(Reg { name: plain_name(&r.name), value: r.value?, section, span, place: None })
@@ -328,7 +328,7 @@ impl Reg<'_> {
 }
 
 /// A field of a wave's register: as umr decoded it, or by the facts.
-pub(super) fn wave_field(case: &Case<'_>, wave: &Wave<'_>, register: &str, name: &str) -> Option<u64> {
+pub(super) fn wave_field(case: &Case<'_>, wave: &UmrWave<'_>, register: &str, name: &str) -> Option<u64> {
     if let Some(value) = wave.field(register, name) {
         return Some(value.into());
     }
@@ -353,21 +353,23 @@ pub fn engine_of(ring: &str) -> Option<Engine> {
 }
 
 /// `mec 0, pipe 1, queue 2`
-fn place_words(place: &Place<'_>) -> String {
+fn place_words(place: &BankOwner<'_>) -> String {
     match place {
-        Place::Block => String::new(),
-        Place::Instance(n) => format!("instance {n}"),
-        Place::Compute { xcc: Some(xcc), mec, pipe, queue } => {
+        BankOwner::Block => String::new(),
+        BankOwner::Instance(n) => format!("instance {n}"),
+        BankOwner::Compute { xcc: Some(xcc), mec, pipe, queue } => {
             format!("xcc {xcc}, mec {mec}, pipe {pipe}, queue {queue}")
         }
-        Place::Compute { xcc: None, mec, pipe, queue } => format!("mec {mec}, pipe {pipe}, queue {queue}"),
-        Place::Gfx { me, pipe, queue } => format!("me {me}, pipe {pipe}, queue {queue}"),
-        Place::Video { unit, instance, .. } => format!("{unit}{instance}"),
+        BankOwner::Compute { xcc: None, mec, pipe, queue } => {
+            format!("mec {mec}, pipe {pipe}, queue {queue}")
+        }
+        BankOwner::Gfx { me, pipe, queue } => format!("me {me}, pipe {pipe}, queue {queue}"),
+        BankOwner::Video { unit, instance, .. } => format!("{unit}{instance}"),
     }
 }
 
 /// What is known of a buffer, one piece for each stretch without a gap.
-fn buffers(iova: u64, contents: &Contents, name: String) -> impl Iterator<Item = Buffer> {
+fn buffers(iova: u64, contents: &DwordContents, name: String) -> impl Iterator<Item = Buffer> {
     contents.runs().map(move |(offset, dwords)| Buffer {
         iova: iova.saturating_add(offset.saturating_mul(4)),
         size: dwords.len() as u64 * 4,
@@ -393,7 +395,7 @@ pub fn gfx_of_umr(text: &UmrText<'_>) -> Option<Gfx> {
 
 /// A generation whose waves have these registers: gfx12 split the status, gfx11 does not tell the instruction, gfx10 made
 /// two of `HW_ID`, gfx9 lost the addresses of the trap handler.
-fn gfx_of_wave(wave: &Wave<'_>) -> Option<Gfx> {
+fn gfx_of_wave(wave: &UmrWave<'_>) -> Option<Gfx> {
     let has = |name: &str| wave.register(name).is_some();
     Some(match (has("HW_ID1"), has("INST_DW0")) {
         _ if has("STATE_PRIV") => Gfx::Gfx12,

@@ -9,8 +9,8 @@
 use super::case::{Case, wave_field};
 use crate::args::{Arg, Args};
 use crate::report::{CodeLine, CounterWait};
-use unwedge_capture::radv::Shader;
-use unwedge_capture::umr::Wave;
+use unwedge_capture::radv::RadvShader;
+use unwedge_capture::umr::UmrWave;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Instructions that are shown in front of a place, and behind it.
@@ -90,7 +90,12 @@ fn around(lines: Vec<CodeLine>, at: usize) -> Vec<CodeLine> {
 }
 
 /// Lines of a shader that a report lists.
-pub(super) fn of_shader(shader: &Shader<'_>, offset: u64, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
+pub(super) fn of_shader(
+    shader: &RadvShader<'_>,
+    offset: u64,
+    wave64: bool,
+    decoder: Decoder,
+) -> Vec<CodeLine> {
     let behind = shader.code.partition_point(|i| i.offset <= offset);
     let Some(at) = behind.checked_sub(1) else { return Vec::new() };
     let base = shader.address();
@@ -111,7 +116,7 @@ pub(super) fn of_shader(shader: &Shader<'_>, offset: u64, wave64: bool, decoder:
 }
 
 /// Texts of all instructions that umr read around a wave's program counter, at the words they start with.
-pub(super) fn texts(wave: &Wave<'_>, wave64: bool, decoder: Decoder) -> Vec<Option<String>> {
+pub(super) fn texts(wave: &UmrWave<'_>, wave64: bool, decoder: Decoder) -> Vec<Option<String>> {
     let words: Vec<u32> = wave.code.iter().map(|word| word.word).collect();
     let at = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc());
     let mut out = vec![None; words.len()];
@@ -133,7 +138,7 @@ fn unknown(word: u32) -> String {
 }
 
 /// Lines of what umr read around the program counter of a wave.
-pub(super) fn of_wave(wave: &Wave<'_>, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
+pub(super) fn of_wave(wave: &UmrWave<'_>, wave64: bool, decoder: Decoder) -> Vec<CodeLine> {
     let Some(at) = wave.code.iter().position(|word| word.at_pc || Some(word.address()) == wave.pc()) else {
         return Vec::new();
     };
@@ -227,7 +232,7 @@ const COUNTERS: [Counter; 10] = [
 ];
 
 /// What a counter of a wave is at; `None` where nothing says.
-fn open(case: &Case<'_>, wave: &Wave<'_>, counter: &Counter) -> Option<u64> {
+fn open(case: &Case<'_>, wave: &UmrWave<'_>, counter: &Counter) -> Option<u64> {
     let mut parts = counter.1.iter();
     let (first, _) = parts.next()?;
     let low = wave_field(case, wave, "IB_STS", first)?;
@@ -236,7 +241,7 @@ fn open(case: &Case<'_>, wave: &Wave<'_>, counter: &Counter) -> Option<u64> {
 }
 
 /// The counters of a wave that are not at zero.
-pub(super) fn open_counters(case: &Case<'_>, wave: &Wave<'_>) -> Vec<Arg> {
+pub(super) fn open_counters(case: &Case<'_>, wave: &UmrWave<'_>) -> Vec<Arg> {
     let of = |counter: &Counter| Some((counter.0, open(case, wave, counter).filter(|&n| n > 0)?));
     let record = |(name, n)| Args::new().with("counter", Arg::name(name)).with("value", Arg::Number(n));
     COUNTERS.iter().filter_map(of).map(record).map(Arg::from).collect()
@@ -267,7 +272,7 @@ fn awaited(text: &str) -> Vec<(&'static Counter, u64)> {
 }
 
 /// What waves wait for at an instruction, counter by counter.
-pub(super) fn waits(case: &Case<'_>, waves: &[&Wave<'_>], text: &str) -> Vec<CounterWait> {
+pub(super) fn waits(case: &Case<'_>, waves: &[&UmrWave<'_>], text: &str) -> Vec<CounterWait> {
     let wait = |(counter, until): (&Counter, u64)| {
         let mut range: Option<(u64, u64)> = None;
         let mut held = 0;

@@ -10,8 +10,8 @@ use super::evidence::{at_offset, evidence, listed_place, program_place};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::Shader;
-use unwedge_capture::umr::Wave;
+use unwedge_capture::radv::RadvShader;
+use unwedge_capture::umr::UmrWave;
 use unwedge_check::amdgcn as check;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 use unwedge_stream::amd::Program;
@@ -30,7 +30,7 @@ const MOST_FAULTS: usize = 3;
 pub(super) struct Stands<'c> {
     pub(super) pc: Option<u64>,
     pub(super) exec: Option<u64>,
-    pub(super) umr: Option<&'c Wave<'c>>,
+    pub(super) umr: Option<&'c UmrWave<'c>>,
 }
 
 /// Code that a dump holds.
@@ -191,7 +191,7 @@ fn lanes(case: &Case<'_>, wave: &Stands<'_>) -> Option<bool> {
 }
 
 /// A shader that a report lists, as far as it is without gaps.
-fn listed(shader: &Shader<'_>) -> Option<Piece> {
+fn listed(shader: &RadvShader<'_>) -> Option<Piece> {
     let mut words = Vec::new();
     let mut whole = true;
     for instruction in &shader.code {

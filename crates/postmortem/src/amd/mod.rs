@@ -69,7 +69,7 @@ pub fn explain_amdgpu(dump: &Devcoredump<'_>, db: &Db) -> Report {
 /// Explains a hang report of RADV.
 pub fn explain_radv(radv: &RadvReport<'_>, db: &Db) -> Report {
     let case = Case::of_radv(radv, db);
-    let of = |list: &[unwedge_capture::radv::Entry<'_>], name: &str| {
+    let of = |list: &[unwedge_capture::radv::NamedValue<'_>], name: &str| {
         list.iter()
             .find(|e| e.name.trim() == name)
             .map(|e| e.value.trim().to_owned())

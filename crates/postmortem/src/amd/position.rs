@@ -14,7 +14,7 @@ use super::evidence::evidence;
 use super::stream::{Called, Walked};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
-use unwedge_capture::amdgpu::Place;
+use unwedge_capture::amdgpu::BankOwner;
 use unwedge_stream::amd::{Engine, reduce};
 
 /// Where it stopped.
@@ -190,7 +190,7 @@ fn fetched_compute(case: &Case<'_>, ring: &str) -> Option<Fetch> {
     let mut numbers = numbers.rsplit('.').map(|n| n.parse::<u32>().ok());
     let (queue, pipe, me) = (numbers.next()??, numbers.next()??, numbers.next()??);
     let own = |reg: &&Reg<'_>| match reg.place {
-        Some(Place::Compute { mec, pipe: p, queue: q, .. }) => (mec + 1, *p, *q) == (me, pipe, queue),
+        Some(BankOwner::Compute { mec, pipe: p, queue: q, .. }) => (mec + 1, *p, *q) == (me, pipe, queue),
         _ => false,
     };
     let reg = |name: &str| case.all(name).find(own).map(|reg| (reg.value, reg.evidence()));

@@ -8,7 +8,7 @@ use super::evidence::{evidence, field};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::{Reached, TracePacket, TraceStream};
+use unwedge_capture::radv::{TracePacket, TraceProgress, TraceStream};
 
 /// How far it came.
 pub(super) struct Progress<'c> {
@@ -31,9 +31,9 @@ impl<'c> Progress<'c> {
         for stream in &trace.streams {
             let points = stream.packets.iter().enumerate().filter_map(|(i, p)| Some((i, p.trace_point?)));
             let reached = |point: &(usize, unwedge_capture::radv::TracePoint)| match point.1.reached {
-                Reached::Yes | Reached::Last => true,
-                Reached::No => false,
-                Reached::Unknown => point.1.id <= id,
+                TraceProgress::Yes | TraceProgress::Last => true,
+                TraceProgress::No => false,
+                TraceProgress::Unknown => point.1.id <= id,
             };
             let Some((first, next)) = points.clone().find(|point| !reached(point)) else {
                 if let Some((last, _)) = points.clone().next_back() {

@@ -12,8 +12,8 @@ use super::faults::Stands;
 use crate::args::{Arg, Args};
 use crate::report::{CodeExcerpt, CounterWait, Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
-use unwedge_capture::radv::{AnnotatedWave, Instruction, Shader};
-use unwedge_capture::umr::Wave;
+use unwedge_capture::radv::{AnnotatedWave, RadvShader, ShaderInstruction};
+use unwedge_capture::umr::UmrWave;
 use unwedge_hw::Db;
 use unwedge_hw::amd::Gfx;
 use unwedge_isa::amdgcn::Gpu;
@@ -25,12 +25,12 @@ struct Standing<'c> {
     pc: Option<u64>,
     exec: Option<u64>,
     inst: [Option<u32>; 2],
-    umr: Option<&'c Wave<'c>>,
+    umr: Option<&'c UmrWave<'c>>,
 }
 
 /// Waves at the same instruction.
 struct Group<'c> {
-    shader: Option<&'c Shader<'c>>,
+    shader: Option<&'c RadvShader<'c>>,
     /// As [`CodeExcerpt::place`].
     place: Args,
     offset: Option<u64>,
@@ -68,7 +68,7 @@ pub(super) fn findings(
     for group in groups.iter().take(MOST_GROUPS) {
         let mut listing = listing(case, group, decoder);
         if let Some(text) = &group.text {
-            let waves: Vec<&Wave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
+            let waves: Vec<&UmrWave<'_>> = group.waves.iter().filter_map(|wave| wave.umr).collect();
             listing.waits = code::waits(case, &waves, text);
         }
         out.push(finding(case, group, &listing.waits));
@@ -123,7 +123,7 @@ fn is_wave64(case: &Case<'_>, wave: &Standing<'_>) -> bool {
 }
 
 /// Whether a wave has 64 lanes: before gfx10 all have; else as far as its state says.
-fn has_64_lanes(case: &Case<'_>, exec: Option<u64>, umr: Option<&Wave<'_>>) -> bool {
+fn has_64_lanes(case: &Case<'_>, exec: Option<u64>, umr: Option<&UmrWave<'_>>) -> bool {
     if case.amd.is_none_or(|amd| amd.gfx() < Gfx::Gfx10) || exec.is_some_and(|exec| exec >> 32 != 0) {
         return true;
     }
@@ -132,7 +132,7 @@ fn has_64_lanes(case: &Case<'_>, exec: Option<u64>, umr: Option<&Wave<'_>>) -> b
 
 /// Texts of the words that umr read around a wave's program counter, by the word that an instruction starts with. Words
 /// that continue one, and those that are not an instruction, have no text. `gpu` is what the code is for.
-pub fn wave_code(wave: &Wave<'_>, gfx: Option<Gfx>, db: &Db, gpu: Option<Gpu>) -> Vec<Option<String>> {
+pub fn wave_code(wave: &UmrWave<'_>, gfx: Option<Gfx>, db: &Db, gpu: Option<Gpu>) -> Vec<Option<String>> {
     let case = Case::empty(gfx.map(|gfx| db.amd_gpu(gfx)), gpu);
     code::texts(wave, has_64_lanes(&case, wave.exec(), Some(wave)), Decoder(gpu))
 }
@@ -143,7 +143,7 @@ const MOST_GROUPS: usize = 4;
 /// Those umr listed; if it did not, those RADV noted in its disassembly.
 fn standing<'c>(case: &Case<'c>) -> Vec<Standing<'c>> {
     if !case.waves.is_empty() {
-        let of = |wave: &&'c Wave<'c>| Standing {
+        let of = |wave: &&'c UmrWave<'c>| Standing {
             pc: wave.pc(),
             exec: wave.exec(),
             inst: [wave.inst_dw0(), wave.inst_dw1()],
@@ -163,7 +163,7 @@ pub(super) fn stands<'c>(case: &Case<'c>) -> Vec<Stands<'c>> {
 }
 
 fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, decoder: Decoder, programs: &[Program]) -> Group<'c> {
-    let within = |shader: &&'c Shader<'c>| {
+    let within = |shader: &&'c RadvShader<'c>| {
         let start = shader.address()?;
         let offset = wave.pc?.checked_sub(start)?;
         (offset < shader.size()).then_some((*shader, offset))
@@ -203,13 +203,13 @@ fn group_of<'c>(case: &Case<'c>, wave: Standing<'c>, decoder: Decoder, programs:
     Group { shader: own.map(|(shader, _)| shader), place, offset, pc: wave.pc, text, waves: vec![wave] }
 }
 
-fn instruction<'s, 'c>(shader: &'s Shader<'c>, offset: u64) -> Option<&'s Instruction<'c>> {
+fn instruction<'s, 'c>(shader: &'s RadvShader<'c>, offset: u64) -> Option<&'s ShaderInstruction<'c>> {
     let at = shader.code.binary_search_by_key(&offset, |i| i.offset).ok()?;
     shader.code.get(at)
 }
 
 /// The innermost loop around an offset: where its first instruction and its branch back stand.
-fn loop_around(shader: &Shader<'_>, offset: u64) -> Option<(u64, u64)> {
+fn loop_around(shader: &RadvShader<'_>, offset: u64) -> Option<(u64, u64)> {
     let back = shader.code.iter().filter_map(|i| {
         let name = i.text.split_whitespace().next()?;
         if !name.starts_with("s_branch") && !name.starts_with("s_cbranch") {
@@ -276,7 +276,7 @@ fn wave_evidence(case: &Case<'_>, wave: &Standing<'_>) -> Evidence {
 /// Bits that say what is wrong, with the number of waves that have each.
 fn errors(case: &Case<'_>, group: &Group<'_>) -> Vec<Arg> {
     let error = |(register, name): &(&'static str, &'static str)| {
-        let set = |wave: &&Wave<'_>| wave_field(case, wave, register, name) == Some(1);
+        let set = |wave: &&UmrWave<'_>| wave_field(case, wave, register, name) == Some(1);
         let waves = group.waves.iter().filter_map(|w| w.umr).filter(set).count();
         (waves > 0).then(|| {
             Args::new()
@@ -342,7 +342,7 @@ fn trap(case: &Case<'_>) -> Option<Finding> {
     let text =
         within.and_then(|(shader, offset)| instruction(shader, offset)).map(|i| i.text.trim().to_owned());
     let name = shader.map(|shader| shader.name.clone().into_owned());
-    let subject = Subject::Shader { name, iova: shader.and_then(Shader::address) };
+    let subject = Subject::Shader { name, iova: shader.and_then(RadvShader::address) };
     let seen = Evidence { iova: Some(pc), ..evidence("trap_handler.log", field("PC", Arg::Address(pc))) };
     Some(
         Finding::new(Rule::ShaderException, Trust::Certain, subject)

@@ -4,7 +4,7 @@ use super::case::{Case, Unit};
 use super::stop::Stop;
 use crate::prose::{Advice, Finding};
 use crate::report::FindingKind;
-use unwedge_capture::intel::BlockKind;
+use unwedge_capture::intel::MemoryBlockKind;
 use unwedge_hw::intel::platform::{Driver, EngineClass};
 
 /// What to try, the most telling first.
@@ -25,7 +25,7 @@ pub(super) fn advise(
             "lists the ring and the batch around the stop, with the state that was set",
         );
     }
-    let batch = hung.iter().any(|u| case.blocks_of(u, BlockKind::Batch).any(|b| b.data.is_some()));
+    let batch = hung.iter().any(|u| case.blocks_of(u, MemoryBlockKind::Batch).any(|b| b.data.is_some()));
     let mesa = hung
         .iter()
         .any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute | EngineClass::Copy));

@@ -3,7 +3,7 @@
 use super::case::{Case, Unit, finding};
 use crate::prose::Finding;
 use crate::report::{FindingKind, Trust};
-use unwedge_capture::intel::{Block, BlockKind};
+use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind};
 use unwedge_intel::lrc::triage::{self, LrcRegion};
 use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner, values};
 
@@ -20,7 +20,7 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
         return Vec::new();
     };
     let mut findings = Vec::new();
-    for block in case.blocks_of(unit, BlockKind::HwContext) {
+    for block in case.blocks_of(unit, MemoryBlockKind::HwContext) {
         if let Some(words) = block.dwords(MOST) {
             check(case, unit, block, &words, &layout, &mut findings);
         }
@@ -31,7 +31,7 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
 fn check(
     case: &Case<'_, '_>,
     unit: &Unit<'_, '_>,
-    block: &Block<'_>,
+    block: &MemoryBlock<'_>,
     words: &[u32],
     layout: &LrcLayout,
     findings: &mut Vec<Finding>,

@@ -1,8 +1,8 @@
 //! Which device a dump of i915 or xe is of.
 
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Engine, RingRegister};
-use unwedge_capture::xe::Devcore;
+use unwedge_capture::intel::{DumpEngine, RingRegister};
+use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
@@ -36,7 +36,7 @@ impl Device {
     }
 
     /// The device of a devcoredump.
-    pub fn of_xe(dump: &Devcore<'_>) -> Device {
+    pub fn of_xe(dump: &XeDevcore<'_>) -> Device {
         let platform = dump.pci_id().and_then(Platform::by_pci_id);
         let told = || {
             let (major, release, _) = dump.this_gt().or(dump.gts.first())?.ip_version()?;
@@ -50,7 +50,7 @@ impl Device {
 }
 
 /// Where an engine reads, as an address: `is_batch` tells whether the dump holds something at an address of the context.
-pub fn active_head(engine: &Engine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
+pub fn active_head(engine: &DumpEngine<'_>, is_batch: impl Fn(u64) -> bool) -> Option<u64> {
     let acthd = canonical(engine.ring(RingRegister::Acthd)?);
     let low = |register| engine.ring(register).map_or(0, |v| v as u32);
     let ctl = low(RingRegister::Ctl);
@@ -61,7 +61,7 @@ pub fn active_head(engine: &Engine<'_>, is_batch: impl Fn(u64) -> bool) -> Optio
 }
 
 /// The class of the queue that hangs: a number as xe counts classes, or a name.
-pub(super) fn queue_class(dump: &Devcore<'_>) -> Option<EngineClass> {
+pub(super) fn queue_class(dump: &XeDevcore<'_>) -> Option<EngineClass> {
     let class = dump.queues.first()?.field("Class")?.split_whitespace().next()?;
     match class {
         "0" => Some(EngineClass::Render),
@@ -75,8 +75,8 @@ pub(super) fn queue_class(dump: &Devcore<'_>) -> Option<EngineClass> {
 }
 
 /// The engine that the contexts of a dump of xe are of: the first that its queue may run on.
-pub fn queue_engine(dump: &Devcore<'_>) -> Option<platform::Engine> {
+pub fn queue_engine(dump: &XeDevcore<'_>) -> Option<platform::Engine> {
     let class = queue_class(dump);
-    let first = dump.engines.iter().filter_map(Engine::id).find(|id| class.is_none_or(|c| c == id.class));
+    let first = dump.engines.iter().filter_map(DumpEngine::id).find(|id| class.is_none_or(|c| c == id.class));
     first.or(class.map(|class| platform::Engine { class, instance: 0 }))
 }

@@ -9,7 +9,7 @@ use crate::prose::{Evidence, Finding};
 use crate::report::{FindingKind, Trust};
 use unwedge_base::Memory;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Register, RingRegister};
+use unwedge_capture::intel::{IntelRegister, RingRegister};
 use unwedge_hw::intel::Value;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers;
@@ -61,7 +61,8 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
         };
         faults.push((of, fault));
     }
-    let of_device = |r: &&Register<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
+    let of_device =
+        |r: &&IntelRegister<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
     if let Some(register) = case.registers.iter().find(of_device)
         && !faults.iter().any(|(_, f)| f.value == Some(register.value as u32))
     {
@@ -84,13 +85,13 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
 
 /// The registers that FAULT_TLB_DATA stands in.
 fn data_seen(
-    registers: &[Register<'_>],
+    registers: &[IntelRegister<'_>],
     seen: impl Fn(String, Option<unwedge_base::Span>) -> Evidence,
 ) -> Vec<Evidence> {
     let of_fault = registers
         .iter()
         .filter(|r| r.name.contains("FAULT_TLB_DATA") && r.value != 0 || r.name == "FAULT_TLB_DATA");
-    let line = |r: &Register<'_>| match ErrorState::fault_tlb_data_of(r) {
+    let line = |r: &IntelRegister<'_>| match ErrorState::fault_tlb_data_of(r) {
         Some((data0, data1)) => format!("{} = {data1:#010x} {data0:#010x}", r.name),
         None => format!("{} = {:#010x}", r.name, r.value),
     };

@@ -21,8 +21,8 @@ pub use device::{Device, active_head, queue_engine};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
 
-use unwedge_capture::intel::{Block, BlockKind, RingRegister};
-use unwedge_capture::{i915::ErrorState, xe::Devcore};
+use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind, RingRegister};
+use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_hw::Identity;
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
@@ -126,7 +126,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
 }
 
 /// Explains a devcoredump of xe.
-pub fn explain_xe(dump: &Devcore<'_>) -> Report {
+pub fn explain_xe(dump: &XeDevcore<'_>) -> Report {
     let mut memory = AddressSpaces::new(&dump.blocks, &dump.engines, memory_limit(dump.text().len()));
     let mut report = memory.settle(|memory| explain_xe_with(dump, memory));
     report.diagnostics = dump.diagnostics.iter().cloned().chain(memory.diagnostics()).collect();
@@ -134,7 +134,7 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
 }
 
 /// With what is unpacked; also what was missed.
-fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
+fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
     let Device { driver, platform, version } = Device::of_xe(dump);
     let process = dump.process().map(|(name, pid)| match pid {
         Some(pid) => format!("{name} [{pid}]"),
@@ -204,7 +204,7 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Repor
 }
 
 /// The queues that hang, and their jobs.
-fn queues(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
+fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
     for queue in &dump.queues {
         let name = queue.field("Name").map_or_else(|| "a queue".to_owned(), str::to_owned);
         let mut evidence = Vec::new();
@@ -231,11 +231,11 @@ fn queues(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
 }
 
 /// What could not be captured of the address space.
-fn vm(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
+fn vm(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
     let failed: Vec<String> = dump
         .blocks
         .iter()
-        .filter(|b| b.kind == BlockKind::Vm)
+        .filter(|b| b.kind == MemoryBlockKind::Vm)
         .filter_map(|b| Some(format!("{:#x} (error {})", b.address?, b.error?)))
         .collect();
     if !failed.is_empty() {
@@ -400,11 +400,11 @@ fn missing(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
         absent.push("which GPU it is: commands and registers are not read".to_owned());
     }
     for unit in hung {
-        let has = |kind| case.blocks_of(unit, kind).any(|b: &Block<'_>| b.data.is_some());
-        if !has(BlockKind::Ring) && !has(BlockKind::Batch) && !has(BlockKind::Vm) {
+        let has = |kind| case.blocks_of(unit, kind).any(|b: &MemoryBlock<'_>| b.data.is_some());
+        if !has(MemoryBlockKind::Ring) && !has(MemoryBlockKind::Batch) && !has(MemoryBlockKind::Vm) {
             absent.push(format!("ring and batch of {}", unit.name()));
         }
-        if !has(BlockKind::HwContext) {
+        if !has(MemoryBlockKind::HwContext) {
             absent.push(format!("the context of {}", unit.name()));
         }
     }

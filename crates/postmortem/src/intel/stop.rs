@@ -4,7 +4,7 @@ use super::case::{Case, Unit, finding};
 use super::state;
 use crate::prose::{Evidence, Finding};
 use crate::report::{FindingKind, HangPoint, LevelPosition, Trust};
-use unwedge_capture::intel::{BlockKind, RingRegister};
+use unwedge_capture::intel::{MemoryBlockKind, RingRegister};
 use unwedge_stream::intel::commands::{Command, Decoder};
 use unwedge_stream::intel::position::{Agreement, CommandPos, Locator, Position};
 use unwedge_stream::intel::state::{State, Work};
@@ -134,7 +134,7 @@ fn starts<'m>(
         }
     }
     let mut batches: Vec<u64> = unit.batch.iter().map(|b| b.start).collect();
-    batches.extend(case.blocks_of(unit, BlockKind::Batch).filter_map(|b| b.address));
+    batches.extend(case.blocks_of(unit, MemoryBlockKind::Batch).filter_map(|b| b.address));
     let at = unit.active_head();
     batches.extend(at.and_then(|at| unit.ppgtt.find(at)).map(|b| b.iova));
     batches.dedup();

@@ -4,8 +4,8 @@
 
 use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
 use std::fmt;
-use unwedge_capture::elf::metadata::Argument;
-use unwedge_capture::elf::{CodeObject, SectionKind};
+use unwedge_capture::elf::metadata::KernelArgument;
+use unwedge_capture::elf::{CodeObject, ElfSectionKind};
 use unwedge_isa::amdgcn::entry::{KernelEntry, SgprPreset};
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -117,7 +117,7 @@ pub const MAX_KERNARG: usize = 1 << 20;
 /// [`MapError`] where something is mapped already.
 pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<(), MapError> {
     for (index, section) in object.sections.iter().enumerate() {
-        let kinds = [SectionKind::Code, SectionKind::ReadOnly, SectionKind::Data];
+        let kinds = [ElfSectionKind::Code, ElfSectionKind::ReadOnly, ElfSectionKind::Data];
         if !kinds.contains(&section.kind) || section.address == 0 || section.bytes.is_empty() {
             continue;
         }
@@ -251,12 +251,12 @@ fn arguments(
     if bytes.len() < least {
         bytes.resize(least, 0);
     }
-    let mut put = |argument: &Argument, value: &[u8]| {
+    let mut put = |argument: &KernelArgument, value: &[u8]| {
         let at = argument.offset as usize;
         let place = at.checked_add(argument.size as usize).and_then(|end| bytes.get_mut(at..end));
         place.into_iter().flatten().zip(value).for_each(|(place, byte)| *place = *byte);
     };
-    let hidden = |argument: &&Argument| argument.kind.starts_with("hidden_");
+    let hidden = |argument: &&KernelArgument| argument.kind.starts_with("hidden_");
     for argument in known.iter().flatten().filter(hidden) {
         put(argument, &implicit(&argument.kind, made).to_le_bytes());
     }
@@ -300,7 +300,7 @@ fn implicit(kind: &str, made: &Dispatch) -> u64 {
 }
 
 /// The bytes of a value: whole numbers fill up to eight bytes, those with a point are floats of the argument's size.
-fn value(text: &str, argument: &Argument) -> Result<Vec<u8>, LaunchError> {
+fn value(text: &str, argument: &KernelArgument) -> Result<Vec<u8>, LaunchError> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let whole = match digits.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

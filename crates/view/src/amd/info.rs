@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_capture::amdgpu::Devcoredump;
-use unwedge_capture::amdgpu::{Section, VramState};
+use unwedge_capture::amdgpu::{AmdgpuSection, VramState};
 use unwedge_capture::radv::{MemberKind, RadvReport};
 use unwedge_capture::umr::UmrText;
 use unwedge_hw::Db;
@@ -83,9 +83,9 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
             VramState::NotChecked => "whether its contents were lost was not checked".to_owned(),
         }),
     );
-    let mut parts: BTreeMap<Option<Section>, Part<'a>> = BTreeMap::new();
+    let mut parts: BTreeMap<Option<AmdgpuSection>, Part<'a>> = BTreeMap::new();
     for info in dump.sections() {
-        let name = info.section.map_or("not known", Section::name);
+        let name = info.section.map_or("not known", AmdgpuSection::name);
         let part = parts.entry(info.section).or_insert(Part {
             name,
             known: info.section.is_some(),
@@ -97,11 +97,11 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
         part.entries += 1;
         part.bytes += info.span.len();
     }
-    let missing = |section: Section| {
+    let missing = |section: AmdgpuSection| {
         let meaning = section.absence().filter(|_| !dump.has(section))?;
         Some((section.name().to_owned(), meaning))
     };
-    let absent = Section::ALL.into_iter().filter_map(missing).collect();
+    let absent = AmdgpuSection::ALL.into_iter().filter_map(missing).collect();
     // What nobody knows comes last.
     let unknown = parts.remove(&None);
     Summary { facts, parts: parts.into_values().chain(unknown).collect(), absent }
@@ -117,22 +117,22 @@ pub fn fault_line(fault: &unwedge_capture::amdgpu::PageFault<'_>) -> String {
     }
 }
 
-fn contents(dump: &Devcoredump<'_>, section: Section) -> String {
+fn contents(dump: &Devcoredump<'_>, section: AmdgpuSection) -> String {
     match section {
-        Section::HwIps => format!("{} versions", dump.hwips.len()),
-        Section::Firmware => format!("{} firmwares", dump.firmware.len()),
-        Section::Ip => {
+        AmdgpuSection::HwIps => format!("{} versions", dump.hwips.len()),
+        AmdgpuSection::Firmware => format!("{} firmwares", dump.firmware.len()),
+        AmdgpuSection::Ip => {
             let registers: usize =
                 dump.ips.iter().flat_map(|ip| &ip.banks).map(|bank| bank.registers.len()).sum();
             format!("{registers} registers")
         }
-        Section::Ring => {
+        AmdgpuSection::Ring => {
             let dwords: usize = dump.rings.iter().map(|ring| ring.contents.len()).sum();
             let busy = dump.rings.iter().filter(|ring| ring.rptr != ring.wptr).count();
             format!("{dwords} dwords, {busy} with unread packets")
         }
-        Section::Ib => format!("{} dwords", dump.ibs.iter().map(|ib| ib.contents.len()).sum::<usize>()),
-        Section::ResetRegisters => format!("{} registers", dump.reset_registers.len()),
+        AmdgpuSection::Ib => format!("{} dwords", dump.ibs.iter().map(|ib| ib.contents.len()).sum::<usize>()),
+        AmdgpuSection::ResetRegisters => format!("{} registers", dump.reset_registers.len()),
         _ => String::new(),
     }
 }

@@ -14,12 +14,12 @@ use crate::lines::{Lines, Start, end};
 use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::amd::Contents;
-use unwedge_capture::amdgpu::{Bank, Devcoredump, Place, Power, VramState};
+use unwedge_capture::amd::DwordContents;
+use unwedge_capture::amdgpu::{BankOwner, Devcoredump, PowerState, RegisterBank, VramState};
 use unwedge_capture::radv::{
-    AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, Reached, Shader, Trace,
+    AnnotatedWave, BoAction, KernelEvent, PipelineState, RadvReport, RadvShader, TraceLog, TraceProgress,
 };
-use unwedge_capture::umr::{ShownRegister, UmrText, Wave, WavePlace};
+use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave, UmrWaveLocation};
 use unwedge_hw::Db;
 use unwedge_postmortem::amd::{engine_of, gfx_of_dump};
 use unwedge_stream::amd::Engine;
@@ -87,7 +87,7 @@ pub(super) fn decode(
 }
 
 /// Stretches of dwords without a gap.
-fn data(contents: &Contents) -> Vec<Run<'_>> {
+fn data(contents: &DwordContents) -> Vec<Run<'_>> {
     contents.runs().map(|(offset, dwords)| Run { offset, data: json::Words(dwords) }).collect()
 }
 
@@ -207,12 +207,12 @@ fn chip(dump: &Devcoredump<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
-    if let Place::Video { unit, instance, power } = &bank.place {
+fn bank(ip: &str, bank: &RegisterBank<'_>, lines: &mut Lines<'_>) {
+    if let BankOwner::Video { unit, instance, power } = &bank.place {
         let power = match power {
-            Power::Active => "active",
-            Power::Inactive => "inactive",
-            Power::Harvested => "harvested",
+            PowerState::Active => "active",
+            PowerState::Inactive => "inactive",
+            PowerState::Harvested => "harvested",
         };
         lines.push(&Line::VideoInstance { ip, unit, instance: *instance, power });
     }
@@ -228,15 +228,15 @@ fn bank(ip: &str, bank: &Bank<'_>, lines: &mut Lines<'_>) {
             ..RegisterLine::default()
         };
         match &bank.place {
-            Place::Block => {}
-            Place::Instance(instance) => line.instance = Some(*instance),
-            Place::Video { unit, instance, .. } => {
+            BankOwner::Block => {}
+            BankOwner::Instance(instance) => line.instance = Some(*instance),
+            BankOwner::Video { unit, instance, .. } => {
                 (line.unit, line.instance) = (Some(&**unit), Some(*instance))
             }
-            Place::Compute { xcc, mec, pipe, queue } => {
+            BankOwner::Compute { xcc, mec, pipe, queue } => {
                 (line.xcc, line.mec, line.pipe, line.queue) = (*xcc, Some(*mec), Some(*pipe), Some(*queue));
             }
-            Place::Gfx { me, pipe, queue } => {
+            BankOwner::Gfx { me, pipe, queue } => {
                 (line.me, line.pipe, line.queue) = (Some(*me), Some(*pipe), Some(*queue));
             }
         }
@@ -290,7 +290,7 @@ fn radv(report: &RadvReport<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_
     buffers(report, lines);
 }
 
-fn trace(trace: &Trace<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
+fn trace(trace: &TraceLog<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
     lines.push(&Line::Trace { last_trace_point: trace.id });
     for (number, stream) in (0u64..).zip(&trace.streams) {
         lines.push(&Line::Stream {
@@ -316,10 +316,10 @@ fn trace(trace: &Trace<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>) {
                 name: &packet.name,
                 trace_point: packet.trace_point.map(|point| point.id),
                 reached: packet.trace_point.map(|point| match point.reached {
-                    Reached::Yes => "yes",
-                    Reached::Last => "last",
-                    Reached::No => "no",
-                    Reached::Unknown => "unknown",
+                    TraceProgress::Yes => "yes",
+                    TraceProgress::Last => "last",
+                    TraceProgress::No => "no",
+                    TraceProgress::Unknown => "unknown",
                 }),
                 bad_addresses: bad.collect(),
             });
@@ -373,7 +373,7 @@ fn kernel_event<'a>(event: &'a KernelEvent<'_>) -> Line<'a> {
     }
 }
 
-fn shown_register(section: &'static str, shown: &ShownRegister<'_>, lines: &mut Lines<'_>) {
+fn shown_register(section: &'static str, shown: &PrintedRegister<'_>, lines: &mut Lines<'_>) {
     let fields = shown.fields.iter().map(|field| RegisterField {
         name: &field.name,
         text: &field.text,
@@ -417,7 +417,7 @@ fn pipeline(state: &PipelineState<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn shader(shader: &Shader<'_>, lines: &mut Lines<'_>) {
+fn shader(shader: &RadvShader<'_>, lines: &mut Lines<'_>) {
     lines.push(&Line::Shader {
         name: &shader.name,
         iova: shader.address().map(Hex::wide),
@@ -446,7 +446,7 @@ fn annotated_wave(wave: &AnnotatedWave) -> Line<'static> {
     })
 }
 
-fn wave_location(place: &WavePlace) -> WaveLocation {
+fn wave_location(place: &UmrWaveLocation) -> WaveLocation {
     WaveLocation {
         se: place.se,
         sa: place.sa,
@@ -493,7 +493,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, lines: &mut Lines<'_>)
     umr.registers.iter().for_each(|shown| shown_register("umr", shown, lines));
 }
 
-fn wave<'a>(wave: &'a Wave<'_>, code: WaveDisassembly<'_>) -> Line<'a> {
+fn wave<'a>(wave: &'a UmrWave<'_>, code: WaveDisassembly<'_>) -> Line<'a> {
     let registers = wave.registers.iter();
     let fields = wave.fields.iter();
     let vgprs = wave.vgprs.iter();

@@ -7,7 +7,7 @@ use crate::json::Hex;
 use crate::lines::Lines;
 use std::io;
 use unwedge_base::{Dwords, Memory};
-use unwedge_capture::amd::Contents;
+use unwedge_capture::amd::DwordContents;
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::{Db, Palette, Type, Variants};
 use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};
@@ -59,7 +59,7 @@ impl<'d> Reader<'d> {
 
     fn each<'c>(
         self,
-        contents: &'c Contents,
+        contents: &'c DwordContents,
         visit: &mut dyn FnMut(&Item<'c, 'd>) -> io::Result<()>,
     ) -> io::Result<()> {
         let nothing = Memory::default();
@@ -161,7 +161,7 @@ fn shown(ty: Option<Type<'_>>, value: u64) -> String {
 
 /// The packets of a buffer as text, or its dwords where nothing says how they read. `marks` as for [`text::buffer`].
 pub(super) fn text(
-    contents: &Contents,
+    contents: &DwordContents,
     reader: Option<Reader<'_>>,
     marks: &[(u64, &str)],
     out: Out<'_>,
@@ -228,7 +228,7 @@ fn words(dwords: &[u32], out: Out<'_>) -> io::Result<()> {
 
 /// The packets of a buffer as lines. `of` says which buffer it is.
 pub(super) fn json(
-    contents: &Contents,
+    contents: &DwordContents,
     reader: Option<Reader<'_>>,
     of: PacketBuffer<'_>,
     lines: &mut Lines<'_>,

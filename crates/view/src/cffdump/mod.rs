@@ -8,7 +8,7 @@ use crate::listing::{self, Carry, CffText, End, Marker, Query, QueryMode, Quiet,
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use unwedge_base::{Diagnostic, Dwords, Generation, Memory, Severity};
-use unwedge_capture::rd::{Section, SectionKind, Step};
+use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu, Palette, Variants};
 
 /// Longest listing of a capture: so many bytes, and so many more per byte of the capture so far. Buffers are shown for
@@ -233,7 +233,7 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
         self.script.inspect(|script| script.reset());
     }
 
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         let allowed = section.span.len().saturating_mul(LENGTH_PER_BYTE);
         self.text.allow(allowed);
         if let Some(shaders) = self.shaders {
@@ -242,19 +242,19 @@ impl<'d> Consumer<'d> for Lister<'_, '_, 'd> {
         let what = match section.kind {
             // Its text is lost with the rest of it.
             _ if section.is_cut() => return,
-            SectionKind::Test => "test: ",
-            SectionKind::VertexShader => "vertex shader:\n",
-            SectionKind::FragmentShader => "fragment shader:\n",
-            SectionKind::Cmd => "cmd: ",
+            RdSectionKind::Test => "test: ",
+            RdSectionKind::VertexShader => "vertex shader:\n",
+            RdSectionKind::FragmentShader => "fragment shader:\n",
+            RdSectionKind::Cmd => "cmd: ",
             _ => {
-                if step == Step::Forgotten {
+                if step == LiveStep::Forgotten {
                     self.carry.forget_shown();
                 }
                 return;
             }
         };
         let wanted = match section.kind {
-            SectionKind::Test => matches!(self.options.draw, -1 | 0),
+            RdSectionKind::Test => matches!(self.options.draw, -1 | 0),
             _ => false,
         };
         if wanted || !self.quiet {
@@ -400,22 +400,24 @@ impl<'d> Lister<'_, '_, 'd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_capture::rd::{Range, Writer};
+    use unwedge_capture::rd::{MemoryRange, RdWriter};
     use unwedge_testkit::pm4::{indirect_buffer, pkt4, pkt7};
 
     /// A submit that calls a buffer, which calls itself.
     fn capture(gpu_id: u32) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
-        writer.section(SectionKind::Cmd, b"game/1\0").unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &gpu_id.to_le_bytes()).unwrap();
+        writer.section(RdSectionKind::Cmd, b"game/1\0").unwrap();
         let called = indirect_buffer(0x1000, 9);
         let inner = [pkt4(0x8c17, &[7]), called.clone(), pkt7(0x46, &[0x31]), pkt7(0x26, &[])].concat();
         for (iova, words) in [(0x1000, inner), (0x2000, called)] {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            writer.range(SectionKind::GpuAddr, Range { iova, size: bytes.len() as u32 }, true).unwrap();
-            writer.section(SectionKind::BufferContents, &bytes).unwrap();
+            writer
+                .range(RdSectionKind::GpuAddr, MemoryRange { iova, size: bytes.len() as u32 }, true)
+                .unwrap();
+            writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
         }
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x2000, size: 4 }, true).unwrap();
+        writer.range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: 0x2000, size: 4 }, true).unwrap();
         writer.into_inner()
     }
 
@@ -469,12 +471,14 @@ mod tests {
         // A draw, and a packet behind it.
         let words = [pkt7(0x38, &[4, 1, 3]), pkt4(0x8c17, &[7])].concat();
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
-        writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: bytes.len() as u32 }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &bytes).unwrap();
-        let stream = Range { iova: 0x1000, size: words.len() as u32 };
-        writer.range(SectionKind::CmdStreamAddr, stream, true).unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        writer
+            .range(RdSectionKind::GpuAddr, MemoryRange { iova: 0x1000, size: bytes.len() as u32 }, true)
+            .unwrap();
+        writer.section(RdSectionKind::BufferContents, &bytes).unwrap();
+        let stream = MemoryRange { iova: 0x1000, size: words.len() as u32 };
+        writer.range(RdSectionKind::CmdStreamAddr, stream, true).unwrap();
         let capture = writer.into_inner();
         let options = |draw| Options { draw, ..Options::default() };
         for (draw, headings) in [(0, [true, false]), (1, [false, true]), (-1, [true, true])] {
@@ -491,11 +495,13 @@ mod tests {
     #[test]
     fn a_claimed_size_costs_nothing() {
         let db = Db::builtin();
-        let mut writer = Writer::new(Vec::new());
-        writer.section(SectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
-        writer.range(SectionKind::GpuAddr, Range { iova: 0x1000, size: u32::MAX }, true).unwrap();
-        writer.section(SectionKind::BufferContents, &0x7026_8000_u32.to_le_bytes()).unwrap();
-        writer.range(SectionKind::CmdStreamAddr, Range { iova: 0x1000, size: u32::MAX }, true).unwrap();
+        let mut writer = RdWriter::new(Vec::new());
+        writer.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
+        writer.range(RdSectionKind::GpuAddr, MemoryRange { iova: 0x1000, size: u32::MAX }, true).unwrap();
+        writer.section(RdSectionKind::BufferContents, &0x7026_8000_u32.to_le_bytes()).unwrap();
+        writer
+            .range(RdSectionKind::CmdStreamAddr, MemoryRange { iova: 0x1000, size: u32::MAX }, true)
+            .unwrap();
         let mut out = Vec::new();
         let mut listing = Listing::new(Options::default(), false, &db, 1 << 20);
         let told = listing.run("x", &writer.into_inner()[..], false, &mut out);

@@ -4,7 +4,7 @@ use super::ring::{self, Ring};
 use super::{Options, Said, hfi, indexed};
 use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
-use unwedge_capture::msm::lines::{Line, LineKind, Lines, Number, Section, TopKey};
+use unwedge_capture::msm::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, MsmSection, TopKey};
 use unwedge_hw::{Adreno, Db, Device, Gpu, Palette, Space};
 use unwedge_stream::adreno::Registers;
 
@@ -63,7 +63,7 @@ impl Chip<'_> {
 /// What the lines of the current section have said so far.
 #[derive(Clone, Debug, Default)]
 struct Entry {
-    section: Option<Section>,
+    section: Option<MsmSection>,
     iova: u64,
     /// Bytes of a buffer, dwords of anything else.
     size: u64,
@@ -98,7 +98,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     /// Lists the whole dump; returns what was wrong with it.
     pub fn run(mut self, dump: &[u8]) -> Said {
-        for line in Lines::new(dump) {
+        for line in DevcoreLines::new(dump) {
             if self.text.ended().is_some() {
                 break;
             }
@@ -133,13 +133,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 }
             }
         }
-        if self.entry.section == Some(Section::Registers) && std::mem::take(&mut self.stream_due) {
+        if self.entry.section == Some(MsmSection::Registers) && std::mem::take(&mut self.stream_due) {
             self.streams_left = self.streams_left.saturating_sub(1);
             ring::show(self);
         }
     }
 
-    fn line(&mut self, line: &Line<'_>) {
+    fn line(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::Section(_) => self.echo(line),
             LineKind::Top { key: TopKey::Revision, value } => {
@@ -148,25 +148,25 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             }
             _ if self.chip.is_none() => self.echo(line),
             _ => match line.section {
-                Some(Section::FaultInfo) => self.fault_info(line),
-                Some(Section::Ringbuffer) => self.ringbuffer(line),
-                Some(Section::Bos) => self.bo(line),
-                Some(Section::GmuLog) => self.gmu_log(line),
-                Some(Section::GmuHfi) => self.gmu_hfi(line),
-                Some(Section::Registers) => self.register(line, Space::Gpu),
-                Some(Section::RegistersGmu) => self.register(line, Space::Gmu),
-                Some(Section::RegistersHlsq) if self.options.more => self.register(line, Space::Gpu),
-                Some(Section::IndexedRegisters) => self.indexed(line),
-                Some(Section::ShaderBlocks) => self.shader_block(line),
-                Some(Section::Clusters) => self.cluster(line),
-                Some(Section::Debugbus) => self.debugbus(line),
+                Some(MsmSection::FaultInfo) => self.fault_info(line),
+                Some(MsmSection::Ringbuffer) => self.ringbuffer(line),
+                Some(MsmSection::Bos) => self.bo(line),
+                Some(MsmSection::GmuLog) => self.gmu_log(line),
+                Some(MsmSection::GmuHfi) => self.gmu_hfi(line),
+                Some(MsmSection::Registers) => self.register(line, Space::Gpu),
+                Some(MsmSection::RegistersGmu) => self.register(line, Space::Gmu),
+                Some(MsmSection::RegistersHlsq) if self.options.more => self.register(line, Space::Gpu),
+                Some(MsmSection::IndexedRegisters) => self.indexed(line),
+                Some(MsmSection::ShaderBlocks) => self.shader_block(line),
+                Some(MsmSection::Clusters) => self.cluster(line),
+                Some(MsmSection::Debugbus) => self.debugbus(line),
                 _ => self.echo(line),
             },
         }
     }
 
     /// The line as it is.
-    fn echo(&mut self, line: &Line<'_>) {
+    fn echo(&mut self, line: &DevcoreLine<'_>) {
         self.text.bytes(line.raw);
     }
 
@@ -181,7 +181,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     /// `630 (6.3.0.2)`
     fn revision(&mut self, span: Span, value: &[u8]) {
         let mut numbers = value.split(|c| !c.is_ascii_digit()).filter(|n| !n.is_empty());
-        let mut number = || numbers.next().and_then(Number::decimal).map(|n| n.to_u32().0);
+        let mut number = || numbers.next().and_then(DevcoreNumber::decimal).map(|n| n.to_u32().0);
         let [gpu_id, core, major, minor, patch] = [(); 5].map(|()| number());
         let (Some(gpu_id), Some(core)) = (gpu_id, core) else {
             return;
@@ -206,14 +206,14 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.registers = Registers::new(if generation.is_64bit() { 0x4_0000 } else { 0x8000 });
     }
 
-    fn fault_info(&mut self, line: &Line<'_>) {
+    fn fault_info(&mut self, line: &DevcoreLine<'_>) {
         if let LineKind::ListItem { key: "far" | "iova", value, .. } = line.kind {
-            self.fault = Number::hex(value).map(|n| n.to_u64().0).or(self.fault);
+            self.fault = DevcoreNumber::hex(value).map(|n| n.to_u64().0).or(self.fault);
         }
         self.echo(line);
     }
 
-    fn ringbuffer(&mut self, line: &Line<'_>) {
+    fn ringbuffer(&mut self, line: &DevcoreLine<'_>) {
         if let LineKind::ListItem { key: "id", value, .. } = line.kind {
             let id = decimal(value);
             self.rings.push(Ring { id, ..Ring::default() });
@@ -243,7 +243,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         self.echo(line);
     }
 
-    fn bo(&mut self, line: &Line<'_>) {
+    fn bo(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::ListItem { key: "iova", value, .. } => {
                 self.entry.iova = hex(value);
@@ -297,7 +297,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         hex_ascii(self.text, Dwords::new(contents, len), bytes, level);
     }
 
-    fn gmu_buffer(&mut self, line: &Line<'_>) -> Option<Vec<u32>> {
+    fn gmu_buffer(&mut self, line: &DevcoreLine<'_>) -> Option<Vec<u32>> {
         match &line.kind {
             LineKind::Field { key: "iova", value, .. } => {
                 self.entry.iova = hex(value);
@@ -320,13 +320,13 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         None
     }
 
-    fn gmu_log(&mut self, line: &Line<'_>) {
+    fn gmu_log(&mut self, line: &DevcoreLine<'_>) {
         if let Some(contents) = self.gmu_buffer(line) {
             self.dump(&contents, self.entry.size, 1);
         }
     }
 
-    fn gmu_hfi(&mut self, line: &Line<'_>) {
+    fn gmu_hfi(&mut self, line: &DevcoreLine<'_>) {
         let Some(contents) = self.gmu_buffer(line) else { return };
         if self.options.verbose {
             self.dump(&contents, self.entry.size, 1);
@@ -350,7 +350,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let mut starts = [-1; hfi::HISTORY];
         let numbers = value.split(u8::is_ascii_whitespace).filter(|n| !n.is_empty());
         for (start, text) in starts.iter_mut().zip(numbers) {
-            *start = Number::decimal(text).map_or(-1, |n| n.to_u32().0 as i32);
+            *start = DevcoreNumber::decimal(text).map_or(-1, |n| n.to_u32().0 as i32);
         }
         if self.entry.history.len() <= index {
             self.entry.history.resize(index + 1, [-1; hfi::HISTORY]);
@@ -359,10 +359,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     }
 
     /// A line of `registers:`, `registers-gmu:` or a cluster.
-    fn register(&mut self, line: &Line<'_>, space: Space) {
+    fn register(&mut self, line: &DevcoreLine<'_>, space: Space) {
         let LineKind::Register { offset, value, .. } = line.kind else { return self.echo(line) };
         let reg = offset / 4;
-        if line.section == Some(Section::Registers) {
+        if line.section == Some(MsmSection::Registers) {
             self.registers.set(reg, value);
         }
         let Some(chip) = self.chip else { return };
@@ -382,7 +382,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
     }
 
-    fn cluster(&mut self, line: &Line<'_>) {
+    fn cluster(&mut self, line: &DevcoreLine<'_>) {
         match line.kind {
             LineKind::Register { .. } => self.register(line, Space::Gpu),
             LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
@@ -390,7 +390,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
     }
 
-    fn indexed(&mut self, line: &Line<'_>) {
+    fn indexed(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::ListItem { key: "regs-name", value, .. } => {
                 let written = String::from_utf8_lossy(value);
@@ -422,7 +422,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
     }
 
-    fn shader_block(&mut self, line: &Line<'_>) {
+    fn shader_block(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::ListItem { key, value, .. } => {
                 if *key == "type" {
@@ -460,7 +460,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         }
     }
 
-    fn debugbus(&mut self, line: &Line<'_>) {
+    fn debugbus(&mut self, line: &DevcoreLine<'_>) {
         match &line.kind {
             LineKind::Field { key, value, .. } => {
                 if *key == "count" {
@@ -483,10 +483,10 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
 /// A number; what is none counts as 0, as the dump's reader reports it.
 fn decimal(text: &[u8]) -> u32 {
-    Number::decimal(text).map_or(0, |n| n.to_u32().0)
+    DevcoreNumber::decimal(text).map_or(0, |n| n.to_u32().0)
 }
 
 /// An address.
 fn hex(text: &[u8]) -> u64 {
-    Number::hex(text).map_or(0, |n| n.to_u64().0)
+    DevcoreNumber::hex(text).map_or(0, |n| n.to_u64().0)
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::rd::{Section, SectionKind, Step};
+use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::TroubleKind;
 
@@ -103,37 +103,37 @@ struct Events<'o> {
 }
 
 impl<'d> Consumer<'d> for Events<'_> {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.lines.allow(section.span.len().saturating_mul(LENGTH_PER_BYTE));
         let bytes = [section.span.start, section.span.end];
         let range =
             |ty| section.range().map(|range| RangeLine { ty, iova: Hex::wide(range.iova), size: range.size });
         let line = match section.kind {
-            SectionKind::GpuAddr => {
-                if step == Step::Forgotten {
+            RdSectionKind::GpuAddr => {
+                if step == LiveStep::Forgotten {
                     self.lines.push(&Plain { ty: "buffers-gone" });
                 }
                 range("buffer")
             }
-            SectionKind::ShaderLogBuffer => range("shader-log-buffer"),
-            SectionKind::CpLogBuffer => range("cp-log-buffer"),
-            SectionKind::BufferContents => {
+            RdSectionKind::ShaderLogBuffer => range("shader-log-buffer"),
+            RdSectionKind::CpLogBuffer => range("cp-log-buffer"),
+            RdSectionKind::BufferContents => {
                 let line = ContentsLine { ty: "contents", size: section.payload.len(), bytes };
                 return self.lines.push(&line);
             }
             // The lines of what they say come by themselves.
-            SectionKind::CmdStreamAddr if matches!(step, Step::Submit(_)) => return,
-            SectionKind::GpuId | SectionKind::ChipId => return,
+            RdSectionKind::CmdStreamAddr if matches!(step, LiveStep::Submit(_)) => return,
+            RdSectionKind::GpuId | RdSectionKind::ChipId => return,
             _ => None,
         };
         if let Some(line) = line {
             return self.lines.push(&line);
         }
         let text = match section.kind {
-            SectionKind::Test
-            | SectionKind::Cmd
-            | SectionKind::VertexShader
-            | SectionKind::FragmentShader => Some(String::from_utf8_lossy(section.text())),
+            RdSectionKind::Test
+            | RdSectionKind::Cmd
+            | RdSectionKind::VertexShader
+            | RdSectionKind::FragmentShader => Some(String::from_utf8_lossy(section.text())),
             _ => None,
         };
         let (kind, number) = (section.kind.name(), section.kind.number());

@@ -8,7 +8,7 @@ use crate::{Source, ViewError, device};
 use std::sync::mpsc::SyncSender;
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::rd::{Section, Step};
+use unwedge_capture::rd::{LiveStep, RdSection};
 use unwedge_hw::{Db, Gpu};
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::compare::{Record, Recorder};
@@ -76,9 +76,9 @@ impl Selector {
 }
 
 impl<'d> Consumer<'d> for Tape<'_, 'd> {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.looks = self.looks.saturating_add(LOOKS_PER_BYTE.saturating_mul(section.span.len()));
-        if step == Step::Forgotten
+        if step == LiveStep::Forgotten
             && let Some(draws) = &mut self.draws
         {
             draws.forget_buffers();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::msm::lines::Section;
+use unwedge_capture::msm::lines::MsmSection;
 use unwedge_hw::Db;
 
 /// Version of the schema of the JSON object.
@@ -144,18 +144,18 @@ impl<'a> DumpSummary<'a> {
 }
 
 /// What a section holds, in a few words.
-fn contents(dump: &Devcore<'_>, section: Section) -> String {
+fn contents(dump: &Devcore<'_>, section: MsmSection) -> String {
     match section {
-        Section::Ringbuffer => {
+        MsmSection::Ringbuffer => {
             let stuck = dump.rings.iter().filter(|r| r.last_fence != r.retired_fence).count();
             format!("{stuck} with unfinished work")
         }
-        Section::Bos => {
+        MsmSection::Bos => {
             let size = dump.bos.iter().fold(0u64, |sum, b| sum.saturating_add(b.size));
             let held = dump.bos.iter().filter(|b| b.data.is_some()).count();
             format!("{held} with contents, {size} bytes allocated")
         }
-        Section::IndexedRegisters => {
+        MsmSection::IndexedRegisters => {
             dump.indexed.iter().map(|i| i.canonical_name()).collect::<Vec<_>>().join(" ")
         }
         _ => String::new(),

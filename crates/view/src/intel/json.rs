@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use unwedge_base::Diagnostic;
-use unwedge_capture::intel::{Engine, Field, Index, Register};
+use unwedge_capture::intel::{DumpEngine, IntelRegister, KeyValue, RegisterIndex};
 use unwedge_hw::Db;
 use unwedge_hw::intel::platform::EngineClass;
 
@@ -192,7 +192,7 @@ fn header(dump: &Dump<'_>, db: &Db, lines: &mut Lines<'_>) {
     });
 }
 
-fn fields(section: &str, fields: &[Field<'_>], lines: &mut Lines<'_>) {
+fn fields(section: &str, fields: &[KeyValue<'_>], lines: &mut Lines<'_>) {
     for f in fields {
         let span = [f.span.start, f.span.end];
         lines.push(&FieldLine { ty: "field", section, name: &f.key, value: &f.value, span });
@@ -201,12 +201,12 @@ fn fields(section: &str, fields: &[Field<'_>], lines: &mut Lines<'_>) {
 
 fn registers(
     dump: &Dump<'_>,
-    engine: Option<&Engine<'_>>,
-    registers: &[Register<'_>],
+    engine: Option<&DumpEngine<'_>>,
+    registers: &[IntelRegister<'_>],
     lines: &mut Lines<'_>,
 ) {
     let version = dump.graphics().version;
-    let class = engine.and_then(Engine::id).map_or(EngineClass::Render, |id| id.class);
+    let class = engine.and_then(DumpEngine::id).map_or(EngineClass::Render, |id| id.class);
     for r in registers {
         let more = String::from_utf8_lossy(r.more).into_owned();
         lines.push(&Entry {
@@ -215,9 +215,9 @@ fn registers(
             engine: engine.map(|e| engine_name(&e.name)),
             name: Some(Cow::Borrowed(r.name)),
             index: match r.index {
-                Index::None => None,
-                Index::One(i) => Some(vec![i]),
-                Index::Two(i, j) => Some(vec![i, j]),
+                RegisterIndex::None => None,
+                RegisterIndex::One(i) => Some(vec![i]),
+                RegisterIndex::Two(i, j) => Some(vec![i, j]),
             },
             value: Some(u32::try_from(r.value).map_or_else(|_| Hex::wide(r.value), Hex::dword)),
             more: (!more.is_empty()).then_some(more),
@@ -228,7 +228,7 @@ fn registers(
     }
 }
 
-fn engine(dump: &Dump<'_>, engine: &Engine<'_>, lines: &mut Lines<'_>) {
+fn engine(dump: &Dump<'_>, engine: &DumpEngine<'_>, lines: &mut Lines<'_>) {
     let (mut context, mut batch) = (None, None);
     if let Dump::I915(state) = dump {
         context = state.context(engine);

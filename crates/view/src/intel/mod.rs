@@ -12,7 +12,10 @@ pub mod values;
 use serde::Serialize;
 use unwedge_base::Diagnostic;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Block, BlockKind, Decoded, Engine, Field, SectionInfo, Space, engine_id};
+use unwedge_capture::intel::{
+    AddressSpace, DumpEngine, IntelSectionInfo, KeyValue, MemoryBlock, MemoryBlockKind, UnpackedBlock,
+    engine_id,
+};
 use unwedge_capture::xe;
 use unwedge_postmortem::intel::Device;
 
@@ -29,7 +32,7 @@ pub enum Dump<'a> {
     /// An error state.
     I915(ErrorState<'a>),
     /// A devcoredump.
-    Xe(xe::Devcore<'a>),
+    Xe(xe::XeDevcore<'a>),
 }
 
 impl<'a> Dump<'a> {
@@ -50,7 +53,7 @@ impl<'a> Dump<'a> {
     }
 
     /// What is said of the device and the hang.
-    pub fn fields(&self) -> &[Field<'a>] {
+    pub fn fields(&self) -> &[KeyValue<'a>] {
         match self {
             Dump::I915(state) => &state.fields,
             Dump::Xe(dump) => &dump.fields,
@@ -63,7 +66,7 @@ impl<'a> Dump<'a> {
     }
 
     /// Engines in the order of the dump.
-    pub fn engines(&self) -> &[Engine<'a>] {
+    pub fn engines(&self) -> &[DumpEngine<'a>] {
         match self {
             Dump::I915(state) => &state.engines,
             Dump::Xe(dump) => &dump.engines,
@@ -71,7 +74,7 @@ impl<'a> Dump<'a> {
     }
 
     /// Captured memory in the order of the dump.
-    pub fn blocks(&self) -> &[Block<'a>] {
+    pub fn blocks(&self) -> &[MemoryBlock<'a>] {
         match self {
             Dump::I915(state) => &state.blocks,
             Dump::Xe(dump) => &dump.blocks,
@@ -79,7 +82,7 @@ impl<'a> Dump<'a> {
     }
 
     /// The stretches of the text.
-    pub fn sections(&self) -> &[SectionInfo<'a>] {
+    pub fn sections(&self) -> &[IntelSectionInfo<'a>] {
         match self {
             Dump::I915(state) => &state.sections,
             Dump::Xe(dump) => &dump.sections,
@@ -151,7 +154,7 @@ impl<'a> Dump<'a> {
     }
 
     /// Whether an engine is said to hang.
-    fn hung(&self, engine: &Engine<'_>) -> Option<bool> {
+    fn hung(&self, engine: &DumpEngine<'_>) -> Option<bool> {
         match self {
             Dump::I915(state) => state.hung(engine),
             Dump::Xe(_) => None,
@@ -207,7 +210,7 @@ impl Unpacking {
     }
 
     /// The contents of a block; `None` when the dump holds none.
-    fn contents(&mut self, block: &Block<'_>) -> Option<Decoded> {
+    fn contents(&mut self, block: &MemoryBlock<'_>) -> Option<UnpackedBlock> {
         let data = block.data.as_ref()?;
         let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(data.text.len() as u64));
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -224,28 +227,28 @@ pub fn memory_limit(dump: &Dump<'_>, max_size: u64) -> usize {
 }
 
 /// For JSON and people: stable, lower case.
-fn kind_name(kind: BlockKind) -> &'static str {
+fn kind_name(kind: MemoryBlockKind) -> &'static str {
     match kind {
-        BlockKind::Ring => "ring",
-        BlockKind::Batch => "batch",
-        BlockKind::HwContext => "context",
-        BlockKind::StatusPage => "status-page",
-        BlockKind::WaContext => "wa-context",
-        BlockKind::WaBatch => "wa-batch",
-        BlockKind::User => "user",
-        BlockKind::NullContext => "default-context",
-        BlockKind::Semaphores => "semaphores",
-        BlockKind::GucLog => "guc-log",
-        BlockKind::GucCtb => "guc-ctb",
-        BlockKind::Vm => "buffer",
-        BlockKind::Other => "other",
+        MemoryBlockKind::Ring => "ring",
+        MemoryBlockKind::Batch => "batch",
+        MemoryBlockKind::HwContext => "context",
+        MemoryBlockKind::StatusPage => "status-page",
+        MemoryBlockKind::WaContext => "wa-context",
+        MemoryBlockKind::WaBatch => "wa-batch",
+        MemoryBlockKind::User => "user",
+        MemoryBlockKind::NullContext => "default-context",
+        MemoryBlockKind::Semaphores => "semaphores",
+        MemoryBlockKind::GucLog => "guc-log",
+        MemoryBlockKind::GucCtb => "guc-ctb",
+        MemoryBlockKind::Vm => "buffer",
+        MemoryBlockKind::Other => "other",
     }
 }
 
-fn space_name(space: Space) -> Option<&'static str> {
+fn space_name(space: AddressSpace) -> Option<&'static str> {
     match space {
-        Space::Ggtt => Some("ggtt"),
-        Space::Ppgtt => Some("ppgtt"),
-        Space::Unknown => None,
+        AddressSpace::Ggtt => Some("ggtt"),
+        AddressSpace::Ppgtt => Some("ppgtt"),
+        AddressSpace::Unknown => None,
     }
 }

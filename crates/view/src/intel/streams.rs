@@ -5,7 +5,9 @@
 
 use super::Dump;
 use std::io;
-use unwedge_capture::intel::{Block, BlockKind, Engine, RingRegister, Space as DumpSpace};
+use unwedge_capture::intel::{
+    AddressSpace as DumpSpace, DumpEngine, MemoryBlock, MemoryBlockKind, RingRegister,
+};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_postmortem::intel::active_head;
 use unwedge_stream::intel::commands::Decoder;
@@ -86,7 +88,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
         sink: &mut dyn FnMut(&Stream<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(engine) = self.dump.engines().get(index) else { return Ok(()) };
-        let stands = |e: &Engine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
+        let stands = |e: &DumpEngine<'_>| e.ring(RingRegister::Acthd).is_some_and(|at| at != 0);
         let first = self.dump.engines().iter().position(stands).unwrap_or(0) == index;
         let count = EngineStreams::new(self.dump, self.version, &self.memory, engine).walks(first).len();
         for nth in 0..count {
@@ -109,7 +111,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
     }
 
     /// Unpacks what a stream leads to.
-    fn lead(&mut self, engine: &Engine<'a>, first: bool, nth: usize) {
+    fn lead(&mut self, engine: &DumpEngine<'a>, first: bool, nth: usize) {
         let (dump, version) = (self.dump, self.version);
         let budget = self.left.max(BUDGET);
         self.memory.settle(|memory| {
@@ -130,7 +132,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
 /// An engine and what it sees.
 struct EngineStreams<'m, 'a> {
     dump: &'m Dump<'a>,
-    engine: &'m Engine<'a>,
+    engine: &'m DumpEngine<'a>,
     version: Version,
     decoder: Decoder,
     spaces: Spaces<'m>,
@@ -143,7 +145,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
         dump: &'m Dump<'a>,
         version: Version,
         memory: &'m AddressSpaces<'_, 'a>,
-        engine: &'m Engine<'a>,
+        engine: &'m DumpEngine<'a>,
     ) -> EngineStreams<'m, 'a> {
         let class = engine.id().map_or(EngineClass::Render, |id| id.class);
         EngineStreams {
@@ -162,7 +164,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
         {
             walks.push(("ring", Walk::ring(self.decoder, self.spaces, ring).without_following(), marks));
         }
-        for block in self.blocks(&[BlockKind::WaContext, BlockKind::WaBatch]) {
+        for block in self.blocks(&[MemoryBlockKind::WaContext, MemoryBlockKind::WaBatch]) {
             // Several batches, each behind the end of the one before.
             let held = block.address.and_then(|at| Some((at, self.spaces.words(Space::Ggtt, at)?.len())));
             let Some((start, Ok(size))) = held.map(|(at, words)| (at, u32::try_from(words * 4))) else {
@@ -181,8 +183,11 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
         walks
     }
 
-    fn blocks<'k>(&self, kinds: &'k [BlockKind]) -> impl Iterator<Item = &'m Block<'m>> + use<'m, 'k> {
-        let (engine, blocks): (&'m Engine<'_>, &'m [Block<'_>]) = (self.engine, self.dump.blocks());
+    fn blocks<'k>(
+        &self,
+        kinds: &'k [MemoryBlockKind],
+    ) -> impl Iterator<Item = &'m MemoryBlock<'m>> + use<'m, 'k> {
+        let (engine, blocks): (&'m DumpEngine<'_>, &'m [MemoryBlock<'_>]) = (self.engine, self.dump.blocks());
         blocks
             .iter()
             .filter(move |b| !b.owner.is_empty() && b.is_of(engine))
@@ -190,7 +195,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
     }
 
     fn ring_start(&self) -> Option<u64> {
-        let block = self.blocks(&[BlockKind::Ring]).find_map(|b| b.address);
+        let block = self.blocks(&[MemoryBlockKind::Ring]).find_map(|b| b.address);
         block.or_else(|| self.engine.ring(RingRegister::Start).filter(|&start| start != 0))
     }
 
@@ -207,7 +212,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
     fn batches(&self, first: bool) -> Vec<(Space, u64)> {
         match self.dump {
             Dump::I915(state) => {
-                let block = self.blocks(&[BlockKind::Batch]).next();
+                let block = self.blocks(&[MemoryBlockKind::Batch]).next();
                 let space = match block.map(|b| b.space) {
                     Some(DumpSpace::Ggtt) => Space::Ggtt,
                     _ => Space::Ppgtt,

@@ -5,7 +5,7 @@ use crate::json::{Hex, Scalar};
 use serde::Serialize;
 use std::fmt;
 use unwedge_capture::i915::ErrorState;
-use unwedge_capture::intel::{Register, Space};
+use unwedge_capture::intel::{AddressSpace, IntelRegister};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_hw::intel::{FieldValue, Value};
 use unwedge_intel::registers;
@@ -114,8 +114,8 @@ impl Meaning {
     pub fn of(
         version: Version,
         class: EngineClass,
-        register: &Register<'_>,
-        beside: &[Register<'_>],
+        register: &IntelRegister<'_>,
+        beside: &[IntelRegister<'_>],
     ) -> Option<Meaning> {
         let (name, value) = (register.name, register.value);
         let fault = |(low, high): (u32, u32)| {
@@ -161,7 +161,7 @@ impl Meaning {
             }
             Meaning::Command(name) => MeaningLine { command: Some(name), ..none },
             Meaning::Fault(address, ggtt) => {
-                let space = if ggtt { Space::Ggtt } else { Space::Ppgtt };
+                let space = if ggtt { AddressSpace::Ggtt } else { AddressSpace::Ppgtt };
                 MeaningLine { address: Some(Hex::wide(address)), space: space_name(space), ..none }
             }
         }

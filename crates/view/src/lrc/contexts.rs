@@ -5,7 +5,7 @@
 use crate::intel::{Dump, memory_limit};
 use thiserror::Error;
 use unwedge_base::{Diagnostic, Memory, Span};
-use unwedge_capture::intel::BlockKind;
+use unwedge_capture::intel::MemoryBlockKind;
 use unwedge_hw::intel::platform::Driver;
 use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner};
 use unwedge_postmortem::intel::queue_engine;
@@ -75,7 +75,7 @@ impl Contexts {
         let device = dump.graphics();
         let mut diagnostics = dump.diagnostics().to_vec();
         let mut contexts = Vec::new();
-        for block in dump.blocks().iter().filter(|b| b.kind == BlockKind::HwContext) {
+        for block in dump.blocks().iter().filter(|b| b.kind == MemoryBlockKind::HwContext) {
             let engine = match dump {
                 Dump::I915(_) => block.engine(),
                 Dump::Xe(xe) => queue_engine(xe),

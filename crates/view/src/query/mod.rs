@@ -15,7 +15,7 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
-use unwedge_capture::rd::{Section, Step};
+use unwedge_capture::rd::{LiveStep, RdSection};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Palette, Selected};
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, Scene, Visitor, When};
@@ -316,8 +316,8 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
 }
 
 impl<'d> Consumer<'d> for Asker<'_, '_, 'd> {
-    fn section(&mut self, _section: &Section<'_>, step: Step) {
-        if step == Step::Forgotten
+    fn section(&mut self, _section: &RdSection<'_>, step: LiveStep) {
+        if step == LiveStep::Forgotten
             && let Some(draws) = &mut self.draws
         {
             draws.forget_buffers();

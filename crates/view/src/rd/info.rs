@@ -6,7 +6,7 @@ use crate::json::{self, Hex};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::rd::{Section, SectionKind, Step};
+use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
 
@@ -122,10 +122,10 @@ impl Counter {
         })
     }
 
-    fn count(&mut self, section: &Section<'_>) {
+    fn count(&mut self, section: &RdSection<'_>) {
         let number = section.kind.number();
         let name = match section.kind {
-            SectionKind::Unknown(_) => None,
+            RdSectionKind::Unknown(_) => None,
             known => Some(known.name()),
         };
         let sections = &mut self.capture.sections;
@@ -142,26 +142,26 @@ impl Counter {
 }
 
 impl<'d> Consumer<'d> for Counter {
-    fn section(&mut self, section: &Section<'_>, step: Step) {
+    fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         self.count(section);
         self.capture.bytes = section.span.end;
-        if step == Step::Forgotten {
+        if step == LiveStep::Forgotten {
             self.buffers = (0, 0, 0);
         }
         match section.kind {
-            SectionKind::Test if self.capture.tests.len() < LISTED => {
+            RdSectionKind::Test if self.capture.tests.len() < LISTED => {
                 self.capture.tests.push(String::from_utf8_lossy(section.text()).into_owned());
             }
-            SectionKind::Cmd => self.process = Some(self.process(section.text())),
-            SectionKind::GpuAddr => {
+            RdSectionKind::Cmd => self.process = Some(self.process(section.text())),
+            RdSectionKind::GpuAddr => {
                 self.capture.sets += u64::from(self.buffers.0 == 0);
                 self.buffers.0 += 1;
             }
-            SectionKind::BufferContents => {
+            RdSectionKind::BufferContents => {
                 self.buffers.1 += 1;
                 self.buffers.2 = self.buffers.2.saturating_add(section.payload.len() as u64);
             }
-            SectionKind::ShaderLogBuffer | SectionKind::CpLogBuffer => {
+            RdSectionKind::ShaderLogBuffer | RdSectionKind::CpLogBuffer => {
                 if let Some(range) = section.range().filter(|_| self.capture.log_buffers.len() < LISTED) {
                     let (name, iova) = (section.kind.name(), Hex::wide(range.iova));
                     self.capture.log_buffers.push(LogBuffer { name, iova, bytes: range.size });
