@@ -4,7 +4,9 @@ use unwedge_hw::Db;
 use unwedge_isa::afuc::asm::{self, AfucProblem};
 use unwedge_isa::afuc::disasm::{self, DisasmError, ListingForm};
 use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor, assemble, text};
-use unwedge_sim::adreno::sqe::{Emulator, Fault, Location, Stop, disassemble, packet4, packet7, sections};
+use unwedge_sim::adreno::sqe::{
+    SqeEmulator, SqeFault, SqeLocation, SqeStop, disassemble, packet4, packet7, sections,
+};
 
 #[path = "sqe_rig/mod.rs"]
 mod rig;
@@ -21,7 +23,7 @@ fn problems(source: &str, names: &dyn AfucNames) -> Vec<(usize, usize, AfucProbl
 }
 
 /// Runs a firmware over packets in memory until it waits for more.
-fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn AfucNames) -> Emulator<'n> {
+fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn AfucNames) -> SqeEmulator<'n> {
     let mut emulator = boot(handlers, names);
     let address = 0x1_0000_0000;
     for (i, &word) in (0u64..).zip(packets) {
@@ -30,8 +32,8 @@ fn run<'n>(handlers: &str, packets: &[u32], names: &'n dyn AfucNames) -> Emulato
     emulator.submit(address, packets.len() as u32);
     loop {
         match emulator.run(10_000) {
-            Stop::PacketDone => {}
-            Stop::NeedsData => return emulator,
+            SqeStop::PacketDone => {}
+            SqeStop::NeedsData => return emulator,
             stop => panic!("{stop} at {:#x}", emulator.pc()),
         }
     }
@@ -205,7 +207,7 @@ fn the_packet_table_is_what_the_bootstrap_routine_loads() {
     let db = Db::builtin();
     let names = DbNames::new(&db);
     let mut emulator = boot("CP_NOP:\nwaitin\nmov $01, $data\n", &names);
-    assert_eq!(emulator.run_bootstrap(10_000), Stop::Booted);
+    assert_eq!(emulator.run_bootstrap(10_000), SqeStop::Booted);
     let nop = usize::from(names.opcode("CP_NOP").expect("CP_NOP"));
     let set: Vec<(usize, u32)> =
         emulator.packet_table().iter().copied().enumerate().filter(|&(_, offset)| offset != 0).collect();
@@ -231,14 +233,14 @@ mov $01, $data
     let mut emulator = boot(handlers, &names);
     emulator.memory_mut().write(0x2_0000_0100, 77).expect("memory");
     emulator.push(&packet7(copy, &[0x100, 2, 0x200 - 4, 3, 2]));
-    while emulator.run(10_000) == Stop::PacketDone {}
+    while emulator.run(10_000) == SqeStop::PacketDone {}
     assert_eq!(emulator.memory().read(0x3_0000_0200), Ok(Some(77)));
     let (log, dropped) = emulator.take_log();
     assert_eq!(dropped, 0);
-    let unknown: Vec<Location> =
+    let unknown: Vec<SqeLocation> =
         log.iter().filter(|a| !a.write && a.value.is_none()).map(|access| access.location).collect();
-    assert_eq!(unknown, [Location::Memory(0x2_0000_0104)]);
-    assert!(log.iter().any(|access| access.location == Location::Memory(0x3_0000_0200) && access.write));
+    assert_eq!(unknown, [SqeLocation::Memory(0x2_0000_0104)]);
+    assert!(log.iter().any(|access| access.location == SqeLocation::Memory(0x3_0000_0200) && access.write));
 }
 
 #[test]
@@ -260,7 +262,10 @@ mov $01, $data
     let read = |i: u64| emulator.memory().read(0x5_0000_0100 + 4 * i);
     assert_eq!([read(0), read(1), read(2), read(3)], [Ok(Some(11)), Ok(Some(22)), Ok(Some(33)), Ok(None)]);
     let (log, _) = emulator.take_log();
-    assert!(log.iter().any(|access| access.location == Location::Pipe(0x84)), "a register without payload");
+    assert!(
+        log.iter().any(|access| access.location == SqeLocation::Pipe(0x84)),
+        "a register without payload"
+    );
 }
 
 #[test]
@@ -314,7 +319,7 @@ mov $01, $data
     }
     emulator.push(&packet7(opcode("CP_INDIRECT_BUFFER"), &[0x8000, 0, inner.len() as u32]));
     emulator.push(&packet7(opcode("CP_NOP"), &[4]));
-    while emulator.run(1_000) == Stop::PacketDone {}
+    while emulator.run(1_000) == SqeStop::PacketDone {}
     assert_eq!((emulator.gpr(0x12), emulator.gpr(0x13)), (7, 1));
 }
 
@@ -375,23 +380,23 @@ fn what_cannot_go_on_is_a_fault() {
         emulator.push(packet);
         loop {
             match emulator.run(1_000) {
-                Stop::PacketDone => {}
+                SqeStop::PacketDone => {}
                 stop => return stop,
             }
         }
     };
     let nop = packet7(names.opcode("CP_NOP").expect("CP_NOP"), &[0]);
-    assert_eq!(stop("ret\nnop", &nop), Stop::Fault(Fault::StackEmpty));
-    assert_eq!(stop("again:\ncall #again\nnop", &nop), Stop::Fault(Fault::StackFull));
-    assert_eq!(stop("iret", &nop), Stop::Fault(Fault::NoInterrupt));
-    assert_eq!(stop("[ffffffff]", &nop), Stop::Fault(Fault::Unknown { pc: 19, word: !0 }));
-    assert_eq!(stop("here:\njump #here\nnop", &nop), Stop::Steps);
-    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), Stop::Fault(Fault::Unaligned(2)));
+    assert_eq!(stop("ret\nnop", &nop), SqeStop::Fault(SqeFault::StackEmpty));
+    assert_eq!(stop("again:\ncall #again\nnop", &nop), SqeStop::Fault(SqeFault::StackFull));
+    assert_eq!(stop("iret", &nop), SqeStop::Fault(SqeFault::NoInterrupt));
+    assert_eq!(stop("[ffffffff]", &nop), SqeStop::Fault(SqeFault::Unknown { pc: 19, word: !0 }));
+    assert_eq!(stop("here:\njump #here\nnop", &nop), SqeStop::Steps);
+    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), SqeStop::Fault(SqeFault::Unaligned(2)));
     assert_eq!(
         stop("mov $02, 0xfff\ncread $03, [$02 + 0xfff]", &nop),
-        Stop::Fault(Fault::NoRegister(0x1ffe))
+        SqeStop::Fault(SqeFault::NoRegister(0x1ffe))
     );
-    assert_eq!(stop("nop", &[0x1234_5678]), Stop::Fault(Fault::BadHeader(0x1234_5678)));
+    assert_eq!(stop("nop", &[0x1234_5678]), SqeStop::Fault(SqeFault::BadHeader(0x1234_5678)));
 }
 
 #[test]
@@ -400,7 +405,7 @@ fn breakpoints_stop_before_their_instruction() {
     let names = DbNames::new(&db);
     let mut emulator = boot("", &names);
     assert!(emulator.add_breakpoint(6));
-    assert_eq!(emulator.run(1_000), Stop::Breakpoint(6));
+    assert_eq!(emulator.run(1_000), SqeStop::Breakpoint(6));
     assert_eq!(
         text::instruction(emulator.code(), emulator.pc(), emulator.firmware(), &names)
             .map(|(_, text)| text)
@@ -408,7 +413,7 @@ fn breakpoints_stop_before_their_instruction() {
         Some("mov $01, $regdata")
     );
     assert!(emulator.remove_breakpoint(6));
-    assert_eq!(emulator.run(1_000), Stop::PacketDone);
+    assert_eq!(emulator.run(1_000), SqeStop::PacketDone);
 }
 
 #[test]
@@ -651,10 +656,10 @@ fn damaged_firmware_disassembles_and_runs_within_bounds() {
             let text = disassemble(&bytes, &options, &names).expect("any bytes have text");
             assert_eq!(build(&text, &names), bytes);
             let mut emulator =
-                Emulator::new(firmware_id, &FirmwareBlob::new(&bytes).words, Processor::Sqe, &names);
+                SqeEmulator::new(firmware_id, &FirmwareBlob::new(&bytes).words, Processor::Sqe, &names);
             emulator.set_log_limit(1000);
             emulator.push(&[numbers.next() as u32; 64]);
-            while emulator.steps() < 20_000 && emulator.run(20_000) == Stop::PacketDone {}
+            while emulator.steps() < 20_000 && emulator.run(20_000) == SqeStop::PacketDone {}
             assert!(emulator.take_log().0.len() <= 1000);
         }
     }

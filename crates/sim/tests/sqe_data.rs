@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use unwedge_hw::Db;
 use unwedge_isa::afuc::disasm::{self, ListingForm};
 use unwedge_isa::afuc::{FirmwareBlob, asm, assemble};
-use unwedge_sim::adreno::sqe::{Stop, boot, disassemble};
+use unwedge_sim::adreno::sqe::{SqeStop, boot, disassemble};
 
 use unwedge_isa::afuc::DbNames;
 
@@ -71,7 +71,7 @@ fn the_bootstrap_routine_finds_the_packet_table_where_it_stands() {
         let blob = FirmwareBlob::new(&std::fs::read(&path).expect("a readable firmware"));
         let Some(firmware) = blob.firmware().filter(|firmware| firmware.generation() >= 6) else { continue };
         for (section, stop) in boot(&blob.words, firmware, &names) {
-            assert_eq!(stop, Stop::Booted, "{}: {:?}", path.display(), section.processor);
+            assert_eq!(stop, SqeStop::Booted, "{}: {:?}", path.display(), section.processor);
             assert!(section.table_at.is_some(), "{}: {:?}", path.display(), section.processor);
         }
     }

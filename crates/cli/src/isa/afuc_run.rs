@@ -8,7 +8,7 @@ use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
 use unwedge::isa::afuc::DbNames;
 use unwedge::isa::afuc::{FirmwareBlob, Processor};
-use unwedge::sim::adreno::sqe::{self, Emulator};
+use unwedge::sim::adreno::sqe::{self, SqeEmulator};
 use unwedge_view::asm::sqe_session::Session;
 
 /// Runs the command.
@@ -33,7 +33,7 @@ pub fn run(args: &AfucRun, global: &Global) -> Result<Outcome, Failure> {
         .find(|section| section.processor == processor)
         .ok_or_else(|| unusable("the firmware has no part for that processor"))?;
     let code = blob.words.get(section.start..).unwrap_or_default();
-    let mut session = Session::new(Emulator::new(firmware, code, processor, &names));
+    let mut session = Session::new(SqeEmulator::new(firmware, code, processor, &names));
     let script = match &args.script {
         Some(file) => Some(super::source(file, global)?.1),
         None if !args.commands.is_empty() => Some(args.commands.join("\n")),

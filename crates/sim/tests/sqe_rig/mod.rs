@@ -1,7 +1,7 @@
 //! Firmware assembled for tests, and an emulator that runs it.
 
 use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor, asm, assemble};
-use unwedge_sim::adreno::sqe::Emulator;
+use unwedge_sim::adreno::sqe::SqeEmulator;
 
 pub use unwedge_isa::afuc::DbNames;
 
@@ -44,7 +44,7 @@ jumptbl:
 
 pub const A6XX: &str = "016ee001";
 
-pub fn boot<'n>(handlers: &str, names: &'n dyn AfucNames) -> Emulator<'n> {
+pub fn boot<'n>(handlers: &str, names: &'n dyn AfucNames) -> SqeEmulator<'n> {
     let words = words(&firmware(A6XX, handlers), names);
-    Emulator::new(Firmware::A630, &words, Processor::Sqe, names)
+    SqeEmulator::new(Firmware::A630, &words, Processor::Sqe, names)
 }

@@ -1,6 +1,6 @@
 //! What only running a firmware tells: its sections, and the packet table of each.
 
-use super::{Emulator, INSTRUCTION_BASE, Stop};
+use super::{INSTRUCTION_BASE, SqeEmulator, SqeStop};
 use unwedge_isa::afuc::disasm::{self, AfucDisasmOptions, DisasmError, FirmwareSection, ListingForm};
 use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor};
 
@@ -8,9 +8,10 @@ use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor};
 const BOOTSTRAP_STEPS: u64 = 200_000;
 
 /// Runs the bootstrap routine of each processor: the sections of what is loaded, and how each routine ended.
-pub fn boot(words: &[u32], firmware: Firmware, names: &dyn AfucNames) -> Vec<(FirmwareSection, Stop)> {
+pub fn boot(words: &[u32], firmware: Firmware, names: &dyn AfucNames) -> Vec<(FirmwareSection, SqeStop)> {
     let boot = |processor, start: usize| {
-        let mut emulator = Emulator::new(firmware, words.get(start..).unwrap_or_default(), processor, names);
+        let mut emulator =
+            SqeEmulator::new(firmware, words.get(start..).unwrap_or_default(), processor, names);
         emulator.set_log_limit(0);
         let stop = emulator.run_bootstrap(BOOTSTRAP_STEPS);
         (emulator, stop)

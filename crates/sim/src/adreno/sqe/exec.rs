@@ -3,8 +3,8 @@
 //! The order is the hardware's as far as known: sources, then the destination, then extra moves; a branch and the
 //! dispatch of `waitin` take effect after the delay slot.
 
-use super::log::{Fault, Stop};
-use super::{Emulator, Interrupted, pair};
+use super::log::{SqeFault, SqeStop};
+use super::{Interrupted, SqeEmulator, pair};
 use unwedge_isa::afuc::insn::{AfucOp, AluOp, Insn, InsnField};
 use unwedge_isa::afuc::text::{ADDR, DATA, LR, REM};
 
@@ -14,7 +14,7 @@ const EQUAL: u32 = 0x2b;
 const LESS: u32 = 0x1e;
 
 /// How an instruction changes the flow.
-enum Flow {
+enum InsnFlow {
     /// The next one follows.
     Next,
     /// After the delay slot, execution goes on there.
@@ -27,10 +27,10 @@ enum Flow {
     Resume(Interrupted),
 }
 
-impl Emulator<'_> {
-    pub(super) fn execute(&mut self) -> Result<(), Stop> {
+impl SqeEmulator<'_> {
+    pub(super) fn execute(&mut self) -> Result<(), SqeStop> {
         let pc = self.pc;
-        let word = *self.code.get(pc as usize).ok_or(Stop::Fault(Fault::OutsideCode(pc)))?;
+        let word = *self.code.get(pc as usize).ok_or(SqeStop::Fault(SqeFault::OutsideCode(pc)))?;
         let generation = self.firmware.generation();
         let known =
             self.decoded.entry(word).or_insert_with(|| Insn::decode(word, generation).map(|(insn, _)| insn));
@@ -38,18 +38,18 @@ impl Emulator<'_> {
             Some(insn) => insn,
             // A `nop` with a payload.
             None if word >> 27 == 0 => Insn::new(AfucOp::Nop),
-            None => return Err(Stop::Fault(Fault::Unknown { pc, word })),
+            None => return Err(SqeStop::Fault(SqeFault::Unknown { pc, word })),
         };
         let idle = insn.has(InsnField::Rep) && self.gpr(REM) == 0;
         let reads = if idle { 0 } else { self.data_reads(&insn) };
         if reads > 0 && self.bootstrapping {
-            return Err(Stop::Booted);
+            return Err(SqeStop::Booted);
         }
         if reads > 0 && !self.has_data(reads) {
-            return Err(Stop::NeedsData);
+            return Err(SqeStop::NeedsData);
         }
         self.steps = self.steps.saturating_add(1);
-        let flow = if idle { Flow::Next } else { self.repetition(&insn)? };
+        let flow = if idle { InsnFlow::Next } else { self.repetition(&insn)? };
         if insn.has(InsnField::Rep) && self.gpr(REM) != 0 {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl Emulator<'_> {
     }
 
     /// One execution of an instruction, with what `(rep)` does to `$rem`.
-    fn repetition(&mut self, insn: &Insn) -> Result<Flow, Stop> {
+    fn repetition(&mut self, insn: &Insn) -> Result<InsnFlow, SqeStop> {
         let before = self.gpr(REM);
         let flow = self.operate(insn)?;
         let is_counted = self.gpr(REM) != before;
@@ -67,24 +67,24 @@ impl Emulator<'_> {
         Ok(flow)
     }
 
-    fn advance(&mut self, flow: Flow) -> Result<(), Stop> {
-        if let Flow::Resume(saved) = flow {
+    fn advance(&mut self, flow: InsnFlow) -> Result<(), SqeStop> {
+        if let InsnFlow::Resume(saved) = flow {
             self.pc = saved.pc;
             (self.branch, self.waiting) = (saved.branch, saved.waiting);
             return Ok(());
         }
         let follows = self.pc.wrapping_add(1);
         self.pc = self.branch.take().unwrap_or(match flow {
-            Flow::Skip(target) => target,
+            InsnFlow::Skip(target) => target,
             _ => follows,
         });
-        if let Flow::Branch(target) = flow {
+        if let InsnFlow::Branch(target) = flow {
             self.branch = Some(target);
         }
         if std::mem::take(&mut self.waiting) {
             self.dispatch()?;
         }
-        if matches!(flow, Flow::Wait) {
+        if matches!(flow, InsnFlow::Wait) {
             self.waiting = true;
             let handled = self.special.ib_end.and_then(|at| self.table.get(usize::from(at)));
             if handled.is_some_and(|&handler| handler != 0) {
@@ -92,13 +92,13 @@ impl Emulator<'_> {
             } else {
                 self.leave_ended_streams()?;
             }
-            return Err(Stop::PacketDone);
+            return Err(SqeStop::PacketDone);
         }
         Ok(())
     }
 
     /// Goes to the handler of the packet whose header is in `$01`.
-    fn dispatch(&mut self) -> Result<(), Stop> {
+    fn dispatch(&mut self) -> Result<(), SqeStop> {
         let (opcode, count) = if std::mem::take(&mut self.stream_ended) {
             (self.special.ib_end, 0)
         } else {
@@ -114,7 +114,7 @@ impl Emulator<'_> {
                 7 if odd(header & 0x3fff, bit(15)) && odd(header >> 16 & 0x7f, bit(23)) => {
                     (Some((header >> 16 & 0x7f) as u8), header & 0x3fff)
                 }
-                _ => return Err(Stop::Fault(Fault::BadHeader(header))),
+                _ => return Err(SqeStop::Fault(SqeFault::BadHeader(header))),
             }
         };
         let handler = opcode.and_then(|opcode| self.table.get(usize::from(opcode)).copied());
@@ -146,7 +146,7 @@ impl Emulator<'_> {
         (insn.get(InsnField::Xmov) as usize).min(left.saturating_sub(own))
     }
 
-    fn operate(&mut self, insn: &Insn) -> Result<Flow, Stop> {
+    fn operate(&mut self, insn: &Insn) -> Result<InsnFlow, SqeStop> {
         let get = |field| insn.get(field);
         let dst = get(InsnField::Dst);
         match insn.op {
@@ -234,51 +234,51 @@ impl Emulator<'_> {
                     _ => a.wrapping_shr(get(InsnField::Bit)) & 1 == 1,
                 };
                 if holds {
-                    return Ok(Flow::Branch(self.pc.wrapping_add(get(InsnField::Branch))));
+                    return Ok(InsnFlow::Branch(self.pc.wrapping_add(get(InsnField::Branch))));
                 }
             }
             AfucOp::Call => {
                 let (pointer, base) = self.stack()?;
                 let depth = self.read_sqe(pointer)?;
-                let full = Stop::Fault(Fault::StackFull);
+                let full = SqeStop::Fault(SqeFault::StackFull);
                 let slot = base.checked_add(depth).filter(|&slot| self.sqe(slot).is_some()).ok_or(full)?;
                 self.set_sqe(slot, self.pc.wrapping_add(2))?;
                 self.set_sqe(pointer, depth + 1)?;
-                return Ok(Flow::Branch(get(InsnField::Target)));
+                return Ok(InsnFlow::Branch(get(InsnField::Target)));
             }
             AfucOp::Ret => {
                 let (pointer, base) = self.stack()?;
-                let empty = Stop::Fault(Fault::StackEmpty);
+                let empty = SqeStop::Fault(SqeFault::StackEmpty);
                 let depth = self.read_sqe(pointer)?.checked_sub(1).ok_or(empty)?;
-                let slot = base.checked_add(depth).ok_or(Stop::Fault(Fault::StackFull))?;
+                let slot = base.checked_add(depth).ok_or(SqeStop::Fault(SqeFault::StackFull))?;
                 let target = self.read_sqe(slot)?;
                 self.set_sqe(pointer, depth)?;
-                return Ok(Flow::Branch(target));
+                return Ok(InsnFlow::Branch(target));
             }
             AfucOp::Iret => {
-                let saved = self.interrupted.take().ok_or(Stop::Fault(Fault::NoInterrupt))?;
-                return Ok(Flow::Resume(saved));
+                let saved = self.interrupted.take().ok_or(SqeStop::Fault(SqeFault::NoInterrupt))?;
+                return Ok(InsnFlow::Resume(saved));
             }
-            AfucOp::Jumpa => return Ok(Flow::Branch(get(InsnField::Target))),
+            AfucOp::Jumpa => return Ok(InsnFlow::Branch(get(InsnField::Target))),
             AfucOp::Bl => {
                 self.write(LR, self.pc.wrapping_add(2))?;
-                return Ok(Flow::Branch(get(InsnField::Target)));
+                return Ok(InsnFlow::Branch(get(InsnField::Target)));
             }
-            AfucOp::JumpReg => return Ok(Flow::Branch(self.read(get(InsnField::Src1), false)?)),
-            AfucOp::Sret => return Ok(Flow::Branch(self.read(LR, false)?)),
-            AfucOp::Waitin => return Ok(Flow::Wait),
+            AfucOp::JumpReg => return Ok(InsnFlow::Branch(self.read(get(InsnField::Src1), false)?)),
+            AfucOp::Sret => return Ok(InsnFlow::Branch(self.read(LR, false)?)),
+            AfucOp::Waitin => return Ok(InsnFlow::Wait),
             AfucOp::SetSecure => {
                 let mode = self.read(2, false)?;
                 if self.secure_succeeds {
                     if let Some(register) = self.special.secure_mode {
                         self.set_control(register, mode)?;
                     }
-                    return Ok(Flow::Skip(self.pc.wrapping_add(3)));
+                    return Ok(InsnFlow::Skip(self.pc.wrapping_add(3)));
                 }
             }
             AfucOp::Nop => {}
         }
-        Ok(Flow::Next)
+        Ok(InsnFlow::Next)
     }
 
     fn alu(&mut self, alu: AluOp, a: u32, b: u32) -> u32 {
@@ -317,7 +317,7 @@ impl Emulator<'_> {
     }
 
     /// The moves `(xmovN)` adds. Of three, the second goes where the instruction itself wrote.
-    fn move_extra(&mut self, dst: u32, src: u32, count: usize) -> Result<(), Stop> {
+    fn move_extra(&mut self, dst: u32, src: u32, count: usize) -> Result<(), SqeStop> {
         for index in 0..count {
             let value = self.read(src, false)?;
             if src != DATA {
@@ -335,7 +335,7 @@ impl Emulator<'_> {
     }
 
     /// The register an instruction addresses; with `!` the base becomes that.
-    fn offset(&mut self, insn: &Insn, field: InsnField) -> Result<u32, Stop> {
+    fn offset(&mut self, insn: &Insn, field: InsnField) -> Result<u32, SqeStop> {
         let base = insn.get(InsnField::Base);
         let register = self.read(base, false)?.wrapping_add(insn.get(field));
         if insn.has(InsnField::PreIncrement) {
@@ -344,7 +344,7 @@ impl Emulator<'_> {
         Ok(register)
     }
 
-    fn memory_address(&mut self, insn: &Insn) -> Result<u64, Stop> {
+    fn memory_address(&mut self, insn: &Insn) -> Result<u64, SqeStop> {
         let high_at = self.special.load_store_high.or(self.special.store_high);
         let high = high_at.map_or(0, |at| self.control_at(at));
         let base = insn.get(InsnField::Base);
@@ -357,9 +357,9 @@ impl Emulator<'_> {
     }
 
     /// The registers of the call stack: its depth, its first entry.
-    fn stack(&self) -> Result<(u32, u32), Stop> {
+    fn stack(&self) -> Result<(u32, u32), SqeStop> {
         let registers = self.special.stack_pointer.zip(self.special.stack);
-        registers.ok_or(Stop::Fault(Fault::StackFull))
+        registers.ok_or(SqeStop::Fault(SqeFault::StackFull))
     }
 }
 

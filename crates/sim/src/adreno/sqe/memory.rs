@@ -2,7 +2,7 @@
 //!
 //! Never invents contents: what nobody wrote is unknown.
 
-use super::log::Fault;
+use super::log::SqeFault;
 use crate::memory::{self, Load};
 
 /// Pages kept at most: 64 MiB.
@@ -11,27 +11,27 @@ const PAGE_BYTES: usize = 4096;
 
 /// Memory of dwords.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub struct SqeMemory {
     bytes: memory::Memory,
 }
 
-impl Default for Memory {
-    fn default() -> Memory {
-        Memory { bytes: memory::Memory::unknown() }
+impl Default for SqeMemory {
+    fn default() -> SqeMemory {
+        SqeMemory { bytes: memory::Memory::unknown() }
     }
 }
 
-fn aligned(address: u64) -> Result<u64, Fault> {
-    if address.is_multiple_of(4) { Ok(address) } else { Err(Fault::Unaligned(address)) }
+fn aligned(address: u64) -> Result<u64, SqeFault> {
+    if address.is_multiple_of(4) { Ok(address) } else { Err(SqeFault::Unaligned(address)) }
 }
 
-impl Memory {
+impl SqeMemory {
     /// The dword at an address; `None` when nobody has written it.
     ///
     /// # Errors
     ///
-    /// [`Fault::Unaligned`] unless the address is a multiple of 4.
-    pub fn read(&self, address: u64) -> Result<Option<u32>, Fault> {
+    /// [`SqeFault::Unaligned`] unless the address is a multiple of 4.
+    pub fn read(&self, address: u64) -> Result<Option<u32>, SqeFault> {
         Ok(match self.bytes.load(aligned(address)?, 4) {
             Load::Known(value) => Some(value as u32),
             Load::Unknown | Load::Unmapped => None,
@@ -42,11 +42,11 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Fault::Unaligned`] unless the address is a multiple of 4, [`Fault::MemoryFull`] once too much is written.
-    pub fn write(&mut self, address: u64, value: u32) -> Result<(), Fault> {
+    /// [`SqeFault::Unaligned`] unless the address is a multiple of 4, [`SqeFault::MemoryFull`] once too much is written.
+    pub fn write(&mut self, address: u64, value: u32) -> Result<(), SqeFault> {
         let address = aligned(address)?;
         if self.bytes.written_pages() >= MAX_PAGES && !self.bytes.is_written_page(address) {
-            return Err(Fault::MemoryFull((MAX_PAGES * PAGE_BYTES) as u64));
+            return Err(SqeFault::MemoryFull((MAX_PAGES * PAGE_BYTES) as u64));
         }
         // Every address is mapped.
         self.bytes.store(address, 4, value.into());

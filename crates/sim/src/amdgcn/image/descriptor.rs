@@ -3,7 +3,7 @@
 //! Facts: the register descriptions of Mesa and ROCr. Never: addresses of texels ([`super::layout`]).
 
 use super::super::texel::selected;
-use crate::texture::sampler::{Compare, Filter, MipFilter, Sampler, Wrap};
+use crate::texture::sampler::{CompareFunc, MipFilter, Sampler, TexelFilter, WrapMode};
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::{Gen, Gpu};
 
@@ -213,7 +213,8 @@ impl Image {
 pub(super) fn sampler(w: [u32; 4], gpu: &Gpu) -> Sampler {
     let field = |word: usize, lsb: u32, width: u32| w[word] >> lsb & (u32::MAX >> (32 - width));
     let byte = |word: usize, lsb: u32, width: u32| field(word, lsb, width) as u8;
-    let filter = |lsb: u32| Filter { linear: field(2, lsb, 1) != 0, anisotropic: field(2, lsb + 1, 1) != 0 };
+    let filter =
+        |lsb: u32| TexelFilter { linear: field(2, lsb, 1) != 0, anisotropic: field(2, lsb + 1, 1) != 0 };
     let lod_bits = if gpu.generation() >= Gen::Gfx12 { 13 } else { 12 };
     let bias = (field(2, 0, 14) << 18) as i32 >> 18;
     Sampler {
@@ -243,28 +244,28 @@ pub(super) fn sampler(w: [u32; 4], gpu: &Gpu) -> Sampler {
     }
 }
 
-fn wrap(code: u32) -> Wrap {
+fn wrap(code: u32) -> WrapMode {
     match code {
-        0 => Wrap::Repeat,
-        1 => Wrap::Mirror,
-        2 => Wrap::ClampToEdge,
-        3 => Wrap::MirrorOnceToEdge,
-        4 => Wrap::ClampHalfBorder,
-        5 => Wrap::MirrorOnceHalfBorder,
-        6 => Wrap::ClampToBorder,
-        _ => Wrap::MirrorOnceToBorder,
+        0 => WrapMode::Repeat,
+        1 => WrapMode::Mirror,
+        2 => WrapMode::ClampToEdge,
+        3 => WrapMode::MirrorOnceToEdge,
+        4 => WrapMode::ClampHalfBorder,
+        5 => WrapMode::MirrorOnceHalfBorder,
+        6 => WrapMode::ClampToBorder,
+        _ => WrapMode::MirrorOnceToBorder,
     }
 }
 
-fn compare(code: u32) -> Compare {
+fn compare(code: u32) -> CompareFunc {
     match code {
-        0 => Compare::Never,
-        1 => Compare::Less,
-        2 => Compare::Equal,
-        3 => Compare::LessEqual,
-        4 => Compare::Greater,
-        5 => Compare::NotEqual,
-        6 => Compare::GreaterEqual,
-        _ => Compare::Always,
+        0 => CompareFunc::Never,
+        1 => CompareFunc::Less,
+        2 => CompareFunc::Equal,
+        3 => CompareFunc::LessEqual,
+        4 => CompareFunc::Greater,
+        5 => CompareFunc::NotEqual,
+        6 => CompareFunc::GreaterEqual,
+        _ => CompareFunc::Always,
     }
 }
