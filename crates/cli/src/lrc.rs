@@ -10,7 +10,7 @@ use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
 use unwedge::base::Diagnostic;
-use unwedge::hw::intel::platform::{Driver, Engine, Platform, Version};
+use unwedge::hw::intel::platform::{Engine, IntelDriver, Platform, Version};
 use unwedge::intel::lrc::diff::diff as differences;
 use unwedge::intel::lrc::encoding::{self, TableSizes};
 use unwedge::intel::lrc::tables::{self as builtin, Builtin};
@@ -310,7 +310,7 @@ fn asked_layout(context: &Context, args: &LrcTarget) -> Result<Option<LrcLayout>
 }
 
 /// A platform as people write it: its version, and the driver that is usual for it.
-fn platform(text: &str) -> Result<(Version, Driver), Failure> {
+fn platform(text: &str) -> Result<(Version, IntelDriver), Failure> {
     regs::chip::intel_platform(text).ok_or_else(|| {
         let names: Vec<&str> = Platform::all().iter().map(Platform::name).collect();
         Failure::Usage(format!(

@@ -5,7 +5,7 @@ mod program;
 use program::unwedge;
 use std::process::Output;
 use unwedge::capture::intel::RingRegister;
-use unwedge::hw::intel::platform::{Driver, Platform, Version};
+use unwedge::hw::intel::platform::{IntelDriver, Platform, Version};
 use unwedge::intel::lrc::{LrcLayout, LrcOwner, PAGE};
 use unwedge_testkit::i915::ErrorStateBuilder;
 use unwedge_testkit::intel::{Device, EngineState};
@@ -217,7 +217,7 @@ fn a_dump_that_is_cut_in_a_context_has_no_other_page_as_its_registers() {
 /// Error states and dumps of every device, whose contexts are as the hardware saves them but for what `harm` does to that of
 /// the first engine.
 fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
-    let image = |device: Device, driver: Driver, engine: &str| {
+    let image = |device: Device, driver: IntelDriver, engine: &str| {
         let version = Version::new(device.version.0 as u8, device.version.1 as u8);
         let engine = engine.parse().unwrap();
         let mut image = vec![0x0101_0101; PAGE];
@@ -241,12 +241,12 @@ fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
         };
         if device.version < (20, 0) {
             let dump = ErrorStateBuilder::new(device)
-                .engine(engine(Driver::I915, "rcs0", 0x20_0000))
-                .engine(engine(Driver::I915, "bcs0", 0x30_0000));
+                .engine(engine(IntelDriver::I915, "rcs0", 0x20_0000))
+                .engine(engine(IntelDriver::I915, "bcs0", 0x30_0000));
             out.push((format!("{} i915", device.name), dump.text()));
         }
         if device.version >= (12, 0) {
-            let dump = DevcoreBuilder::new(device).engine(engine(Driver::Xe, "rcs0", 0x20_0000));
+            let dump = DevcoreBuilder::new(device).engine(engine(IntelDriver::Xe, "rcs0", 0x20_0000));
             out.push((format!("{} xe", device.name), dump.text()));
         }
     }
@@ -302,7 +302,7 @@ fn one_context_of_a_dump_can_be_chosen() {
 fn what_overwrote_a_context_is_found_in_the_dump() {
     let foreign: Vec<u32> = (0..64).map(|i| 0x9e37_79b9_u32.wrapping_mul(i + 1)).collect();
     let layout = LrcLayout::of(LrcOwner {
-        driver: Driver::I915,
+        driver: IntelDriver::I915,
         version: Version::new(12, 0),
         engine: "rcs0".parse().unwrap(),
     });

@@ -1,7 +1,7 @@
 //! Verification of a context, and what is said of one that something happened to.
 
 use divan::{Bencher, black_box};
-use unwedge_hw::intel::platform::{Driver, Version};
+use unwedge_hw::intel::platform::{IntelDriver, Version};
 use unwedge_intel::lrc::triage::{identify, triage};
 use unwedge_intel::lrc::values::odd;
 use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner};
@@ -13,7 +13,8 @@ fn main() {
 /// The longest table.
 fn layout() -> LrcLayout {
     let engine = "rcs0".parse().expect("an engine");
-    LrcLayout::of(LrcOwner { driver: Driver::I915, version: Version::new(12, 0), engine }).expect("a layout")
+    LrcLayout::of(LrcOwner { driver: IntelDriver::I915, version: Version::new(12, 0), engine })
+        .expect("a layout")
 }
 
 fn poisoned(layout: &LrcLayout) -> Vec<u32> {

@@ -23,7 +23,7 @@ pub fn version(text: &str) -> Result<String, String> {
 
 /// The name of a driver, as Rust.
 fn driver(text: &str) -> String {
-    format!("Driver::named({text:?}).unwrap()")
+    format!("IntelDriver::named({text:?}).unwrap()")
 }
 
 /// `rcs,ccs` or `all`, as Rust.
@@ -60,10 +60,11 @@ pub fn layouts(text: &str, tables: &[LrcTable], registers: &[RegisterRange]) -> 
     }
     let mut uses = "];\npub static USES: &[TableUse] = &[\n".to_owned();
     let mut positions = "];\npub static POSITIONS: &[PositionRow] = &[\n".to_owned();
-    let mut ends = "];\npub static ENDS: &[(Driver, Version)] = &[\n".to_owned();
+    let mut ends = "];\npub static ENDS: &[(IntelDriver, Version)] = &[\n".to_owned();
     let mut masks = "];\npub static MASKS: &[(Version, &[EngineClass], u32)] = &[\n".to_owned();
     let mut offsets = "];\npub static INDIRECT_CTX_OFFSETS: &[(Version, u32)] = &[\n".to_owned();
-    let mut pages = "];\npub static PAGES: &[(Driver, Version, &[EngineClass], usize)] = &[\n".to_owned();
+    let mut pages =
+        "];\npub static PAGES: &[(IntelDriver, Version, &[EngineClass], usize)] = &[\n".to_owned();
     for (line, words) in lines(text) {
         let mut read = || -> Result<(), String> {
             match words.as_slice() {

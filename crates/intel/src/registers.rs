@@ -5,7 +5,7 @@
 
 use crate::lrc;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
-use unwedge_hw::intel::{Gpu, Type, Value};
+use unwedge_hw::intel::{IntelGpu, IntelType, IntelValue};
 use unwedge_stream::intel::instdone;
 
 /// What i915 calls the registers that every engine has, and their offset from its base; xe has names of the tables.
@@ -59,7 +59,7 @@ pub struct RegisterEntry(RegisterSource);
 #[derive(Clone, Copy)]
 enum RegisterSource {
     Context(lrc::registers::LrcRegister),
-    Commands(unwedge_hw::intel::Register),
+    Commands(unwedge_hw::intel::IntelRegisterDef),
 }
 
 /// Bits of a register that mean something of their own.
@@ -78,12 +78,12 @@ pub struct RegisterField {
 enum FieldKind {
     Number,
     Address,
-    Typed(Type),
+    Typed(IntelType),
 }
 
 /// A register by name: of the tables, or as an error state prints it for an engine of this class.
 pub fn named(version: Version, class: EngineClass, name: &str) -> Option<RegisterEntry> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     if let Some(register) = instdone::register(gpu, class, name) {
         return Some(RegisterEntry(RegisterSource::Commands(register)));
     }
@@ -104,21 +104,21 @@ pub fn named(version: Version, class: EngineClass, name: &str) -> Option<Registe
 
 /// The same of a dump, where names may stand for other registers than in the tables.
 pub fn printed(version: Version, class: EngineClass, name: &str) -> Option<RegisterEntry> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     let of_device = instdone::register_of_device(gpu, name);
     of_device.map(|r| RegisterEntry(RegisterSource::Commands(r))).or_else(|| named(version, class, name))
 }
 
 /// The register that every engine has at an offset from its base.
 pub fn of_engine(version: Version, offset: u32) -> Option<RegisterEntry> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     let context = lrc::registers::at(offset, version).map(RegisterSource::Context);
     context.or_else(|| gpu.engine_register(offset).map(RegisterSource::Commands)).map(RegisterEntry)
 }
 
 /// The register at an offset in the space of the GPU: its own, or that of the engine whose base is nearest below.
 pub fn at(version: Version, offset: u32) -> Option<(RegisterEntry, Option<Engine>)> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     if let Some(register) = gpu.register(offset) {
         return Some((RegisterEntry(RegisterSource::Commands(register)), None));
     }
@@ -133,7 +133,7 @@ const ENGINE: u32 = 0x800;
 
 /// Every register of a version: its own, and those of engines.
 pub fn all(version: Version) -> impl Iterator<Item = RegisterEntry> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     let context = lrc::registers::all(version).map(RegisterSource::Context);
     context.chain(gpu.registers().map(RegisterSource::Commands)).map(RegisterEntry)
 }
@@ -177,7 +177,7 @@ impl RegisterEntry {
     }
 
     /// As [`instdone`] reads it, where its bits are 0 while units have something to do.
-    pub fn done(self) -> Option<unwedge_hw::intel::Register> {
+    pub fn done(self) -> Option<unwedge_hw::intel::IntelRegisterDef> {
         match self.0 {
             RegisterSource::Commands(register) if register.name().contains("INSTDONE") => Some(register),
             _ => None,
@@ -214,13 +214,13 @@ impl RegisterField {
     }
 
     /// What they say.
-    pub fn value(&self, value: u64) -> Value {
+    pub fn value(&self, value: u64) -> IntelValue {
         let raw = self.raw(value);
         match self.kind {
             FieldKind::Typed(ty) => ty.value(raw, self.low, self.width),
-            FieldKind::Address => Value::Address(raw.checked_shl(self.low).unwrap_or(0)),
-            FieldKind::Number if self.width == 1 => Value::Bool(raw != 0),
-            FieldKind::Number => Value::Uint(raw),
+            FieldKind::Address => IntelValue::Address(raw.checked_shl(self.low).unwrap_or(0)),
+            FieldKind::Number if self.width == 1 => IntelValue::Bool(raw != 0),
+            FieldKind::Number => IntelValue::Uint(raw),
         }
     }
 
@@ -267,11 +267,11 @@ mod tests {
         let head = named(TGL, EngineClass::Copy, "HEAD").unwrap();
         assert_eq!((head.name(), head.offset()), ("RING_BUFFER_HEAD", 0x34));
         let offset = head.fields().into_iter().find(|f| f.name == "OFFSET").unwrap();
-        assert_eq!(offset.value(0x0060_0124), Value::Address(0x124));
+        assert_eq!(offset.value(0x0060_0124), IntelValue::Address(0x124));
         let fault = named(TGL, EngineClass::Render, "FAULT_REG").unwrap();
         assert_eq!(fault.offset(), 0xcec4);
         let kind = fault.fields().into_iter().find(|f| f.name == "Fault Type").unwrap();
-        assert_eq!(kind.value(0b011), Value::Enum(1, "Invalid PDE Fault"));
+        assert_eq!(kind.value(0b011), IntelValue::Enum(1, "Invalid PDE Fault"));
     }
 
     #[test]

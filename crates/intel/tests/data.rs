@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use unwedge_hw::intel::platform::{Driver, Engine, EngineClass, Platform, Version};
+use unwedge_hw::intel::platform::{Engine, EngineClass, IntelDriver, Platform, Version};
 use unwedge_intel::lrc::encoding::{self, TableSizes, TableStep};
 use unwedge_intel::lrc::layout::Addressing;
 use unwedge_intel::lrc::tables::{self, Builtin};
@@ -44,7 +44,7 @@ fn number(text: &str) -> u32 {
 }
 
 /// Each file of tables: which driver's, and its text.
-fn table_files() -> Vec<(Driver, String)> {
+fn table_files() -> Vec<(IntelDriver, String)> {
     let Ok(entries) = fs::read_dir(folder()) else {
         eprintln!("skipped: no {}", folder().display());
         return Vec::new();
@@ -222,7 +222,7 @@ fn registers_of_fixed_places() {
 fn fixed_places_and_tables_agree() {
     for version in versions() {
         for engine in Engine::all(version) {
-            for driver in Driver::ALL {
+            for driver in IntelDriver::ALL {
                 let Some(table) = Builtin::of(driver, version, engine.class) else { continue };
                 let addressing = Addressing { base: 0, relative: None, end_marked: true };
                 let layout = LrcLayout::of_bytes(table.bytes(), addressing).unwrap();

@@ -1,6 +1,6 @@
 //! Contexts that something happened to, for every platform, driver and engine: what differs, and what is said of it.
 
-use unwedge_hw::intel::platform::{Driver, Engine, Platform, Version};
+use unwedge_hw::intel::platform::{Engine, IntelDriver, Platform, Version};
 use unwedge_intel::lrc::commands::{LOAD_FORCE_POSTED, LOAD_RELATIVE, load};
 use unwedge_intel::lrc::triage::{LrcRegion, identify, triage};
 use unwedge_intel::lrc::values::{self, OddReason};
@@ -39,7 +39,9 @@ fn saved(layout: &LrcLayout) -> Vec<u32> {
                 0x034 => 0x0060_0800,
                 0x038 => 0x00fe_d000,
                 0x03c => 0x3001,
-                0x270 => 0x1234_5000 | u32::from(layout.target().is_some_and(|t| t.driver == Driver::Xe)),
+                0x270 => {
+                    0x1234_5000 | u32::from(layout.target().is_some_and(|t| t.driver == IntelDriver::Xe))
+                }
                 0x274..=0x28c | 0x108 | 0x1c0..=0x1c8 => 0,
                 _ => 0x7700_0000 | i as u32,
             };
@@ -537,8 +539,8 @@ fn what_there_is_not_is_an_error() {
         let target = LrcOwner { driver, version: version.parse().unwrap(), engine: engine.parse().unwrap() };
         LrcLayout::of(target).map(drop).map_err(|e| e.to_string())
     };
-    assert_eq!(error(Driver::I915, "12.00", "ccs0").unwrap_err(), "graphics 12.00 have no engine ccs0");
-    assert_eq!(error(Driver::I915, "20.04", "rcs0").unwrap_err(), "i915 does not drive graphics 20.04");
-    assert_eq!(error(Driver::Xe, "11.00", "rcs0").unwrap_err(), "xe does not drive graphics 11.00");
-    assert_eq!(error(Driver::Xe, "12.50", "rcs0"), Ok(()));
+    assert_eq!(error(IntelDriver::I915, "12.00", "ccs0").unwrap_err(), "graphics 12.00 have no engine ccs0");
+    assert_eq!(error(IntelDriver::I915, "20.04", "rcs0").unwrap_err(), "i915 does not drive graphics 20.04");
+    assert_eq!(error(IntelDriver::Xe, "11.00", "rcs0").unwrap_err(), "xe does not drive graphics 11.00");
+    assert_eq!(error(IntelDriver::Xe, "12.50", "rcs0"), Ok(()));
 }

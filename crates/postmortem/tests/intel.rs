@@ -249,14 +249,17 @@ fn a_batch_that_was_not_captured() {
 /// The context image that a layout expands to is fine; one that was overwritten is named with its place.
 #[test]
 fn a_context_that_was_overwritten() {
-    use unwedge_hw::intel::platform::{Driver, Platform};
+    use unwedge_hw::intel::platform::{IntelDriver, Platform};
     use unwedge_intel::lrc::{LrcLayout, LrcOwner};
     for device in old() {
         let Some(platform) = Platform::by_pci_id(device.pci_id) else {
             panic!("{} has no platform", device.name)
         };
-        let target =
-            LrcOwner { driver: Driver::I915, version: platform.version(), engine: "rcs0".parse().unwrap() };
+        let target = LrcOwner {
+            driver: IntelDriver::I915,
+            version: platform.version(),
+            engine: "rcs0".parse().unwrap(),
+        };
         let Ok(layout) = LrcLayout::of(target) else { continue };
         let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
         let mut image = vec![0; 1024];
@@ -338,7 +341,7 @@ fn units_of_registers_under_all_their_names() {
     };
     for (device, name, of) in names {
         let (major, release) = self::device(device).version;
-        let register = unwedge_hw::intel::Gpu::of(major, release).register_named(of).unwrap();
+        let register = unwedge_hw::intel::IntelGpu::of(major, release).register_named(of).unwrap();
         let unit = unwedge_stream::intel::instdone::busy(register, 0).next().unwrap();
         let index = name.find('[').map_or("", |at| &name[at..]);
         let found = busy(device, name, !(1 << unit.bit), 0xffff_ffff);

@@ -358,7 +358,7 @@ fn fences_wrap_around() {
 #[test]
 fn the_gmu_and_a_gpu_that_never_came_up() {
     let gpu = Db::builtin();
-    let space = gpu.gpu(Generation::A6xx).space(unwedge_hw::Space::Gmu);
+    let space = gpu.gpu(Generation::A6xx).space(unwedge_hw::RegSpace::Gmu);
     let status = space.offset_of("GMU_AO_HOST_INTERRUPT_STATUS").unwrap();
     let report =
         explain(DevcoreBuilder::a6xx().gpu_initialized(false).ring(RING, &[]).gmu_register(status, 1));

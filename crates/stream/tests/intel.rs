@@ -1,7 +1,7 @@
 //! Rings and batches made here: what a walk meets, where an engine stands in it, which state it leaves.
 
 use unwedge_base::{Buffer, Memory};
-use unwedge_hw::intel::Value;
+use unwedge_hw::intel::IntelValue;
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_stream::intel::commands::{Decoder, length_by_type};
 use unwedge_stream::intel::instdone;
@@ -263,7 +263,7 @@ fn fields_of_a_short_form_end_with_it() {
     let words = Stream::new().command("MI_STORE_DATA_IMM", 0, &[0x1000, 0, 0x1234]).words;
     let command = decoder(TGL).command(&words).unwrap();
     let data: Vec<_> = command.fields().filter(|f| f.name == "Immediate Data").collect();
-    assert_eq!((data.len(), data[0].width, data[0].value()), (1, 32, Some(Value::Uint(0x1234))));
+    assert_eq!((data.len(), data[0].width, data[0].value()), (1, 32, Some(IntelValue::Uint(0x1234))));
 }
 
 #[test]

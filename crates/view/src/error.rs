@@ -1,7 +1,7 @@
 //! Why something cannot be shown.
 
 use unwedge_capture::msm::NotDevcore;
-use unwedge_hw::Unknown;
+use unwedge_hw::SelectError;
 use unwedge_stream::query::ExprError;
 
 /// Why something cannot be shown. What an input is called is for the caller to add.
@@ -18,7 +18,7 @@ pub enum ViewError {
     UnknownGpu,
     /// The GPU has no register of that name.
     #[error(transparent)]
-    UnknownRegister(#[from] Unknown),
+    UnknownRegister(#[from] SelectError),
     /// A condition cannot be understood, or not asked of a GPU.
     #[error("{error}{}", pointed(text, error))]
     Condition {

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::fmt;
 use unwedge_base::{ChipId, Generation};
 use unwedge_capture::msm::Devcore;
-use unwedge_hw::{Field, Identity, Reg, Type, Value, Variants};
+use unwedge_hw::{DbIdentity, DecodedField, DecodedValue, Reg, ValueType, Variants};
 
 /// Largest whole number every JSON reader keeps exactly.
 const MAX_EXACT: u64 = 1 << 53;
@@ -130,12 +130,12 @@ pub struct Heading<'a> {
 
 impl<'a> Heading<'a> {
     /// Of JSON lines.
-    pub fn of_lines(schema: &'static str, schema_version: u32, database: &'a Identity) -> Heading<'a> {
+    pub fn of_lines(schema: &'static str, schema_version: u32, database: &'a DbIdentity) -> Heading<'a> {
         Heading { ty: Some("header"), ..Heading::of_object(schema, schema_version, database) }
     }
 
     /// Of a single object.
-    pub fn of_object(schema: &'static str, schema_version: u32, database: &'a Identity) -> Heading<'a> {
+    pub fn of_object(schema: &'static str, schema_version: u32, database: &'a DbIdentity) -> Heading<'a> {
         Heading { ty: None, schema, schema_version, database: Some(database.into()) }
     }
 
@@ -159,8 +159,8 @@ pub struct Database<'a> {
     hash: &'a str,
 }
 
-impl<'a> From<&'a Identity> for Database<'a> {
-    fn from(identity: &'a Identity) -> Database<'a> {
+impl<'a> From<&'a DbIdentity> for Database<'a> {
+    fn from(identity: &'a DbIdentity) -> Database<'a> {
         Database { source: &identity.source, version: &identity.version, hash: &identity.hash }
     }
 }
@@ -244,7 +244,7 @@ pub struct Decoded<'d> {
 
 impl<'d> Decoded<'d> {
     /// Reads a value as its type says.
-    pub fn new(ty: Type<'d>, raw: u64, selected: &mut Variants) -> Decoded<'d> {
+    pub fn new(ty: ValueType<'d>, raw: u64, selected: &mut Variants) -> Decoded<'d> {
         Decoded { ty: Some(ty.name()), ..Decoded::of(ty.decode(raw, selected)) }
     }
 
@@ -253,20 +253,20 @@ impl<'d> Decoded<'d> {
         Some(Decoded::new(reg.ty()?, raw, &mut Variants::default()))
     }
 
-    fn of(value: Value<'d>) -> Decoded<'d> {
+    fn of(value: DecodedValue<'d>) -> Decoded<'d> {
         let scalar = |s| Decoded { decoded: Some(s), ..Decoded::default() };
         match value {
-            Value::Bool(b) => scalar(Scalar::Bool(b)),
-            Value::Uint(u) => scalar(Scalar::Uint(u)),
-            Value::Int(i) => scalar(Scalar::Int(i)),
-            Value::Hex(h) => scalar(Scalar::Hex(Hex::short(h))),
-            Value::Address(a) => scalar(Scalar::Hex(Hex::wide(a))),
-            Value::Enum(v, name) => Decoded { name, ..scalar(Scalar::Uint(v)) },
-            Value::Float(f) => scalar(Scalar::Float(f)),
-            Value::RegId(r, c) => {
+            DecodedValue::Bool(b) => scalar(Scalar::Bool(b)),
+            DecodedValue::Uint(u) => scalar(Scalar::Uint(u)),
+            DecodedValue::Int(i) => scalar(Scalar::Int(i)),
+            DecodedValue::Hex(h) => scalar(Scalar::Hex(Hex::short(h))),
+            DecodedValue::Address(a) => scalar(Scalar::Hex(Hex::wide(a))),
+            DecodedValue::Enum(v, name) => Decoded { name, ..scalar(Scalar::Uint(v)) },
+            DecodedValue::Float(f) => scalar(Scalar::Float(f)),
+            DecodedValue::RegId(r, c) => {
                 scalar(Scalar::Text(format!("r{r}.{}", ["x", "y", "z", "w"][c as usize & 3])))
             }
-            Value::Fields(fields) => Decoded { fields: Some(Fields(fields)), ..Decoded::default() },
+            DecodedValue::Fields(fields) => Decoded { fields: Some(Fields(fields)), ..Decoded::default() },
         }
     }
 }
@@ -303,7 +303,7 @@ impl Serialize for Scalar {
 }
 
 /// The fields of a bitset.
-struct Fields<'d>(Vec<Field<'d>>);
+struct Fields<'d>(Vec<DecodedField<'d>>);
 
 impl Serialize for Fields<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
@@ -350,9 +350,15 @@ mod tests {
 
     #[test]
     fn values_say_what_they_mean() {
-        let value = Value::Fields(vec![
-            Field { name: "FUNC", low: 0, high: 2, raw: 3, value: Value::Enum(3, Some("WRITE_EQ")) },
-            Field { name: "", low: 8, high: 31, raw: 7, value: Value::Hex(7) },
+        let value = DecodedValue::Fields(vec![
+            DecodedField {
+                name: "FUNC",
+                low: 0,
+                high: 2,
+                raw: 3,
+                value: DecodedValue::Enum(3, Some("WRITE_EQ")),
+            },
+            DecodedField { name: "", low: 8, high: 31, raw: 7, value: DecodedValue::Hex(7) },
         ]);
         assert_eq!(
             json(Decoded::of(value)),
@@ -360,9 +366,9 @@ mod tests {
                 .to_owned()
                 + r#"{"low":8,"high":31,"raw":"0x7","decoded":"0x7"}]}"#
         );
-        assert_eq!(json(Decoded::of(Value::Enum(9, None))), r#"{"decoded":9}"#);
-        assert_eq!(json(Decoded::of(Value::RegId(2, 1))), r#"{"decoded":"r2.y"}"#);
-        assert_eq!(json(Decoded::of(Value::Float(f64::INFINITY))), r#"{"decoded":"inf"}"#);
-        assert_eq!(json(Decoded::of(Value::Uint(u64::MAX))), r#"{"decoded":"0xffffffffffffffff"}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::Enum(9, None))), r#"{"decoded":9}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::RegId(2, 1))), r#"{"decoded":"r2.y"}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::Float(f64::INFINITY))), r#"{"decoded":"inf"}"#);
+        assert_eq!(json(Decoded::of(DecodedValue::Uint(u64::MAX))), r#"{"decoded":"0xffffffffffffffff"}"#);
     }
 }

@@ -6,5 +6,5 @@
 mod device;
 mod identify;
 
-pub use device::Device;
+pub use device::AdrenoDevice;
 pub use identify::Adreno;

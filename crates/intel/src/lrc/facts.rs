@@ -1,17 +1,17 @@
 //! The facts of `data/intel/lrc.*`, as the build script writes them down.
 
-use unwedge_hw::intel::platform::{Driver, EngineClass, Version};
+use unwedge_hw::intel::platform::{EngineClass, IntelDriver, Version};
 
 /// A table of a driver.
 pub struct BuiltinTable {
     pub name: &'static str,
-    pub drivers: &'static [Driver],
+    pub drivers: &'static [IntelDriver],
     pub bytes: &'static [u8],
 }
 
 /// A driver takes this table for engines of these classes from a version on.
 pub struct TableUse {
-    pub driver: Driver,
+    pub driver: IntelDriver,
     pub since: Version,
     pub classes: &'static [EngineClass],
     /// Index in [`TABLES`].

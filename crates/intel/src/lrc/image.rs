@@ -4,7 +4,7 @@ use super::PAGE;
 use super::commands::LOAD;
 use super::registers::offset;
 use std::ops::Range;
-use unwedge_hw::intel::platform::Driver;
+use unwedge_hw::intel::platform::IntelDriver;
 
 /// The page that has the registers, where the status page is the first.
 const BEHIND_STATUS: usize = 1;
@@ -33,10 +33,10 @@ impl<'a> LrcImage<'a> {
 
     /// What a dump holds, which may be cut anywhere: what xe calls HWCTX begins with the registers, what i915 calls HW
     /// context with the status page, or with what kernels had in front of it.
-    pub fn of_dump(driver: Driver, words: &'a [u32]) -> LrcImage<'a> {
+    pub fn of_dump(driver: IntelDriver, words: &'a [u32]) -> LrcImage<'a> {
         match driver {
-            Driver::Xe => LrcImage { words, page: 0, usual: 0 },
-            Driver::I915 => LrcImage::behind_status(words),
+            IntelDriver::Xe => LrcImage { words, page: 0, usual: 0 },
+            IntelDriver::I915 => LrcImage::behind_status(words),
         }
     }
 

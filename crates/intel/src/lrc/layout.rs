@@ -10,7 +10,7 @@ use super::encoding::{self, TableDecodeError, TableStep};
 use super::tables::{self, Builtin};
 use std::ops::Range;
 use thiserror::Error;
-use unwedge_hw::intel::platform::{Driver, Engine, Version};
+use unwedge_hw::intel::platform::{Engine, IntelDriver, Version};
 
 /// From this version on, the batch end of a context has bit 0 set.
 const END_MARKED: Version = Version::new(10, 0);
@@ -21,7 +21,7 @@ const RELATIVE: Version = Version::new(11, 0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LrcOwner {
     /// The driver that made it.
-    pub driver: Driver,
+    pub driver: IntelDriver,
     /// The version of the graphics.
     pub version: Version,
     /// The engine.
@@ -43,7 +43,7 @@ pub enum LrcLayoutError {
     #[error("{driver} does not drive graphics {version}")]
     NotDriven {
         /// The driver asked for.
-        driver: Driver,
+        driver: IntelDriver,
         /// The version asked for.
         version: Version,
     },

@@ -4,7 +4,7 @@ use super::encoding::{self, TableStep};
 use super::facts::{self, BuiltinTable, latest};
 use super::registers;
 use super::text::{self, LrcTable, TableTextError};
-use unwedge_hw::intel::platform::{Driver, EngineClass, Version};
+use unwedge_hw::intel::platform::{EngineClass, IntelDriver, Version};
 
 /// A table of a kernel driver.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ impl Builtin {
     }
 
     /// What a driver takes for engines of a class.
-    pub fn of(driver: Driver, version: Version, class: EngineClass) -> Option<Builtin> {
+    pub fn of(driver: IntelDriver, version: Version, class: EngineClass) -> Option<Builtin> {
         let ended = facts::ENDS.iter().any(|&(of, end)| of == driver && end <= version);
         let uses = facts::USES.iter().filter(|u| u.driver == driver && u.classes.contains(&class) && !ended);
         latest(uses.map(|u| (u.since, u.table)), version).and_then(|i| facts::TABLES.get(i)).map(Builtin)
@@ -39,7 +39,7 @@ impl Builtin {
     }
 
     /// The drivers that have it, both the same.
-    pub fn drivers(self) -> &'static [Driver] {
+    pub fn drivers(self) -> &'static [IntelDriver] {
         self.0.drivers
     }
 
@@ -61,7 +61,7 @@ pub fn parse(text: &str) -> Result<Vec<LrcTable>, TableTextError> {
 }
 
 /// Pages of a context: status page, register page, the engine's other state.
-pub fn pages(driver: Driver, version: Version, class: EngineClass) -> Option<usize> {
+pub fn pages(driver: IntelDriver, version: Version, class: EngineClass) -> Option<usize> {
     let fitting = facts::PAGES.iter().filter(|(of, _, classes, _)| *of == driver && classes.contains(&class));
     latest(fitting.map(|&(_, since, _, pages)| (since, pages)), version)
 }

@@ -9,7 +9,7 @@ use super::tables::Builtin;
 use super::{LrcImage, PAGE, PageDword};
 use std::ops::Range;
 use unwedge_base::Memory;
-use unwedge_hw::intel::platform::{Driver, Engine, Platform};
+use unwedge_hw::intel::platform::{Engine, IntelDriver, Platform};
 
 /// Values that memory is filled with, by whom.
 const FILLS: [(u32, &str); 12] = [
@@ -125,7 +125,7 @@ pub struct ContextCandidate {
     /// All platforms that have it, by their short names.
     pub platforms: Vec<&'static str>,
     /// The drivers that have it.
-    pub drivers: Vec<Driver>,
+    pub drivers: Vec<IntelDriver>,
     /// Commands and registers that are as the layout has them.
     pub matched: usize,
     /// Those it has.

@@ -8,7 +8,7 @@ use super::layout::{LrcLayout, LrcOwner};
 use super::registers::offset;
 use super::tables::{indirect_ctx_offset, positions};
 use thiserror::Error;
-use unwedge_hw::intel::platform::Driver;
+use unwedge_hw::intel::platform::IntelDriver;
 
 const PAGE_BYTES: u32 = 4096;
 const HEAD_OFFSET: u32 = 0x1f_fffc;
@@ -263,11 +263,11 @@ fn page_tables(values: &PageValues, target: &LrcOwner, out: &mut Vec<OddValue>) 
     for n in 0..pointers {
         let register = offset::PDP0_LDW + 8 * n;
         if let Some((dword, value)) = values.get(register) {
-            let flags = if target.driver == Driver::Xe { XE_ROOT_FLAGS } else { 0 };
+            let flags = if target.driver == IntelDriver::Xe { XE_ROOT_FLAGS } else { 0 };
             let low = value % PAGE_BYTES;
             let why = if low & !flags != 0 {
                 Some(OddReason::PdpUnaligned)
-            } else if target.driver == Driver::Xe && n == 0 && value != 0 && low & 1 == 0 {
+            } else if target.driver == IntelDriver::Xe && n == 0 && value != 0 && low & 1 == 0 {
                 Some(OddReason::RootNotPresent)
             } else {
                 None

@@ -40,11 +40,11 @@ impl<'d> DbNames<'d> {
 
     fn space(&self, firmware: Firmware, space: SqeSpace) -> hw::Registers<'d> {
         let space = match (space, firmware) {
-            (SqeSpace::Gpu, _) => hw::Space::Gpu,
-            (SqeSpace::Control, Firmware::A750) => hw::Space::CpControlGen3,
-            (SqeSpace::Control, _) => hw::Space::CpControl,
-            (SqeSpace::Pipe, _) => hw::Space::CpPipe,
-            (SqeSpace::Sqe, _) => hw::Space::Sqe,
+            (SqeSpace::Gpu, _) => hw::RegSpace::Gpu,
+            (SqeSpace::Control, Firmware::A750) => hw::RegSpace::CpControlGen3,
+            (SqeSpace::Control, _) => hw::RegSpace::CpControl,
+            (SqeSpace::Pipe, _) => hw::RegSpace::CpPipe,
+            (SqeSpace::Sqe, _) => hw::RegSpace::Sqe,
         };
         self.gpu(firmware).space(space)
     }

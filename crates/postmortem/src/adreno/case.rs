@@ -5,7 +5,7 @@
 
 use unwedge_base::Memory;
 use unwedge_capture::msm::{Devcore, Indexed, RegisterValue};
-use unwedge_hw::{Gpu, Registers, Space, Value, Variants};
+use unwedge_hw::{DecodedValue, Gpu, RegSpace, Registers, Variants};
 
 use crate::adreno::sqe::SqeStat;
 use crate::args::Arg;
@@ -66,7 +66,8 @@ impl<'a> Values<'a> {
     /// The names of the single-bit fields that are set in a value of this register.
     pub fn flags_of(&self, name: &str, value: u32) -> Vec<&'a str> {
         let ty = self.space.offset_of(name).and_then(|reg| self.space.at(reg)).and_then(|reg| reg.ty());
-        let Some(Value::Fields(fields)) = ty.map(|ty| ty.decode(u64::from(value), &mut Variants::default()))
+        let Some(DecodedValue::Fields(fields)) =
+            ty.map(|ty| ty.decode(u64::from(value), &mut Variants::default()))
         else {
             return Vec::new();
         };
@@ -145,8 +146,8 @@ impl<'a> Case<'a> {
         Case {
             dump,
             gpu,
-            regs: Values::new("registers", gpu.space(Space::Gpu), wide, &dump.registers),
-            gmu: Values::new("registers-gmu", gpu.space(Space::Gmu), wide, &dump.registers_gmu),
+            regs: Values::new("registers", gpu.space(RegSpace::Gpu), wide, &dump.registers),
+            gmu: Values::new("registers-gmu", gpu.space(RegSpace::Gmu), wide, &dump.registers_gmu),
             memory: dump.memory(),
             sqe,
         }
@@ -159,8 +160,8 @@ impl<'a> Case<'a> {
         Case {
             dump,
             gpu,
-            regs: none("registers", Space::Gpu),
-            gmu: none("registers-gmu", Space::Gmu),
+            regs: none("registers", RegSpace::Gpu),
+            gmu: none("registers-gmu", RegSpace::Gmu),
             memory: dump.memory(),
             sqe: None,
         }

@@ -2,7 +2,7 @@
 //! and the writes the clusters have not taken.
 
 use unwedge_base::Generation;
-use unwedge_hw::{Value, Variants};
+use unwedge_hw::{DecodedValue, Variants};
 use unwedge_stream::WaitOperand;
 use unwedge_stream::adreno::Wait;
 use unwedge_stream::adreno::{DrawKind, Op};
@@ -187,9 +187,9 @@ fn state_evidence(case: &Case<'_>, work: &Work) -> Vec<Evidence> {
         if ty.is_address() {
             return (value != 0).then(|| register(name, value));
         }
-        let Value::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return None };
+        let DecodedValue::Fields(fields) = ty.decode(value, &mut Variants::default()) else { return None };
         let format = fields.iter().find_map(|f| match (f.name, &f.value) {
-            ("COLOR_FORMAT" | "DEPTH_FORMAT", &Value::Enum(_, meaning)) => Some((f, meaning?)),
+            ("COLOR_FORMAT" | "DEPTH_FORMAT", &DecodedValue::Enum(_, meaning)) => Some((f, meaning?)),
             _ => None,
         });
         let (field, meaning) = format.filter(|(_, meaning)| !meaning.ends_with("_NONE"))?;

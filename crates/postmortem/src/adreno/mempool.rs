@@ -5,7 +5,7 @@
 //! Never: a meaning of the writes.
 
 use unwedge_base::Generation;
-use unwedge_hw::{Gpu, Space};
+use unwedge_hw::{Gpu, RegSpace};
 
 /// A register write waiting for its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl Mempool {
 impl QueuedWrite {
     /// The register's name, or its number where the database has none.
     pub fn name(&self, gpu: Gpu<'_>) -> String {
-        let space = if self.pipe { Space::CpPipe } else { Space::Gpu };
+        let space = if self.pipe { RegSpace::CpPipe } else { RegSpace::Gpu };
         match gpu.space(space).at(self.reg) {
             Some(reg) => reg.name().to_owned(),
             None if self.pipe => format!("pipe register {:#x}", self.reg),

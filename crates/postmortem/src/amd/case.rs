@@ -11,7 +11,7 @@ use unwedge_capture::amdgpu::{BankOwner, Devcoredump, RingType};
 use unwedge_capture::radv::{KernelEvent, RadvReport, RadvShader};
 use unwedge_capture::umr::{PrintedRegister, UmrText, UmrWave};
 use unwedge_hw::amd::{Amd, Gfx};
-use unwedge_hw::{Db, Field, Value, Variants};
+use unwedge_hw::{Db, DecodedField, DecodedValue, Variants};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_stream::amd::Engine;
 
@@ -294,10 +294,10 @@ impl<'c> Case<'c> {
     }
 
     /// The fields of a register's value that are not zero, by the facts.
-    pub(super) fn fields(&self, reg: &Reg<'_>) -> Vec<Field<'c>> {
+    pub(super) fn fields(&self, reg: &Reg<'_>) -> Vec<DecodedField<'c>> {
         let ty = self.amd.and_then(|amd| amd.register(reg.name)).and_then(|found| found.ty());
         match ty.map(|ty| ty.decode(reg.value.into(), &mut Variants::new())) {
-            Some(Value::Fields(fields)) => {
+            Some(DecodedValue::Fields(fields)) => {
                 fields.into_iter().filter(|f| f.raw != 0 && !f.name.is_empty()).collect()
             }
             _ => Vec::new(),
@@ -335,7 +335,7 @@ pub(super) fn wave_field(case: &Case<'_>, wave: &UmrWave<'_>, register: &str, na
     let raw = wave.register(register)?;
     let ty = case.amd?.register(&format!("SQ_WAVE_{register}"))?.ty()?;
     match ty.decode(raw.into(), &mut Variants::new()) {
-        Value::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
+        DecodedValue::Fields(fields) => fields.into_iter().find(|f| f.name == name).map(|f| f.raw),
         _ => None,
     }
 }

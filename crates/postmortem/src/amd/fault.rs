@@ -7,7 +7,7 @@ use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 use unwedge_capture::radv::{BoAction, RadvReport};
 use unwedge_hw::amd::Gfx;
-use unwedge_hw::{Field, Value, Variants};
+use unwedge_hw::{DecodedField, DecodedValue, Variants};
 
 /// What a status register says.
 #[derive(Default)]
@@ -72,15 +72,15 @@ impl Fault<'_> {
     pub(super) fn status(&self, case: &Case<'_>) -> Option<Status> {
         let (amd, raw) = (case.amd?, self.status?);
         let ty = amd.register(self.status_name(amd.gfx()))?.ty()?;
-        let Value::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
+        let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
         // On gfx9 both hubs have a register of this name; its clients are those of the graphics hub.
         let foreign = self.hub.is_some_and(|hub| hub.starts_with("mmhub")) && amd.gfx() <= Gfx::Gfx940;
         let mut status = Status::default();
-        for Field { name, raw, value, .. } in fields {
+        for DecodedField { name, raw, value, .. } in fields {
             match name {
                 "CID" | "MEMORY_CLIENT_ID" => {
                     let named = match value {
-                        Value::Enum(_, Some(name)) if !foreign => Some(name.to_owned()),
+                        DecodedValue::Enum(_, Some(name)) if !foreign => Some(name.to_owned()),
                         _ => None,
                     };
                     status.client = Some((raw, named));

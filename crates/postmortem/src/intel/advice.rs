@@ -5,7 +5,7 @@ use super::stop::Stop;
 use crate::prose::{Advice, Finding};
 use crate::report::FindingKind;
 use unwedge_capture::intel::MemoryBlockKind;
-use unwedge_hw::intel::platform::{Driver, EngineClass};
+use unwedge_hw::intel::platform::{EngineClass, IntelDriver};
 
 /// What to try, the most telling first.
 pub(super) fn advise(
@@ -29,7 +29,7 @@ pub(super) fn advise(
     let mesa = hung
         .iter()
         .any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute | EngineClass::Copy));
-    if !batch && mesa && case.driver == Driver::I915 {
+    if !batch && mesa && case.driver == IntelDriver::I915 {
         add(
             "INTEL_DEBUG=capture-all",
             "Mesa then has all buffers of the application in the next error state, not only the batch",
@@ -63,11 +63,11 @@ pub(super) fn advise(
         );
     }
     match case.driver {
-        Driver::I915 => add(
+        IntelDriver::I915 => add(
             "cat /sys/class/drm/card0/error > next.error; echo 1 > /sys/class/drm/card0/error",
             "keeps the state of the next hang: the kernel holds only the first until it is cleared",
         ),
-        Driver::Xe => add(
+        IntelDriver::Xe => add(
             "echo 2 > /sys/kernel/debug/dri/0/wedged_mode",
             "leaves the device as it is after the next hang: its registers can be read, and nothing is reset",
         ),

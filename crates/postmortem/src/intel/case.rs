@@ -8,15 +8,15 @@ use crate::report::{FindingKind, Trust};
 use std::cell::{OnceCell, RefCell};
 use unwedge_base::{Memory, Span};
 use unwedge_capture::intel::{DumpEngine, IntelRegister, MemoryBlock, MemoryBlockKind, RingRegister};
-use unwedge_hw::intel::Gpu;
-use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_hw::intel::IntelGpu;
+use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
 
 /// A dump.
 pub(super) struct Case<'c, 'a> {
-    pub(super) driver: Driver,
+    pub(super) driver: IntelDriver,
     pub(super) platform: Option<&'static Platform>,
     /// Its graphics version, from the device or the dump.
     pub(super) version: Option<Version>,
@@ -49,8 +49,8 @@ pub(super) struct Unit<'c, 'a> {
 }
 
 impl<'c> Case<'c, '_> {
-    pub(super) fn gpu(&self) -> Option<Gpu> {
-        self.version.map(|v| Gpu::of(v.major.into(), v.release.into()))
+    pub(super) fn gpu(&self) -> Option<IntelGpu> {
+        self.version.map(|v| IntelGpu::of(v.major.into(), v.release.into()))
     }
 
     /// Memory as an engine sees it.

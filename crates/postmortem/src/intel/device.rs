@@ -3,7 +3,7 @@
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{DumpEngine, RingRegister};
 use unwedge_capture::xe::XeDevcore;
-use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
+use unwedge_hw::intel::platform::{self, EngineClass, IntelDriver, Platform, Version};
 use unwedge_stream::intel::position::{self, RingState};
 use unwedge_stream::intel::walk::canonical;
 
@@ -11,7 +11,7 @@ use unwedge_stream::intel::walk::canonical;
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     /// Whose dump it is.
-    pub driver: Driver,
+    pub driver: IntelDriver,
     /// The platform, by the PCI id or the platform's name.
     pub platform: Option<&'static Platform>,
     /// The version of its graphics.
@@ -32,7 +32,7 @@ impl Device {
         };
         let by_code = || Some(Version::new(u8::try_from(dump.hang()?.generation).ok()?, 0));
         let version = platform.map(Platform::version).or_else(told).or_else(by_code);
-        Device { driver: Driver::I915, platform, version }
+        Device { driver: IntelDriver::I915, platform, version }
     }
 
     /// The device of a devcoredump.
@@ -45,7 +45,7 @@ impl Device {
             (version.major > 0).then_some(version)
         };
         let version = told().or_else(|| platform.map(Platform::version));
-        Device { driver: Driver::Xe, platform, version }
+        Device { driver: IntelDriver::Xe, platform, version }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::report::{FindingKind, Trust};
 use unwedge_base::Memory;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{IntelRegister, RingRegister};
-use unwedge_hw::intel::Value;
+use unwedge_hw::intel::IntelValue;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
 use unwedge_intel::registers;
 
@@ -110,7 +110,7 @@ fn decoded(value: u32, version: Option<Version>) -> Fault {
     let field = |name: &str| {
         let field = fields.iter().find(|f| f.name == name)?;
         let said = match field.value(value.into()) {
-            Value::Enum(_, said) => Some(said),
+            IntelValue::Enum(_, said) => Some(said),
             _ => None,
         };
         Some((field.raw(value.into()), said))

@@ -23,7 +23,7 @@ use std::cell::{OnceCell, RefCell};
 
 use unwedge_capture::intel::{MemoryBlock, MemoryBlockKind, RingRegister};
 use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
-use unwedge_hw::Identity;
+use unwedge_hw::DbIdentity;
 use unwedge_hw::intel::platform::EngineClass;
 use unwedge_stream::intel::unpack::{AddressSpaces, Wanted};
 
@@ -270,7 +270,7 @@ fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
 fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
     report.gpu =
         GpuIdentity::Intel { platform: case.platform.map(|platform| platform.name()), version: case.version };
-    report.database = Identity {
+    report.database = DbIdentity {
         source: "built-in intel".to_owned(),
         version: String::new(),
         hash: format!("{:016x}", unwedge_hw::intel::hash()),

@@ -10,7 +10,7 @@ use crate::adreno::{Event, Sink, State};
 use crate::{Flow, TroubleKind, budget};
 use std::mem;
 use unwedge_base::{Generation, Memory};
-use unwedge_hw::{Gpu, Type, Value, Variants};
+use unwedge_hw::{DecodedValue, Gpu, ValueType, Variants};
 
 /// Bits of the high dword of an address; above them descriptors have other things.
 const HIGH: u32 = 0x1_ffff;
@@ -134,10 +134,12 @@ impl Reach {
     }
 
     /// A value whose bits stand elsewhere in the register than in the address.
-    fn value(&mut self, value: &Value<'_>) {
+    fn value(&mut self, value: &DecodedValue<'_>) {
         match value {
-            Value::Hex(iova) | Value::Uint(iova) | Value::Address(iova) => self.point(*iova),
-            Value::Fields(fields) => fields.iter().for_each(|field| self.value(&field.value)),
+            DecodedValue::Hex(iova) | DecodedValue::Uint(iova) | DecodedValue::Address(iova) => {
+                self.point(*iova)
+            }
+            DecodedValue::Fields(fields) => fields.iter().for_each(|field| self.value(&field.value)),
             _ => {}
         }
     }
@@ -147,7 +149,7 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high & HIGH) << 32
 }
 
-fn is_shifted(ty: Type<'_>) -> bool {
+fn is_shifted(ty: ValueType<'_>) -> bool {
     ty.shr() > 0 || ty.fields().any(|(_, field)| field.shr() > 0)
 }
 

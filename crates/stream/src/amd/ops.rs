@@ -4,7 +4,7 @@ use super::packet::Packet;
 use super::walker::Walker;
 use super::{Draw, DrawKind, Engine, Event, Header, Sink, StreamKind, Wait, sdma, trace_point};
 use crate::{Exec, RegWrite, StreamPos};
-use unwedge_hw::amd::{Amd, Bank};
+use unwedge_hw::amd::{Amd, RegBank};
 
 /// Operations that mean something to the walker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -14,10 +14,10 @@ pub(super) enum Op {
     Nop,
     IndirectBuffer,
     Constant,
-    Set(Bank),
-    SetPairs(Bank),
-    SetPacked(Bank),
-    Load(Bank),
+    Set(RegBank),
+    SetPairs(RegBank),
+    SetPacked(RegBank),
+    Load(RegBank),
     ClearState,
     ContextRmw,
     WriteData,
@@ -34,19 +34,19 @@ fn by_name(name: &str) -> Op {
         "NOP" => Op::Nop,
         "INDIRECT_BUFFER" | "INDIRECT_BUFFER_SI" | "INDIRECT_BUFFER_PRIV" => Op::IndirectBuffer,
         "INDIRECT_BUFFER_CONST" => Op::Constant,
-        "SET_CONFIG_REG" => Op::Set(Bank::Config),
-        "SET_CONTEXT_REG" | "SET_CONTEXT_REG_INDEX" => Op::Set(Bank::Context),
-        "SET_SH_REG" | "SET_SH_REG_INDEX" => Op::Set(Bank::Sh),
-        "SET_UCONFIG_REG" | "SET_UCONFIG_REG_INDEX" => Op::Set(Bank::Uconfig),
-        "SET_CONTEXT_REG_PAIRS" => Op::SetPairs(Bank::Context),
-        "SET_SH_REG_PAIRS" => Op::SetPairs(Bank::Sh),
-        "SET_UCONFIG_REG_PAIRS" => Op::SetPairs(Bank::Uconfig),
-        "SET_CONTEXT_REG_PAIRS_PACKED" => Op::SetPacked(Bank::Context),
-        "SET_SH_REG_PAIRS_PACKED" | "SET_SH_REG_PAIRS_PACKED_N" => Op::SetPacked(Bank::Sh),
-        "LOAD_CONFIG_REG" => Op::Load(Bank::Config),
-        "LOAD_CONTEXT_REG" | "LOAD_CONTEXT_REG_INDEX" => Op::Load(Bank::Context),
-        "LOAD_SH_REG" | "LOAD_SH_REG_INDEX" => Op::Load(Bank::Sh),
-        "LOAD_UCONFIG_REG" => Op::Load(Bank::Uconfig),
+        "SET_CONFIG_REG" => Op::Set(RegBank::Config),
+        "SET_CONTEXT_REG" | "SET_CONTEXT_REG_INDEX" => Op::Set(RegBank::Context),
+        "SET_SH_REG" | "SET_SH_REG_INDEX" => Op::Set(RegBank::Sh),
+        "SET_UCONFIG_REG" | "SET_UCONFIG_REG_INDEX" => Op::Set(RegBank::Uconfig),
+        "SET_CONTEXT_REG_PAIRS" => Op::SetPairs(RegBank::Context),
+        "SET_SH_REG_PAIRS" => Op::SetPairs(RegBank::Sh),
+        "SET_UCONFIG_REG_PAIRS" => Op::SetPairs(RegBank::Uconfig),
+        "SET_CONTEXT_REG_PAIRS_PACKED" => Op::SetPacked(RegBank::Context),
+        "SET_SH_REG_PAIRS_PACKED" | "SET_SH_REG_PAIRS_PACKED_N" => Op::SetPacked(RegBank::Sh),
+        "LOAD_CONFIG_REG" => Op::Load(RegBank::Config),
+        "LOAD_CONTEXT_REG" | "LOAD_CONTEXT_REG_INDEX" => Op::Load(RegBank::Context),
+        "LOAD_SH_REG" | "LOAD_SH_REG_INDEX" => Op::Load(RegBank::Sh),
+        "LOAD_UCONFIG_REG" => Op::Load(RegBank::Uconfig),
         "CLEAR_STATE" => Op::ClearState,
         "CONTEXT_REG_RMW" => Op::ContextRmw,
         "WRITE_DATA" => Op::WriteData,
@@ -158,11 +158,11 @@ impl Walker<'_> {
                 }
             }
             Op::Load(bank) => self.load(bank, packet),
-            Op::ClearState => self.state.forget_bank(Bank::Context),
+            Op::ClearState => self.state.forget_bank(RegBank::Context),
             Op::ContextRmw => {
                 let arg = |i| packet.payload.get(i);
                 if let (Some(reg), Some(mask), Some(data)) = (arg(0), arg(1), arg(2)) {
-                    let reg = Bank::Context.base().wrapping_add(reg & 0xffff);
+                    let reg = RegBank::Context.base().wrapping_add(reg & 0xffff);
                     match self.state.get(reg) {
                         Some(old) => self.write(reg, old & !mask | data & mask, packet, 2, sink),
                         None => self.state.forget(reg),
@@ -238,7 +238,7 @@ impl Walker<'_> {
     }
 
     /// Registers that memory is loaded into: what it held when the packet ran is not known.
-    fn load(&mut self, bank: Bank, packet: &Packet<'_>) {
+    fn load(&mut self, bank: RegBank, packet: &Packet<'_>) {
         for i in (2..packet.payload.len()).step_by(2) {
             let (Some(first), Some(count)) = (packet.payload.get(i), packet.payload.get(i + 1)) else {
                 break;

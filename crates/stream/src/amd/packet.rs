@@ -4,7 +4,7 @@ use super::{Engine, Header};
 use crate::{Exec, StreamPos};
 use unwedge_base::Dwords;
 use unwedge_hw::amd::Amd;
-use unwedge_hw::{Domain, Type, Variants};
+use unwedge_hw::{Domain, ValueType, Variants};
 
 /// A packet.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub struct Field<'d> {
     /// The value: 64 bits where two dwords belong together.
     pub value: u64,
     /// How it reads; `None` for dwords that the facts say nothing about.
-    pub ty: Option<Type<'d>>,
+    pub ty: Option<ValueType<'d>>,
 }
 
 impl<'e> Packet<'e> {

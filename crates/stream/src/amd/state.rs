@@ -1,7 +1,7 @@
 //! What the packets of a walk have done.
 
 use crate::Registers;
-use unwedge_hw::amd::{Amd, Bank};
+use unwedge_hw::amd::{Amd, RegBank};
 
 /// One past the last register that packets reach, in dwords.
 pub const REGISTERS: usize = 0x1_0000;
@@ -49,7 +49,7 @@ impl State {
     }
 
     /// All registers of a bank have values that are not known.
-    pub(super) fn forget_bank(&mut self, bank: Bank) {
+    pub(super) fn forget_bank(&mut self, bank: RegBank) {
         for reg in bank.base()..bank.base().saturating_add(0x400) {
             self.forget(reg);
         }

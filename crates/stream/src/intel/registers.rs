@@ -5,8 +5,8 @@
 //! Never: values.
 
 use crate::query::{Column, Mistake, RegisterNames};
-use unwedge_hw::intel::{Gpu, Instruction};
-use unwedge_hw::{Enum, Selected, near};
+use unwedge_hw::intel::{IntelGpu, IntelInstruction};
+use unwedge_hw::{RegEnum, Selected, near};
 
 /// MMIO registers, by their offset in dwords, come first.
 const MMIO: u32 = 0x20_0000;
@@ -26,18 +26,18 @@ pub fn mmio(offset: u32) -> u32 {
 /// Names of registers and of the fields of state commands, of one generation.
 #[derive(Clone, Debug)]
 pub struct Names {
-    gpu: Gpu,
-    instructions: Vec<Instruction>,
+    gpu: IntelGpu,
+    instructions: Vec<IntelInstruction>,
 }
 
 impl Names {
     /// Of this generation.
-    pub fn new(gpu: Gpu) -> Names {
+    pub fn new(gpu: IntelGpu) -> Names {
         Names { gpu, instructions: gpu.instructions().take(COMMANDS as usize).collect() }
     }
 
     /// The number of the first dword of a command.
-    pub fn number_of(&self, instruction: Instruction) -> Option<u32> {
+    pub fn number_of(&self, instruction: IntelInstruction) -> Option<u32> {
         let name = instruction.name();
         let ordinal = self.instructions.partition_point(|other| other.name() < name);
         // A name may be that of several forms of a command.
@@ -62,7 +62,7 @@ impl Names {
     }
 
     /// The fields of a command, by the names they have here: without spaces, elements of groups with their index.
-    fn fields(&self, instruction: Instruction) -> Vec<(String, Column<'static>)> {
+    fn fields(&self, instruction: IntelInstruction) -> Vec<(String, Column<'static>)> {
         let Some(first) = self.number_of(instruction) else { return Vec::new() };
         let length = instruction.usual_length().unwrap_or(MAX_DWORDS).min(MAX_DWORDS);
         let zeros = [0; MAX_DWORDS as usize];
@@ -127,7 +127,7 @@ impl RegisterNames<'static> for &Names {
         }
     }
 
-    fn enumeration(self, _name: &str) -> Option<Enum<'static>> {
+    fn enumeration(self, _name: &str) -> Option<RegEnum<'static>> {
         None
     }
 }

@@ -10,7 +10,7 @@ use super::commands::Command;
 use super::position::CommandPos;
 use super::walk::{Event, EventKind, Space};
 use std::collections::{BTreeMap, HashMap};
-use unwedge_hw::intel::{FieldValue, Instruction, Value};
+use unwedge_hw::intel::{FieldValue, IntelInstruction, IntelValue};
 
 /// A command that was met.
 #[derive(Clone, Copy, Debug)]
@@ -222,8 +222,8 @@ impl Role {
 /// State as the commands met so far leave it.
 #[derive(Clone, Debug, Default)]
 pub struct State<'m> {
-    last: HashMap<Instruction, Seen<'m>>,
-    roles: HashMap<Instruction, Role>,
+    last: HashMap<IntelInstruction, Seen<'m>>,
+    roles: HashMap<IntelInstruction, Role>,
     bases: BTreeMap<Base, BaseAddress>,
     registers: BTreeMap<u32, RegisterWrite>,
     counts: Counts,
@@ -270,7 +270,7 @@ impl<'m> State<'m> {
             Role::State => {}
             Role::BaseAddresses => self.base_addresses(&seen),
             Role::BindingTablePool => {
-                if let Some(Value::Address(address)) =
+                if let Some(IntelValue::Address(address)) =
                     instruction.layout().value("Binding Table Pool Base Address", command.words)
                 {
                     let base = BaseAddress { address, set_at: event.address };
@@ -321,7 +321,7 @@ impl<'m> State<'m> {
         let Some(instruction) = seen.command.instruction else { return };
         let (layout, words) = (instruction.layout(), seen.command.words);
         for (base, field, enable) in Base::FIELDS {
-            if let (Some(Value::Address(address)), Some(Value::Bool(true))) =
+            if let (Some(IntelValue::Address(address)), Some(IntelValue::Bool(true))) =
                 (layout.value(field, words), layout.value(enable, words))
             {
                 self.bases.insert(base, BaseAddress { address, set_at: seen.address });
@@ -369,7 +369,7 @@ impl<'m> State<'m> {
     /// The offsets of a command that count from base addresses, resolved against those known now.
     pub fn pointers_of(&self, seen: Seen<'m>) -> impl Iterator<Item = Pointer<'m>> {
         seen.command.fields().filter_map(move |field| {
-            let Some(Value::Offset(offset)) = field.value() else { return None };
+            let Some(IntelValue::Offset(offset)) = field.value() else { return None };
             let mut base = Base::of(field.name)?;
             if base == Base::SurfaceState
                 && field.name.contains("Binding Table")

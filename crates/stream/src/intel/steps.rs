@@ -10,11 +10,11 @@ use crate::{
 };
 use std::collections::HashMap;
 use unwedge_base::Dwords;
-use unwedge_hw::intel::{Instruction, Value};
+use unwedge_hw::intel::{IntelInstruction, IntelValue};
 
 impl PacketNames for Decoder {
     fn name_of(&self, packet: &PacketStep<'_>) -> Option<&str> {
-        self.gpu.instruction(packet.header, self.engine).map(Instruction::name)
+        self.gpu.instruction(packet.header, self.engine).map(IntelInstruction::name)
     }
 }
 
@@ -37,7 +37,7 @@ pub struct Steps<'m> {
     spaces: Spaces<'m>,
     names: Names,
     regs: Registers,
-    roles: HashMap<Instruction, Role>,
+    roles: HashMap<IntelInstruction, Role>,
     works: u32,
     /// Streams that are being walked, the outermost first.
     open: Vec<StreamStep<'m>>,
@@ -153,7 +153,7 @@ impl<'m> Steps<'m> {
         }
     }
 
-    fn role(&mut self, instruction: Instruction) -> Role {
+    fn role(&mut self, instruction: IntelInstruction) -> Role {
         let names = &self.names;
         *self.roles.entry(instruction).or_insert_with(|| match instruction.name() {
             "MI_LOAD_REGISTER_IMM" => Role::LoadImmediate,
@@ -222,13 +222,13 @@ impl<'m> Steps<'m> {
     fn work(
         &mut self,
         command: &Command<'_>,
-        instruction: Instruction,
+        instruction: IntelInstruction,
         kind: WorkKind,
         place: StreamPos,
         sink: &mut dyn StepSink,
     ) {
         let field = |name: &str| {
-            let number = instruction.layout().value(name, command.words).and_then(Value::number)?;
+            let number = instruction.layout().value(name, command.words).and_then(IntelValue::number)?;
             u32::try_from(number).ok()
         };
         let draw = kind == WorkKind::Draw;
@@ -271,7 +271,7 @@ fn semaphore(command: &Command<'_>, place: StreamPos) -> Option<WaitStep> {
     let address = super::walk::canonical(u64::from(high) << 32 | u64::from(low & !3));
     let polls = command.instruction?.layout().value("Register Poll Mode", command.words);
     let operand = match polls {
-        Some(Value::Bool(true)) => WaitOperand::Register(mmio(low & 0x7f_fffc)),
+        Some(IntelValue::Bool(true)) => WaitOperand::Register(mmio(low & 0x7f_fffc)),
         _ => WaitOperand::Memory(address),
     };
     let relation = match header >> 12 & 7 {

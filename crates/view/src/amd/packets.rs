@@ -9,7 +9,7 @@ use std::io;
 use unwedge_base::{Dwords, Memory};
 use unwedge_capture::amd::DwordContents;
 use unwedge_hw::amd::{Amd, Gfx};
-use unwedge_hw::{Db, Palette, Type, Variants};
+use unwedge_hw::{Db, Palette, ValueType, Variants};
 use unwedge_stream::adreno::{Flow, RegWrite, TroubleKind};
 use unwedge_stream::amd::{Engine, Event, Field, Header, Packet, Sink, State, Walker};
 
@@ -152,7 +152,7 @@ impl Item<'_, '_> {
 }
 
 /// A value as its type reads.
-fn shown(ty: Option<Type<'_>>, value: u64) -> String {
+fn shown(ty: Option<ValueType<'_>>, value: u64) -> String {
     let Some(ty) = ty else { return format!("{value:#x}") };
     let mut out = Vec::new();
     ty.write(value, &mut Variants::new(), &Palette::default(), &mut out);

@@ -5,7 +5,7 @@ use super::ring::is_header;
 use super::sections::Walk;
 use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
-use unwedge_hw::Space;
+use unwedge_hw::RegSpace;
 use unwedge_stream::adreno::header::Header;
 
 /// The name that is shown and that decides how the contents are read: early kernels misspelt some.
@@ -68,7 +68,8 @@ fn sqe_state(walk: &mut Walk<'_, '_, '_>, contents: &[u32]) {
 fn ucode(walk: &mut Walk<'_, '_, '_>, contents: &[u32]) {
     let Some(chip) = walk.chip else { return };
     let gen3 = chip.device.is_some_and(|d| d.has_gen3_control());
-    let (control, scratch) = if gen3 { (Space::CpControlGen3, 0x400) } else { (Space::CpControl, 0x100) };
+    let (control, scratch) =
+        if gen3 { (RegSpace::CpControlGen3, 0x400) } else { (RegSpace::CpControl, 0x100) };
     let scratch_len = if chip.generation() == Generation::A7xx { 0x100 } else { 0x80 };
     for part in 0..if gen3 { 8 } else { 6 } {
         let dwords = contents.get(part * UCODE_PART..).unwrap_or(&[]);
@@ -98,7 +99,7 @@ fn ucode(walk: &mut Walk<'_, '_, '_>, contents: &[u32]) {
 fn control_registers(
     walk: &mut Walk<'_, '_, '_>,
     heading: &str,
-    space: Space,
+    space: RegSpace,
     first: u32,
     values: Dwords<'_>,
 ) {

@@ -8,7 +8,7 @@
 use super::sections::Walk;
 use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
-use unwedge_hw::Space;
+use unwedge_hw::RegSpace;
 
 /// The pool as read out.
 pub struct MemPool<'m> {
@@ -190,7 +190,7 @@ impl<'m> MemPool<'m> {
 
 fn show_write(walk: &mut Walk<'_, '_, '_>, write: Write) {
     let Some(chip) = walk.chip else { return };
-    let space = if write.pipe { Space::CpPipe } else { Space::Gpu };
+    let space = if write.pipe { RegSpace::CpPipe } else { RegSpace::Gpu };
     let registers = chip.gpu.space(space);
     let printer = RegisterPrinter { gpu: chip.gpu, memory: &walk.memory, palette: &walk.palette };
     let pair = Pair::whole(write.reg, u64::from(write.value));

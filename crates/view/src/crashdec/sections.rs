@@ -5,7 +5,7 @@ use super::{Options, Said, hfi, indexed};
 use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::msm::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, MsmSection, TopKey};
-use unwedge_hw::{Adreno, Db, Device, Gpu, Palette, Space};
+use unwedge_hw::{Adreno, AdrenoDevice, Db, Gpu, Palette, RegSpace};
 use unwedge_stream::adreno::Registers;
 
 /// Zeros at the ends of buffers that verbose listings show, in dwords over the whole dump. Dumps do not store them, so
@@ -50,7 +50,7 @@ pub struct Walk<'r, 'o, 'd> {
 #[derive(Clone, Copy)]
 pub struct Chip<'d> {
     pub(super) gpu: Gpu<'d>,
-    pub(super) device: Option<Device<'d>>,
+    pub(super) device: Option<AdrenoDevice<'d>>,
     pub(super) gpu_id: u32,
 }
 
@@ -153,9 +153,9 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
                 Some(MsmSection::Bos) => self.bo(line),
                 Some(MsmSection::GmuLog) => self.gmu_log(line),
                 Some(MsmSection::GmuHfi) => self.gmu_hfi(line),
-                Some(MsmSection::Registers) => self.register(line, Space::Gpu),
-                Some(MsmSection::RegistersGmu) => self.register(line, Space::Gmu),
-                Some(MsmSection::RegistersHlsq) if self.options.more => self.register(line, Space::Gpu),
+                Some(MsmSection::Registers) => self.register(line, RegSpace::Gpu),
+                Some(MsmSection::RegistersGmu) => self.register(line, RegSpace::Gmu),
+                Some(MsmSection::RegistersHlsq) if self.options.more => self.register(line, RegSpace::Gpu),
                 Some(MsmSection::IndexedRegisters) => self.indexed(line),
                 Some(MsmSection::ShaderBlocks) => self.shader_block(line),
                 Some(MsmSection::Clusters) => self.cluster(line),
@@ -359,7 +359,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     }
 
     /// A line of `registers:`, `registers-gmu:` or a cluster.
-    fn register(&mut self, line: &DevcoreLine<'_>, space: Space) {
+    fn register(&mut self, line: &DevcoreLine<'_>, space: RegSpace) {
         let LineKind::Register { offset, value, .. } = line.kind else { return self.echo(line) };
         let reg = offset / 4;
         if line.section == Some(MsmSection::Registers) {
@@ -373,7 +373,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
         let pair = self.entry.pair;
         let printer = RegisterPrinter { gpu: chip.gpu, memory: &self.memory, palette: &self.palette };
         self.text.byte(b'\t').hex(pair.value, 8);
-        if space == Space::Gpu {
+        if space == RegSpace::Gpu {
             printer.line(pair, 0, |reg| self.registers.raw(reg), &mut self.carry.variants, self.text);
         } else {
             self.text.byte(b'\t');
@@ -384,7 +384,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
 
     fn cluster(&mut self, line: &DevcoreLine<'_>) {
         match line.kind {
-            LineKind::Register { .. } => self.register(line, Space::Gpu),
+            LineKind::Register { .. } => self.register(line, RegSpace::Gpu),
             LineKind::ListItem { .. } | LineKind::Field { .. } => self.echo(line),
             _ => self.echo(line),
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use unwedge_base::Span;
 use unwedge_capture::msm::{Blob, Devcore, GmuBuffer, RegisterValue};
-use unwedge_hw::{Db, Registers, Space};
+use unwedge_hw::{Db, RegSpace, Registers};
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -241,9 +241,9 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
     gmu("gmu-debug", dump.gmu_debug.as_ref(), lines);
     let space = |s| gpu.map(|g| g.space(s));
     let at = |section| At { section, ..At::default() };
-    registers(&dump.registers, space(Space::Gpu), at("registers"), lines);
-    registers(&dump.registers_gmu, space(Space::Gmu), at("registers-gmu"), lines);
-    registers(&dump.registers_hlsq, space(Space::Gpu), at("registers-hlsq"), lines);
+    registers(&dump.registers, space(RegSpace::Gpu), at("registers"), lines);
+    registers(&dump.registers_gmu, space(RegSpace::Gmu), at("registers-gmu"), lines);
+    registers(&dump.registers_hlsq, space(RegSpace::Gpu), at("registers-hlsq"), lines);
     for x in &dump.indexed {
         let name = x.canonical_name();
         lines.push(&Entry {
@@ -281,7 +281,7 @@ pub fn write(dump: &Devcore<'_>, db: &Db, lines: &mut Lines<'_>) {
             pipe: c.pipe.as_deref(),
             location: c.location,
         };
-        registers(&c.registers, space(Space::Gpu), at, lines);
+        registers(&c.registers, space(RegSpace::Gpu), at, lines);
     }
     for d in &dump.debugbus {
         lines.push(&Entry {

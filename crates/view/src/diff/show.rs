@@ -5,7 +5,7 @@ use crate::Style;
 use crate::json::Hex;
 use serde::Serialize;
 use std::io::Write;
-use unwedge_hw::{Gpu, Palette, Type, Variants};
+use unwedge_hw::{Gpu, Palette, ValueType, Variants};
 use unwedge_stream::adreno::StateType;
 use unwedge_stream::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
 use unwedge_stream::query::Pass;
@@ -105,7 +105,7 @@ fn parts(gpu: Gpu<'_>, subject: Subject, stretch: &Stretch, palette: &Palette) -
     vec![Part { field: None, a: a.map(text), b: b.map(text) }]
 }
 
-fn written(ty: Option<Type<'_>>, bits: u64, palette: &Palette) -> String {
+fn written(ty: Option<ValueType<'_>>, bits: u64, palette: &Palette) -> String {
     match ty {
         Some(ty) => {
             let mut out = Vec::new();

@@ -9,7 +9,7 @@ use crate::lines::Lines;
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::intel::platform::Version;
-use unwedge_hw::intel::{FieldValue, Value};
+use unwedge_hw::intel::{FieldValue, IntelValue};
 use unwedge_intel::registers;
 use unwedge_stream::intel::commands::Command;
 use unwedge_stream::intel::position::Agreement;
@@ -25,13 +25,14 @@ const LINE: usize = 8;
 fn register_of(
     command: &Command<'_>,
     field: &FieldValue,
-    value: Value,
+    value: IntelValue,
     version: Version,
 ) -> Option<&'static str> {
     let is_offset =
         field.name.contains("Register") && (field.name.contains("Offset") || field.name.contains("Address"));
     let offset = u32::try_from(value.number().filter(|_| is_offset)?).ok()?;
-    let offset = if matches!(value, Value::Uint(_)) { offset.checked_shl(field.start % 32)? } else { offset };
+    let offset =
+        if matches!(value, IntelValue::Uint(_)) { offset.checked_shl(field.start % 32)? } else { offset };
     register_name(offset, command.header() & RELATIVE != 0, version)
 }
 
@@ -148,8 +149,8 @@ fn text_of(
         write!(out, "{:1$}{2}", "", 10 + 2 * field.depth as usize, field.name)?;
         field.indices().iter().try_for_each(|i| write!(out, "[{i}]"))?;
         match value {
-            Value::Struct => writeln!(out)?,
-            Value::Wide => writeln!(out, ": {} bits", field.width)?,
+            IntelValue::Struct => writeln!(out)?,
+            IntelValue::Wide => writeln!(out, ": {} bits", field.width)?,
             _ => match register_of(command, &field, value, stream.version) {
                 Some(register) => writeln!(out, ": {} ({register})", ValueText(value))?,
                 None => writeln!(out, ": {}", ValueText(value))?,

@@ -6,7 +6,7 @@
 use super::registers::{Address, Beside, Half, Special};
 use super::{Text, names};
 use unwedge_base::Dwords;
-use unwedge_hw::{Domain, Gpu, Palette, Reg, Space, Type, Variants};
+use unwedge_hw::{Domain, Gpu, Palette, Reg, RegSpace, ValueType, Variants};
 
 /// Registers of a page.
 const PAGE: usize = 128;
@@ -41,7 +41,7 @@ pub struct KnownLayout<'d> {
 
 /// A dword of a payload that is the same whatever is selected.
 struct KnownEntry<'d> {
-    ty: Type<'d>,
+    ty: ValueType<'d>,
     /// `{ NAME = `; empty for a bitset.
     open: Vec<u8>,
     /// Its text depends on the value alone.
@@ -146,7 +146,7 @@ struct Known<'d> {
     facts: Facts,
     /// Its name in its colours; its offset if it has none.
     name: Vec<u8>,
-    ty: Option<Type<'d>>,
+    ty: Option<ValueType<'d>>,
     /// Its text depends on the value alone.
     steady: bool,
     /// `NAME: value`.
@@ -232,7 +232,7 @@ impl<'d> KnownRegisters<'d> {
 }
 
 fn known<'d>(gpu: Gpu<'d>, palette: &Palette, special: &Special, reg: u32) -> Known<'d> {
-    let entry = gpu.space(Space::Gpu).at(reg);
+    let entry = gpu.space(RegSpace::Gpu).at(reg);
     let ty = entry.and_then(Reg::ty);
     let mut name = Vec::new();
     names::append(entry, reg, palette, &mut name);
@@ -240,7 +240,7 @@ fn known<'d>(gpu: Gpu<'d>, palette: &Palette, special: &Special, reg: u32) -> Kn
         facts: Facts { half: Half::of(entry), address: Address::of(gpu, reg), beside: special.beside(reg) },
         name,
         ty,
-        steady: ty.is_none_or(Type::is_steady),
+        steady: ty.is_none_or(ValueType::is_steady),
         last: Remembered::default(),
     }
 }

@@ -31,7 +31,7 @@ use known::{KnownLayout, KnownRegisters};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation, Memory};
-use unwedge_hw::{Domain, Enum, Gpu, Palette, Registers, Space, Variants};
+use unwedge_hw::{Domain, Gpu, Palette, RegEnum, RegSpace, Registers, Variants};
 use unwedge_stream::adreno::header::Header;
 use unwedge_stream::adreno::{
     Event, Flow, Group, Op, Packet, RegWrite, Sink, State, Stream, StreamKind, Trouble, TroubleKind, mode,
@@ -203,9 +203,9 @@ struct Layouts<'d> {
     packets: Vec<(Option<&'d str>, Option<KnownLayout<'d>>)>,
     /// Of descriptors, by name.
     others: HashMap<&'d str, KnownLayout<'d>>,
-    events: Option<Enum<'d>>,
-    primitives: Option<Enum<'d>>,
-    sources: Option<Enum<'d>>,
+    events: Option<RegEnum<'d>>,
+    primitives: Option<RegEnum<'d>>,
+    sources: Option<RegEnum<'d>>,
     tex_samp: Option<Domain<'d>>,
     tex_const: Option<Domain<'d>>,
     ubo: Option<Domain<'d>>,
@@ -302,7 +302,7 @@ impl<'t, 'o, 'd> CffText<'t, 'o, 'd> {
     }
 
     fn space(&self) -> Registers<'d> {
-        self.gpu.space(Space::Gpu)
+        self.gpu.space(RegSpace::Gpu)
     }
 
     fn is_64bit(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::{CffText, Shader, disassemble, hex, names};
 use std::borrow::Cow;
 use unwedge_base::{Dwords, Generation};
-use unwedge_hw::Enum;
+use unwedge_hw::RegEnum;
 use unwedge_stream::adreno::{Op, Packet, State};
 
 /// Dwords shown of indirect parameters.
@@ -439,6 +439,6 @@ fn at(packet: &Packet<'_>, payload: u64) -> Option<u64> {
     packet.place.iova.map(|iova| iova.wrapping_add(4 * (1 + payload)))
 }
 
-fn name_of(names: Option<Enum<'_>>, value: u32) -> Option<&str> {
+fn name_of(names: Option<RegEnum<'_>>, value: u32) -> Option<&str> {
     names?.name_of(u64::from(value))
 }

@@ -2,7 +2,7 @@
 
 use super::{CffText, Open, Shader, Text, disassemble, names};
 use unwedge_base::{Generation, Memory};
-use unwedge_hw::{Gpu, Palette, Reg, Registers, Space, Variants};
+use unwedge_hw::{Gpu, Palette, Reg, RegSpace, Registers, Variants};
 use unwedge_stream::adreno::{Op, Stage, State};
 
 /// Dwords shown of memory that a register points at.
@@ -170,7 +170,7 @@ impl RegisterPrinter<'_, '_> {
         text: &mut Text<'_>,
     ) {
         text.level(level);
-        self.plain(self.gpu.space(Space::Gpu), pair, variants, text);
+        self.plain(self.gpu.space(RegSpace::Gpu), pair, variants, text);
         base(self.memory, Address::of(self.gpu, pair.reg).join(pair, other), text);
         text.end();
     }

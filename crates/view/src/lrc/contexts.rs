@@ -6,7 +6,7 @@ use crate::intel::{Dump, memory_limit};
 use thiserror::Error;
 use unwedge_base::{Diagnostic, Memory, Span};
 use unwedge_capture::intel::MemoryBlockKind;
-use unwedge_hw::intel::platform::Driver;
+use unwedge_hw::intel::platform::IntelDriver;
 use unwedge_intel::lrc::{LrcImage, LrcLayout, LrcOwner};
 use unwedge_postmortem::intel::queue_engine;
 
@@ -41,7 +41,7 @@ pub struct PageError {
 pub struct Context {
     words: Vec<u32>,
     /// Whose dump it is from, where it is from one: that says what it begins with.
-    driver: Option<Driver>,
+    driver: Option<IntelDriver>,
     /// Whose it is, where the file says.
     pub target: Option<LrcOwner>,
     /// `rcs0, HW context`; empty for a file that is a context.

@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{LiveStep, RdSection};
-use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Palette, Selected};
+use unwedge_hw::{Db, DbIdentity, Gpu, Palette, Selected};
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, Scene, Visitor, When};
 

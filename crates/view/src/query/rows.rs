@@ -5,7 +5,7 @@ use crate::json::{Decoded, Heading, Hex};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::io::{self, Write};
-use unwedge_hw::{Gpu, Identity, Palette, Selected, Variants};
+use unwedge_hw::{DbIdentity, Gpu, Palette, Selected, Variants};
 use unwedge_stream::query::{Scene, Truth};
 
 /// Version of the schema of the JSON lines.
@@ -100,7 +100,7 @@ impl<'o, 'd> Rows<'o, 'd> {
         names: &[String],
         registers: &[Option<Selected<'d>>],
         gpu: Gpu<'_>,
-        db: &Identity,
+        db: &DbIdentity,
     ) {
         let first = self.columns.is_empty() && self.width == 0;
         self.width = names.iter().map(String::len).max().unwrap_or(0).clamp(1, WIDEST);
@@ -116,7 +116,7 @@ impl<'o, 'd> Rows<'o, 'd> {
         }
     }
 
-    fn head(&mut self, gpu: Gpu<'_>, db: &Identity) {
+    fn head(&mut self, gpu: Gpu<'_>, db: &DbIdentity) {
         match self.format {
             Format::Text => {
                 let value = if self.columns.is_empty() { "" } else { "  register: value" };
@@ -228,7 +228,7 @@ impl<'o, 'd> Rows<'o, 'd> {
     }
 
     /// What stands below the rows.
-    pub fn end(&mut self, db: &Identity, lost: bool, left_out: u64) {
+    pub fn end(&mut self, db: &DbIdentity, lost: bool, left_out: u64) {
         match self.format {
             Format::Text => {
                 let _ = writeln!(self.buffer, "{}", crate::device::database_line(db));

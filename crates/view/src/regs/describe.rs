@@ -6,7 +6,7 @@ use crate::json::{Decoded, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_base::Generation;
-use unwedge_hw::{Enum, Reg, Space, Type, Variants};
+use unwedge_hw::{Reg, RegEnum, RegSpace, ValueType, Variants};
 
 /// Enum values listed below a field; more are counted.
 const VALUES_SHOWN: usize = 16;
@@ -47,7 +47,7 @@ pub struct Register<'d> {
 
 /// A value to print in the database's notation.
 struct Written<'d> {
-    ty: Type<'d>,
+    ty: ValueType<'d>,
     raw: u64,
 }
 
@@ -112,13 +112,13 @@ struct Elsewhere {
 }
 
 /// As `--space` has it; the GPU's own registers go without.
-fn space_name(space: Space) -> Option<&'static str> {
+fn space_name(space: RegSpace) -> Option<&'static str> {
     match space {
-        Space::Gmu => Some("gmu"),
-        Space::CpControl | Space::CpControlGen3 => Some("control"),
-        Space::CpPipe => Some("pipe"),
-        Space::Sqe => Some("sqe"),
-        Space::Gpu => None,
+        RegSpace::Gmu => Some("gmu"),
+        RegSpace::CpControl | RegSpace::CpControlGen3 => Some("control"),
+        RegSpace::CpPipe => Some("pipe"),
+        RegSpace::Sqe => Some("sqe"),
+        RegSpace::Gpu => None,
     }
 }
 
@@ -126,12 +126,12 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-fn values<'d>(e: Enum<'d>) -> Vec<EnumValue<'d>> {
+fn values<'d>(e: RegEnum<'d>) -> Vec<EnumValue<'d>> {
     e.iter().map(|(name, value)| EnumValue { value, name }).collect()
 }
 
 impl<'d> Shape<'d> {
-    fn of(ty: Option<Type<'d>>) -> Shape<'d> {
+    fn of(ty: Option<ValueType<'d>>) -> Shape<'d> {
         let Some(ty) = ty else { return Shape::default() };
         Shape {
             ty: Some(ty.name()),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_hw::Pattern;
 use unwedge_hw::intel::platform::{Engine, EngineClass, Version};
-use unwedge_hw::intel::{Gpu, Item, Layout, Type};
+use unwedge_hw::intel::{FieldLayout, IntelGpu, IntelType, LayoutItem};
 use unwedge_intel::registers::{self, RegisterEntry};
 use unwedge_stream::intel::commands::Decoder;
 
@@ -164,7 +164,7 @@ impl Answer {
 }
 
 impl Bits {
-    fn of((name, low, width, ty): (&'static str, u32, u32, Type)) -> Bits {
+    fn of((name, low, width, ty): (&'static str, u32, u32, IntelType)) -> Bits {
         let names = ty.enumeration().into_iter().flat_map(|e| e.iter());
         Bits { name, low, high: low + width.saturating_sub(1), names: named(names) }
     }
@@ -185,9 +185,9 @@ impl Bits {
     }
 }
 
-fn fields(layout: Layout) -> Vec<Bits> {
+fn fields(layout: FieldLayout) -> Vec<Bits> {
     let field = |item| match item {
-        Item::Field { name, start, width, ty } if !name.is_empty() => {
+        LayoutItem::Field { name, start, width, ty } if !name.is_empty() => {
             Some(Bits::of((name, start, width, ty)))
         }
         _ => None,
@@ -211,7 +211,7 @@ impl Shape {
 
 /// Everything a query matches: the exact name first, else what contains it.
 fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry>, LookupError> {
-    let gpu = Gpu::of(version.major.into(), version.release.into());
+    let gpu = IntelGpu::of(version.major.into(), version.release.into());
     let register = |(r, engine)| Entry::Register(Box::new(Answer::of(r, engine, value, version)));
     if let Some(offset) = number(query) {
         let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
@@ -226,7 +226,7 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
         fits(r.name(), 32 * r.dwords(), value)?;
         return Ok(vec![register((r, None))]);
     }
-    let command = |i: unwedge_hw::intel::Instruction| {
+    let command = |i: unwedge_hw::intel::IntelInstruction| {
         let (opcode, mask) = i.opcode();
         let engines = EngineClass::ALL.into_iter().filter(|e| i.is_of(*e));
         Entry::Command(Shape {
@@ -238,7 +238,7 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
             fields: fields(i.layout()),
         })
     };
-    let structure = |s: unwedge_hw::intel::Structure| {
+    let structure = |s: unwedge_hw::intel::IntelStructure| {
         let (dwords, fields) = (Some(s.dwords()), fields(s.layout()));
         Entry::Structure(Shape {
             name: s.name(),
@@ -249,8 +249,9 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
             fields,
         })
     };
-    let names =
-        |e: unwedge_hw::intel::Enum| Entry::Enum(Names { name: e.name(), values: named(e.iter()), value });
+    let names = |e: unwedge_hw::intel::IntelEnum| {
+        Entry::Enum(Names { name: e.name(), values: named(e.iter()), value })
+    };
     let exact: Vec<Entry> = gpu
         .instruction_named(query)
         .map(command)

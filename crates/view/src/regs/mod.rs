@@ -13,7 +13,7 @@ use describe::Entry;
 use serde::Serialize;
 use std::io::{self, Write};
 use thiserror::Error;
-use unwedge_hw::{Adreno, Db, Gpu, Pattern, Space};
+use unwedge_hw::{Adreno, Db, Gpu, Pattern, RegSpace};
 
 /// Version of the schema of the JSON lines.
 const SCHEMA: u32 = 1;
@@ -95,10 +95,10 @@ impl<'d, 'q> Answers<'d, 'q> {
     pub fn of(
         db: &'d Db,
         chip: Adreno<'q>,
-        spaces: &[Space],
+        spaces: &[RegSpace],
         questions: &[Question<'q>],
     ) -> Result<Answers<'d, 'q>, LookupError> {
-        let first = spaces.first().copied().unwrap_or(Space::Gpu);
+        let first = spaces.first().copied().unwrap_or(RegSpace::Gpu);
         let lookup = Lookup { db, gpu: db.gpu(chip.generation), space: first };
         let mut results = Vec::new();
         for &Question { query, value } in questions {
@@ -173,7 +173,7 @@ struct Header<'a> {
 struct Lookup<'d> {
     db: &'d Db,
     gpu: Gpu<'d>,
-    space: Space,
+    space: RegSpace,
 }
 
 impl<'d> Lookup<'d> {

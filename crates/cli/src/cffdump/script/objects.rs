@@ -8,7 +8,7 @@ use super::Shared;
 use mlua::{AnyUserData, IntoLua, Lua, MetaMethod, UserData, UserDataMethods, Value};
 use std::rc::Rc;
 use unwedge::base::Generation;
-use unwedge::hw::{Domain, Gpu, Palette, Reg, Space, Type, Value as Reading, Variants};
+use unwedge::hw::{DecodedValue as Reading, Domain, Gpu, Palette, Reg, RegSpace, ValueType, Variants};
 use unwedge_view::listing::COLORS;
 
 /// Dwords with names: the registers, or a packet's payload, as one generation has them.
@@ -76,7 +76,7 @@ impl View {
             whole.map(Reg::offset).take(2).collect()
         }
         match self.payload {
-            None => two(self.gpu().space(Space::Gpu).starting(prefix)),
+            None => two(self.gpu().space(RegSpace::Gpu).starting(prefix)),
             Some(_) => self.layout().map(|layout| two(layout.starting(prefix))).unwrap_or_default(),
         }
     }
@@ -118,7 +118,7 @@ impl View {
     }
 
     /// A value with one plain reading. Of a whole register, numbers with a point and shader registers have none.
-    fn plain(&self, lua: &Lua, ty: Type<'_>, value: u64, field: bool) -> mlua::Result<Option<Value>> {
+    fn plain(&self, lua: &Lua, ty: ValueType<'_>, value: u64, field: bool) -> mlua::Result<Option<Value>> {
         // cffdump gives the bits of signed numbers as they are.
         let bits = Value::Integer(ty.extract(value) as i64);
         Ok(Some(match ty.decode(value, &mut Variants::new()) {
@@ -137,7 +137,7 @@ impl View {
 
     /// The name that any generation has for an enum's value, the oldest first: scripts are made for cffdump, which gives
     /// them the first name in the file, whichever generation it is for (`FACENESS_FLUSH` for `PC_CCU_FLUSH_DEPTH_TS`).
-    fn first_name(&self, ty: Type<'_>, value: u64) -> Option<&str> {
+    fn first_name(&self, ty: ValueType<'_>, value: u64) -> Option<&str> {
         let names = ty.enumeration()?.name();
         let of = |generation| self.shared.db.gpu(generation).enumeration(names)?.name_of(value);
         Generation::ALL.into_iter().find_map(of)

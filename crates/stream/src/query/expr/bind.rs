@@ -3,7 +3,7 @@
 use super::{Binary, Expr, ExprError, Mistake, What};
 use crate::WorkKind;
 use crate::query::{Column, Pass, RegisterNames, Scene};
-use unwedge_hw::{Enum, Number, Selected, near};
+use unwedge_hw::{NumericValue, RegEnum, Selected, near};
 
 /// A condition bound to a generation. Evaluating it allocates nothing.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ const ATTRIBUTES: [(&str, Attribute); 12] = [
 #[derive(Clone, Copy)]
 enum Names<'d> {
     None,
-    Enum(Enum<'d>),
+    Enum(RegEnum<'d>),
     Boolean,
     ShaderRegister,
     Kind,
@@ -373,10 +373,10 @@ impl Condition<'_> {
                         None => Value::Unknown,
                         Some(raw) => match selected
                             .ty
-                            .map_or(Number::Int((raw >> shift.min(&63)).into()), |ty| ty.number(raw))
+                            .map_or(NumericValue::Int((raw >> shift.min(&63)).into()), |ty| ty.number(raw))
                         {
-                            Number::Int(n) => Value::Int(n),
-                            Number::Float(f) => Value::Float(f),
+                            NumericValue::Int(n) => Value::Int(n),
+                            NumericValue::Float(f) => Value::Float(f),
                         },
                     }
                 }

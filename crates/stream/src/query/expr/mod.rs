@@ -128,7 +128,7 @@ pub enum Mistake {
     TooLong,
     /// Neither a register nor an attribute.
     #[error("{0}")]
-    Unknown(#[from] unwedge_hw::Unknown),
+    Unknown(#[from] unwedge_hw::SelectError),
     /// Neither a register nor an attribute, of GPUs other than Adreno.
     #[error("{name}: no such register or field{}", meant(.near))]
     NoRegister {
