@@ -56,6 +56,11 @@ const MAX_FILES: usize = 256;
 pub type Fetch<'f> = dyn FnMut(&str) -> Option<Vec<u8>> + 'f;
 
 /// Reads every file of [`ROOTS`] that exists, and what they import.
+///
+/// # Errors
+///
+/// [`ImportError::NoFiles`] if `fetch` has none of [`ROOTS`]; the other variants name the first file that is
+/// not UTF-8, not XML or not a register database.
 pub fn import(fetch: &mut Fetch<'_>) -> Result<(DbFacts, Vec<FactsIssue>), ImportError> {
     let mut reader = RnndbReader { fetch, files: Vec::new(), seen: Vec::new(), issues: Vec::new() };
     for root in ROOTS {

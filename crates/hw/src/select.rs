@@ -141,6 +141,11 @@ impl<'d> Gpu<'d> {
     /// way of reading it exists), a field behind a register's name, a pattern with `*` and `?` for either, an offset.
     /// A 64-bit register's name stands for both halves; `NAME_LO`, `NAME_HI` and `NAME` are understood whichever way the
     /// generation has them. An offset that the database does not know is a register without a name.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectError`] if no register of this generation has the name, offset or pattern, or the register has
+    /// no such field; it lists the generations that have the name, and similar names.
     pub fn select(self, text: &str) -> Result<Vec<Selected<'d>>, SelectError> {
         if let Some(offset) = number(text) {
             return self.offset(text, offset).map(|one| vec![one]);

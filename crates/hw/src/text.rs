@@ -21,6 +21,11 @@ use crate::model::*;
 use crate::outline::{OutlineLine, OutlineReader, OutlineWords, Result};
 
 /// Reads one file of definitions; `file` names it in errors and in imports.
+///
+/// # Errors
+///
+/// [`FactsTextError`](crate::FactsTextError) with line and column of the first word that the grammar of
+/// definitions does not allow.
 pub fn read_file(file: &str, text: &str) -> Result<FactsFile> {
     let reader = OutlineReader { file };
     let lines = reader.outline(text)?;
@@ -32,6 +37,10 @@ pub fn read_file(file: &str, text: &str) -> Result<FactsFile> {
 }
 
 /// Reads a device table.
+///
+/// # Errors
+///
+/// The first line that is not a `device` with known attributes, as line, column and what was expected.
 pub fn read_devices(file: &str, text: &str) -> Result<Vec<DeviceRow>> {
     let reader = OutlineReader { file };
     let mut rows = Vec::new();

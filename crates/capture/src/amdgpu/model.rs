@@ -421,6 +421,10 @@ pub struct NotDevcoredump;
 
 impl<'a> Devcoredump<'a> {
     /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotDevcoredump`] if the text has no heading and no key that only an amdgpu devcoredump has.
     pub fn read(text: &'a [u8]) -> Result<Devcoredump<'a>, NotDevcoredump> {
         read::read(text)
     }

@@ -82,6 +82,10 @@ pub fn sniff(start: &[u8]) -> bool {
 
 impl<'a> ErrorState<'a> {
     /// Reads an error state. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotErrorState`] if the text has neither a `GPU HANG` line nor an engine nor a block of memory.
     pub fn read(text: &'a [u8]) -> Result<ErrorState<'a>, NotErrorState> {
         read::read(text)
     }

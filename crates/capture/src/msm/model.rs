@@ -323,6 +323,10 @@ pub struct NotDevcore;
 
 impl<'a> Devcore<'a> {
     /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotDevcore`] if no line has a key of a msm devcoredump.
     pub fn read(text: &'a [u8]) -> Result<Devcore<'a>, NotDevcore> {
         read::read(text)
     }

@@ -370,12 +370,20 @@ pub struct NotRadvReport;
 
 impl<'a> RadvReport<'a> {
     /// Reads the files of a folder. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotRadvReport`] if no file has the name and the contents of a file of a hang report.
     pub fn read(members: &[ReportMember<'a>]) -> Result<RadvReport<'a>, NotRadvReport> {
         read::read(members)
     }
 
     /// Reads a report that is one text: what `VK_EXT_device_fault` hands out, or what RADV of old wrote to standard
     /// error.
+    ///
+    /// # Errors
+    ///
+    /// [`NotRadvReport`] if the text has no heading of a report and nothing in it reads as one.
     pub fn read_text(text: &'a [u8]) -> Result<RadvReport<'a>, NotRadvReport> {
         read::read_text(text)
     }

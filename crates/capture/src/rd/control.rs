@@ -173,12 +173,28 @@ pub trait CaptureHost {
     type Output: Write;
 
     /// Starts a capture, in the place of one of the same name.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot create the file.
     fn create(&mut self, file: &str) -> io::Result<Self::Output>;
     /// Makes an empty trigger file, for this user only.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot create the file.
     fn create_trigger(&mut self, file: &str) -> io::Result<()>;
     /// What has been written to the trigger file since the last time, which empties it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot read or empty the file.
     fn take_trigger(&mut self, file: &str) -> io::Result<Vec<u8>>;
     /// The trigger file is of no more use.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot remove the file.
     fn remove_trigger(&mut self, file: &str) -> io::Result<()>;
 }
 
@@ -196,6 +212,10 @@ pub struct CaptureControl<H: CaptureHost> {
 
 impl<H: CaptureHost> CaptureControl<H> {
     /// Starts for a device, which `device` tells from others. With `combine` and `trigger` their files are made now.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot create the combined capture or the trigger file.
     pub fn new(settings: CaptureSettings, device: &str, mut host: H) -> io::Result<CaptureControl<H>> {
         let name = settings.name(device);
         let combined = match settings.combine {
@@ -229,6 +249,10 @@ impl<H: CaptureHost> CaptureControl<H> {
 
     /// The driver is about to submit. Gives what to write it to, if it is asked for. `frame` is for drivers that count
     /// frames.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot read the trigger file or create the capture of this submit.
     pub fn begin(&mut self, frame: Option<u32>, submit: u32) -> io::Result<Option<Recording<'_, H>>> {
         if !self.settings.enable {
             return Ok(None);
@@ -253,6 +277,10 @@ impl<H: CaptureHost> CaptureControl<H> {
 
     /// Ends: closes the combined capture and removes the trigger file. Dropping does the same, and keeps quiet about
     /// what goes wrong.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, if it cannot flush the combined capture or remove the trigger file.
     pub fn finish(mut self) -> io::Result<()> {
         self.close()
     }
@@ -307,11 +335,20 @@ pub struct Recording<'c, H: CaptureHost> {
 
 impl<H: CaptureHost> Recording<'_, H> {
     /// Names the GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails.
     pub fn chip_id(&mut self, chip_id: ChipId) -> Result<(), RdWriteError> {
         self.section(RdSectionKind::ChipId, &chip_id.0.to_le_bytes())
     }
 
     /// Names the process.
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails, [`RdWriteError::TooLong`] for a name of 2 GiB or
+    /// more.
     pub fn process(&mut self, name: &str) -> Result<(), RdWriteError> {
         let mut text = name.as_bytes().to_vec();
         text.push(0);
@@ -325,6 +362,11 @@ impl<H: CaptureHost> Recording<'_, H> {
     }
 
     /// A buffer of the device, with its contents if they are [wanted](Recording::wants).
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails, [`RdWriteError::TooLong`] for contents of 2 GiB or
+    /// more.
     pub fn buffer(&mut self, range: MemoryRange, contents: Option<&[u8]>) -> Result<(), RdWriteError> {
         self.writer.range(RdSectionKind::GpuAddr, range, true)?;
         match contents {
@@ -334,16 +376,29 @@ impl<H: CaptureHost> Recording<'_, H> {
     }
 
     /// A command stream; its size is in dwords.
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails.
     pub fn stream(&mut self, range: MemoryRange) -> Result<(), RdWriteError> {
         self.writer.range(RdSectionKind::CmdStreamAddr, range, true)
     }
 
     /// Any other section.
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the host's output fails, [`RdWriteError::TooLong`] for a payload of 2 GiB or
+    /// more.
     pub fn section(&mut self, kind: RdSectionKind, payload: &[u8]) -> Result<(), RdWriteError> {
         self.writer.section(kind, payload)
     }
 
     /// All of the submit is written: it can be read from now on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host's output, if it cannot be flushed.
     pub fn end(self) -> io::Result<()> {
         self.writer.into_inner().flush()
     }

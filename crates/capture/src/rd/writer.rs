@@ -27,6 +27,11 @@ impl<W: Write> RdWriter<W> {
     }
 
     /// Writes a section.
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::TooLong`] for a payload of 2 GiB or more, of which nothing is written;
+    /// [`RdWriteError::Io`] if the output fails.
     pub fn section(&mut self, kind: RdSectionKind, payload: &[u8]) -> Result<(), RdWriteError> {
         let size = u32::try_from(payload.len()).ok().filter(|&s| s <= MAX_PAYLOAD);
         let size = size.ok_or(RdWriteError::TooLong(payload.len()))?;
@@ -36,6 +41,10 @@ impl<W: Write> RdWriter<W> {
     }
 
     /// Writes a section with an address and a size, in the form of 64-bit addresses if `wide`.
+    ///
+    /// # Errors
+    ///
+    /// [`RdWriteError::Io`] if the output fails.
     pub fn range(&mut self, kind: RdSectionKind, range: MemoryRange, wide: bool) -> Result<(), RdWriteError> {
         let MemoryRange { iova, size } = range;
         let mut payload = [0; 12];

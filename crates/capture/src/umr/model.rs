@@ -251,6 +251,10 @@ pub struct NotUmrText;
 
 impl<'a> UmrText<'a> {
     /// Reads what umr printed, with anything around it. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotUmrText`] if no line has a form that umr prints.
     pub fn read(text: &'a [u8]) -> Result<UmrText<'a>, NotUmrText> {
         let (umr, recognized) = read(text);
         if recognized { Ok(umr) } else { Err(NotUmrText) }

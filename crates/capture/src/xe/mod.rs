@@ -97,6 +97,10 @@ pub fn sniff(start: &[u8]) -> bool {
 
 impl<'a> XeDevcore<'a> {
     /// Reads a dump. Anything malformed is skipped and reported in `diagnostics`.
+    ///
+    /// # Errors
+    ///
+    /// [`NotXeDevcore`] if the text has none of the headings of a xe devcoredump.
     pub fn read(text: &'a [u8]) -> Result<XeDevcore<'a>, NotXeDevcore> {
         read::read(text)
     }

@@ -40,6 +40,10 @@ pub struct EncodedRegister {
 impl EncodedRegister {
     /// The register at an offset in bytes from the engine's base, encoded as short as possible: a byte below 0x200, two
     /// below 0x10000.
+    ///
+    /// # Errors
+    ///
+    /// [`TableEncodeError::Unaligned`] for an offset that is not a multiple of 4.
     pub fn new(offset: u32) -> Result<EncodedRegister, TableEncodeError> {
         if !offset.is_multiple_of(4) {
             return Err(TableEncodeError::Unaligned(offset));
@@ -97,6 +101,12 @@ pub enum TableDecodeError {
 }
 
 /// Steps to bytes, the ending 0 included.
+///
+/// # Errors
+///
+/// [`TableEncodeError::LongSkip`] for a skip of more than [`MAX_SKIP`] dwords,
+/// [`TableEncodeError::Registers`] for a load of no registers or of more than [`MAX_REGISTERS`]; both name
+/// the step.
 pub fn encode(steps: &[TableStep]) -> Result<Vec<u8>, TableEncodeError> {
     let mut out = Vec::new();
     for (step, what) in steps.iter().enumerate() {
@@ -125,6 +135,11 @@ pub fn encode(steps: &[TableStep]) -> Result<Vec<u8>, TableEncodeError> {
 /// Bytes to steps, and how many bytes the table takes: others may follow its 0.
 ///
 /// Steps encode to the same bytes again, also where an offset is longer than it has to be.
+///
+/// # Errors
+///
+/// [`TableDecodeError`] with the byte: the bytes end before the 0 or within a load, a load has no registers,
+/// or an offset has more than 32 bits.
 pub fn decode(bytes: &[u8]) -> Result<(Vec<TableStep>, usize), TableDecodeError> {
     let mut steps = Vec::new();
     let mut at = 0;
@@ -185,6 +200,10 @@ pub struct TableSizes {
 
 impl TableSizes {
     /// Of steps that can be encoded.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`encode`]: a step that has no encoding.
     pub fn of(steps: &[TableStep]) -> Result<TableSizes, TableEncodeError> {
         let compact = encode(steps)?.len();
         let mut sizes = TableSizes { compact, plain16: Some(2), plain32: 4, expanded: 0 };

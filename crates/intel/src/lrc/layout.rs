@@ -71,6 +71,10 @@ pub struct Addressing {
 
 impl Addressing {
     /// That of an engine.
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::NoEngine`] if the version does not have the engine.
     pub fn of(target: &LrcOwner) -> Result<Addressing, LrcLayoutError> {
         let LrcOwner { version, engine, .. } = *target;
         let base = engine.base(version).ok_or(LrcLayoutError::NoEngine { version, engine })?;
@@ -107,6 +111,11 @@ pub struct LrcLayout {
 
 impl LrcLayout {
     /// The register page of an engine.
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::NoEngine`] if the version does not have the engine, [`LrcLayoutError::NotDriven`] if
+    /// the driver has no table for it.
     pub fn of(target: LrcOwner) -> Result<LrcLayout, LrcLayoutError> {
         let addressing = Addressing::of(&target)?;
         let LrcOwner { driver, version, engine } = target;
@@ -120,6 +129,11 @@ impl LrcLayout {
     }
 
     /// The page of an engine's ring state, where that is not in the register page.
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::NoEngine`] if the version does not have the engine, [`LrcLayoutError::NotIndirect`]
+    /// if it has its ring state in the register page.
     pub fn of_indirect_ring_state(target: LrcOwner) -> Result<LrcLayout, LrcLayoutError> {
         let LrcOwner { driver, version, .. } = target;
         let addressing = Addressing::of(&target)?;
@@ -136,11 +150,20 @@ impl LrcLayout {
     }
 
     /// The page a table in its compact encoding stands for.
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::Decode`] for bytes that are not a table, [`LrcLayoutError::TooLong`] for a table of
+    /// more than a page.
     pub fn of_bytes(table: &[u8], addressing: Addressing) -> Result<LrcLayout, LrcLayoutError> {
         LrcLayout::of_steps(&encoding::decode(table)?.0, addressing)
     }
 
     /// The page a table stands for.
+    ///
+    /// # Errors
+    ///
+    /// [`LrcLayoutError::TooLong`] for a table of more than a page.
     pub fn of_steps(steps: &[TableStep], addressing: Addressing) -> Result<LrcLayout, LrcLayoutError> {
         let dwords = steps.iter().map(|step| match step {
             TableStep::Skip(dwords) => usize::from(*dwords),

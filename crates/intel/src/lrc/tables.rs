@@ -56,6 +56,11 @@ impl Builtin {
 }
 
 /// Reads tables that people wrote, with the names of registers that this crate knows.
+///
+/// # Errors
+///
+/// [`TableTextError`] with the first line that is not of the grammar, names an unknown register, or has a
+/// step without an encoding.
 pub fn parse(text: &str) -> Result<Vec<LrcTable>, TableTextError> {
     text::parse(text, &registers::by_name)
 }

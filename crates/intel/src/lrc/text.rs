@@ -63,6 +63,11 @@ pub enum TableTextProblem {
 }
 
 /// Reads the tables of a text. `lookup` gives the offset of a register's name.
+///
+/// # Errors
+///
+/// [`TableTextError`] with the first line that is not of the grammar, has a name that `lookup` does not know,
+/// or a step without an encoding.
 pub fn parse(text: &str, lookup: &dyn Fn(&str) -> Option<u32>) -> Result<Vec<LrcTable>, TableTextError> {
     let mut reader = TableReader { tables: Vec::new(), lookup };
     let lines =

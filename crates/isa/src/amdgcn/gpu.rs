@@ -96,6 +96,10 @@ const KNOWN: &[GpuRow] = &[
 
 impl Gpu {
     /// The GPU of an LLVM name (`gfx1030`) or a chip's (`navi21`), in the mode LLVM assumes: wave32 from gfx10 on.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Name`] if neither LLVM nor the table of chips has the name.
     pub fn new(name: &str) -> Result<Gpu, GpuError> {
         KNOWN
             .iter()
@@ -139,6 +143,10 @@ impl Gpu {
     }
 
     /// This GPU with features in the form of LLVM's `-mattr`: `+wavefrontsize64,+real-true16`.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Feature`] for the first feature that has no meaning here.
     pub fn with_features(self, features: &str) -> Result<Gpu, GpuError> {
         let mut gpu = self;
         for feature in features.split(',').map(str::trim).filter(|feature| !feature.is_empty()) {

@@ -39,6 +39,10 @@ pub struct IsaTextError {
 type Result<T> = std::result::Result<T, IsaTextError>;
 
 /// Reads a description.
+///
+/// # Errors
+///
+/// [`IsaTextError`] with the first line that the grammar does not allow, and what was expected there.
 pub fn read(text: &str) -> Result<Isa> {
     let mut isa = Isa::default();
     for (index, line) in text.lines().enumerate() {

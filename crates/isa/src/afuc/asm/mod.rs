@@ -32,6 +32,11 @@ const MAX_FILL: usize = 1 << 22;
 const MAX_ERRORS: usize = 1000;
 
 /// Assembles a source to the bytes of a firmware file: the dword the kernel strips, then what is loaded.
+///
+/// # Errors
+///
+/// [`AfucErrors`] with every problem of the source, by line: text that does not parse, names of registers,
+/// packets and labels that do not exist, operands that no encoding holds, and sections that do not fit.
 pub fn assemble(
     source: &str,
     options: &AfucAsmOptions,

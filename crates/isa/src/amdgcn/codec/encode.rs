@@ -149,6 +149,11 @@ fn high(half: RegHalf) -> u32 {
 }
 
 /// The words of an instruction on a GPU.
+///
+/// # Errors
+///
+/// [`InstEncodeError::NotHere`] if the GPU does not have the instruction, [`InstEncodeError::Operand`] for an
+/// operand that its field cannot hold, [`InstEncodeError::Literals`] for two literals that differ.
 pub fn encode(inst: &Inst, gpu: &Gpu) -> Result<InstWords, InstEncodeError> {
     let variant = inst.variant();
     let opcode = variant.opcodes[gpu.generation() as usize];

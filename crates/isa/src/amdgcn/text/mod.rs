@@ -89,6 +89,11 @@ const fn set_of(mods: &[Mod]) -> u64 {
 
 /// What an expression at the start of a text is worth, whether it is an address, and how many bytes it and the spaces after
 /// it take.
+///
+/// # Errors
+///
+/// [`ParseError`] with the column, if the text does not start with an expression, a symbol is not defined, or
+/// the value is a floating-point number.
 pub fn expression(text: &str, symbols: &dyn Symbols) -> Result<(i64, bool, usize), ParseError> {
     let mut scan = scan::LineScan::new(text);
     scan.space();

@@ -241,6 +241,12 @@ struct Line {
 }
 
 /// The instruction a line says. Nothing may follow it.
+///
+/// # Errors
+///
+/// [`ParseError`] with the [`Rule`] that the line breaks and the column: an unknown mnemonic, operands or
+/// modifiers that the instruction does not have on this GPU, values that do not fit, or text after the
+/// instruction.
 pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, ParseError> {
     let mut scan = LineScan::new(text);
     scan.space();

@@ -357,6 +357,11 @@ impl<'n> SqeEmulator<'n> {
 
     /// Executes one instruction, of a `(rep)` one repetition. `Err` says why the next cannot simply follow; only
     /// [`SqeStop::NeedsData`] and faults leave the instruction undone.
+    ///
+    /// # Errors
+    ///
+    /// [`SqeStop`]: a packet is done, the bootstrap is done, the next packet's dwords are missing, or the
+    /// instruction faults.
     pub fn step(&mut self) -> Result<(), SqeStop> {
         self.logging_pc = self.pc;
         self.execute()

@@ -29,6 +29,11 @@ impl SqeEmulator<'_> {
     }
 
     /// Writes a control register, with all that does, unlogged: the packet table, GPU registers, draw states follow.
+    ///
+    /// # Errors
+    ///
+    /// [`SqeFault`] if the register does not exist, or what the write does faults: the packet table is full,
+    /// a memory access is unaligned or one too many.
     pub fn write_control(&mut self, offset: u32, value: u32) -> Result<(), SqeFault> {
         let limit = std::mem::take(&mut self.log_limit);
         let dropped = self.log_dropped;
@@ -46,6 +51,10 @@ impl SqeEmulator<'_> {
     }
 
     /// Sets a register of the SQE itself.
+    ///
+    /// # Errors
+    ///
+    /// [`SqeFault::NoRegister`] if there is no register at the offset.
     pub fn write_sqe(&mut self, offset: u32, value: u32) -> Result<(), SqeFault> {
         let register = self.sqe.get_mut(offset as usize).ok_or(SqeFault::NoRegister(offset))?;
         *register = value;

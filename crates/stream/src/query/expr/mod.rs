@@ -20,6 +20,10 @@ pub struct Expr {
 
 impl Expr {
     /// Reads a condition.
+    ///
+    /// # Errors
+    ///
+    /// [`ExprError`] with the bytes of the text where a condition stops to parse.
     pub fn parse(text: &str) -> Result<Expr, ExprError> {
         Ok(Expr { nodes: parse::parse(text)?, text: text.to_owned() })
     }
