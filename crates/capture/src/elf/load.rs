@@ -144,9 +144,9 @@ impl CodeObject<'_> {
         }
         if let Some(stage) = self.stage(function) {
             // Whoever does not tell user registers has not told what else is set.
-            let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
-            let told = told.filter(|(_, user)| *user > 0);
-            let set = told.map(|(rsrc2, user)| {
+            let counts = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
+            let counts = counts.filter(|(_, user)| *user > 0);
+            let set = counts.map(|(rsrc2, user)| {
                 EntryRegCounts::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation)
             });
             return Some(FunctionStart {

@@ -350,9 +350,9 @@ impl<'a> CodeObject<'a> {
 
 /// Where the code of a HSA v2 kernel starts behind its header.
 fn entry_of(section: &[u8], at: usize) -> usize {
-    let said = section.get(at..).and_then(|bytes| bytes.get(16..24)).and_then(|b| b.try_into().ok());
-    let said = said.map(u64::from_le_bytes).filter(|&entry| entry >= KERNEL_CODE_SIZE);
-    said.and_then(|entry| usize::try_from(entry).ok()).unwrap_or(KERNEL_CODE_SIZE as usize)
+    let entry = section.get(at..).and_then(|bytes| bytes.get(16..24)).and_then(|b| b.try_into().ok());
+    let entry = entry.map(u64::from_le_bytes).filter(|&entry| entry >= KERNEL_CODE_SIZE);
+    entry.and_then(|entry| usize::try_from(entry).ok()).unwrap_or(KERNEL_CODE_SIZE as usize)
 }
 
 /// A processor, as `e_flags` name it.

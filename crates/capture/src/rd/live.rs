@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn the_first_address_after_a_submit_forgets_all_buffers() {
         let mut live = LiveMemory::new();
-        let told = steps(&mut live, |w| {
+        let done = steps(&mut live, |w| {
             w.section(RdSectionKind::Cmd, b"game\0rest").unwrap();
             w.section(RdSectionKind::GpuId, &630_u32.to_le_bytes()).unwrap();
             buffer(w, 0x1000, 8, &[1, 0, 0, 0, 2, 0, 0, 0]);
@@ -290,16 +290,16 @@ mod tests {
             submit(w, 0x2000);
         });
         let [LiveStep::Process, LiveStep::Identity, .., LiveStep::Submit(first), LiveStep::Submit(second)] =
-            told[..]
+            done[..]
         else {
-            panic!("{told:?}")
+            panic!("{done:?}")
         };
         assert_eq!((first.number, first.iova, second.number, second.dwords), (0, 0x1000, 1, 1));
         assert_eq!((live.process(), live.gpu_id()), (&b"game"[..], Some(630)));
         let read = |live: &LiveMemory| [0x1004, 0x2000, 0x2004].map(|iova| live.memory().read(iova));
         assert_eq!(read(&live), [Some(2), Some(3), None], "what is not in the capture is unknown");
-        let told = steps(&mut live, |w| buffer(w, 0x2000, 4, &[4, 0, 0, 0]));
-        assert_eq!(told, [LiveStep::Forgotten, LiveStep::Buffer]);
+        let done = steps(&mut live, |w| buffer(w, 0x2000, 4, &[4, 0, 0, 0]));
+        assert_eq!(done, [LiveStep::Forgotten, LiveStep::Buffer]);
         steps(&mut live, |w| submit(w, 0x2000));
         assert_eq!(read(&live), [None, Some(4), None]);
         assert!(live.diagnostics().is_empty());

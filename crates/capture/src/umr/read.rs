@@ -30,7 +30,7 @@ pub(crate) fn read(text: &[u8]) -> (UmrText<'_>, bool) {
         umr: UmrText::default(),
         columns: Vec::new(),
         bits_of: None,
-        shown: BraceOwner::Nothing,
+        brace_owner: BraceOwner::Nothing,
         ring: None,
         stream: None,
         waves: ItemBudget::new(text.len(), BYTES_PER_WAVE),
@@ -68,7 +68,7 @@ struct UmrReader<'a> {
     columns: Vec<Cow<'a, str>>,
     /// Whose fields follow.
     bits_of: Option<Cow<'a, str>>,
-    shown: BraceOwner,
+    brace_owner: BraceOwner,
     ring: Option<OpenRing<'a>>,
     /// The last line was one of this stream of packets.
     stream: Option<(u32, u64)>,
@@ -128,7 +128,7 @@ impl<'a> UmrReader<'a> {
         }
         self.close_ring();
         self.bits_of = None;
-        self.shown = BraceOwner::Nothing;
+        self.brace_owner = BraceOwner::Nothing;
         self.umr.waves.push(UmrWave { place, span: line.span, ..UmrWave::default() });
         self.umr.waves.last_mut()
     }
@@ -173,7 +173,7 @@ impl<'a> UmrReader<'a> {
             return self.wave_heading(line, name);
         }
         if text.starts_with("VGPRS:") {
-            self.shown = BraceOwner::Vgprs;
+            self.brace_owner = BraceOwner::Vgprs;
             return Some(());
         }
         if text.contains(" | ") || text.ends_with('|') {
@@ -186,9 +186,9 @@ impl<'a> UmrReader<'a> {
     fn wave_heading(&mut self, line: &TextLine<'a>, name: &str) -> Option<()> {
         match name {
             "Main Registers" | "Register Bits" => self.bits_of = None,
-            "SGPRS" => self.shown = BraceOwner::Sgprs,
-            "TTMPS" | "TTMP" => self.shown = BraceOwner::Ttmps,
-            "VGPRS" => self.shown = BraceOwner::Vgprs,
+            "SGPRS" => self.brace_owner = BraceOwner::Sgprs,
+            "TTMPS" | "TTMP" => self.brace_owner = BraceOwner::Ttmps,
+            "VGPRS" => self.brace_owner = BraceOwner::Vgprs,
             _ => {
                 let (name, value) = name.strip_suffix(']')?.split_once('[')?;
                 let value = TextScan::new(value).bare_hex32().filter(|_| name.len() <= MAX_NAME)?;
@@ -278,7 +278,7 @@ impl<'a> UmrReader<'a> {
         let shown = match kind.trim_start_matches('>') {
             "SGPRS" => BraceOwner::Sgprs,
             "TTMP" => BraceOwner::Ttmps,
-            "" if place.contains("..") => self.shown,
+            "" if place.contains("..") => self.brace_owner,
             "" => BraceOwner::Vgprs,
             _ => BraceOwner::Nothing,
         };

@@ -148,8 +148,8 @@ impl FlowAnalysis<'_> {
             let op = self.program.ops.binary_search_by_key(&(f.at / 4), |op| op.at);
             let (Some(need), Ok(op)) = (f.need, op) else { continue };
             let slot = (0..SLOTS).find(|slot| self.waits.name(*slot) == need.counter);
-            let said = all.entry(op as u32).or_insert([NO; SLOTS]);
-            if let Some(value) = slot.and_then(|slot| said.get_mut(slot)) {
+            let wait_values = all.entry(op as u32).or_insert([NO; SLOTS]);
+            if let Some(value) = slot.and_then(|slot| wait_values.get_mut(slot)) {
                 *value = need.value.min(*value);
             }
         }
@@ -172,21 +172,21 @@ impl FlowAnalysis<'_> {
             queued[number as usize] = true;
         }
         // What the last look at a block told: it saw all that may be pending there.
-        let mut told: Vec<Vec<CheckFinding>> = vec![Vec::new(); blocks.len()];
+        let mut per_block: Vec<Vec<CheckFinding>> = vec![Vec::new(); blocks.len()];
         while let Some(Reverse(number)) = queue.pop() {
             let at = number as usize;
             queued[at] = false;
             visits[at] += 1;
             let block = &blocks[at];
             let Some(last) = self.program.block_ops(block).last() else { continue };
-            told[at].clear();
+            per_block[at].clear();
             if visits[at] > VISITS {
                 complete = false;
                 continue;
             }
             for number in 0..states[at].len() {
                 let mut state = states[at][number].clone();
-                self.pass(block, &mut state, &mut told[at]);
+                self.pass(block, &mut state, &mut per_block[at]);
                 let ways =
                     if block.next[1].is_some() { state.exec.ways(last) } else { [Some(state.exec); 2] };
                 let mut to = block.next.into_iter().zip(ways).filter_map(|(next, exec)| Some((next?, exec?)));
@@ -211,17 +211,17 @@ impl FlowAnalysis<'_> {
                 }
             }
         }
-        for (at, (mut told, states)) in told.into_iter().zip(&states).enumerate() {
+        for (at, (mut per_block, states)) in per_block.into_iter().zip(&states).enumerate() {
             if visits[at] > VISITS {
-                states.iter().for_each(|state| self.pass(&blocks[at], &mut state.clone(), &mut told));
+                states.iter().for_each(|state| self.pass(&blocks[at], &mut state.clone(), &mut per_block));
             }
             // A wait is spare if it is on all paths.
             if states.len() > 1 {
-                let spare: Vec<u32> = told.iter().filter(|f| is_spare(f)).map(|f| f.at).collect();
+                let spare: Vec<u32> = per_block.iter().filter(|f| is_spare(f)).map(|f| f.at).collect();
                 let on_all = |at: u32| spare.iter().filter(|other| **other == at).count() % states.len() == 0;
-                told.retain(|f| !is_spare(f) || on_all(f.at));
+                per_block.retain(|f| !is_spare(f) || on_all(f.at));
                 // A wait for 0 that one of them needs is on the way of all.
-                let drained: Vec<(u32, &str)> = told.iter().filter_map(drains).collect();
+                let drained: Vec<(u32, &str)> = per_block.iter().filter_map(drains).collect();
                 let over = |f: &CheckFinding| {
                     let Some(need) = f.need else { return false };
                     drained.iter().any(|(at, counter)| {
@@ -229,9 +229,9 @@ impl FlowAnalysis<'_> {
                         *counter == need.counter && *at < f.at && !f.first.is_some_and(since)
                     })
                 };
-                told.retain(|f| !over(f));
+                per_block.retain(|f| !over(f));
             }
-            findings.append(&mut told);
+            findings.append(&mut per_block);
         }
         for finding in &mut findings {
             finding.path = self.path(finding, &states);
@@ -262,7 +262,7 @@ impl FlowAnalysis<'_> {
         for (at, op) in self.program.block_ops(block).iter().enumerate() {
             let number = (block.first + at) as u32;
             let regs = self.program.regs(op);
-            let said = self.waits.said(op);
+            let wait_values = self.waits.wait_values(op);
             if op.role == Role::Nop {
                 // Before a message it has a meaning of its own.
                 let next = self.program.ops.get(number as usize + 1);
@@ -276,10 +276,10 @@ impl FlowAnalysis<'_> {
             let mut spare = op.role == Role::Depctr
                 && state.foreign & HAZARDS == 0
                 && !(self.partial && VA_VDST.waited(op.imm as u16, self.gpu.generation()));
-            if let Some(said) = &said {
-                spare = op.role == Role::Wait && self.is_spare(said, state);
-                self.waits.wait(&mut state.waits, said);
-                let ended = said.iter().enumerate().filter(|(_, value)| **value == 0);
+            if let Some(wait_values) = &wait_values {
+                spare = op.role == Role::Wait && self.is_spare(wait_values, state);
+                self.waits.wait(&mut state.waits, wait_values);
+                let ended = wait_values.iter().enumerate().filter(|(_, value)| **value == 0);
                 state.foreign &= !ended.fold(0, |ended, (slot, _)| ended | 1 << slot);
             }
             // A wait may cure hazards, too.
@@ -301,15 +301,15 @@ impl FlowAnalysis<'_> {
                 self.waits.wait(&mut state.waits, &wait);
                 // The wait that is put before it takes a wait state, and cures what it cures.
             }
-            if let Some(said) = self.cures.get(&number) {
-                self.waits.wait(&mut state.waits, said);
+            if let Some(wait_values) = self.cures.get(&number) {
+                self.waits.wait(&mut state.waits, wait_values);
             }
             self.hazards.step(
                 &mut state.hazards,
                 number,
                 op,
                 regs,
-                said.as_ref(),
+                wait_values.as_ref(),
                 &mut |rule, p, missing| {
                     findings.push(self.finding(rule, op.at, Some(p), missing));
                 },
@@ -317,7 +317,7 @@ impl FlowAnalysis<'_> {
             if spare && open == state.hazards.weight() {
                 findings.push(self.finding(Rule::SpareWait, op.at, None, 0));
             }
-            self.told(op, number, regs, state, findings);
+            self.missing_writes(op, number, regs, state, findings);
             self.waits.begin(&mut state.waits, number, op, regs);
             for r in regs.iter().filter(|r| self.preset && r.writes) {
                 add_regs(&mut state.written[usize::from(r.is_vgpr())], *r);
@@ -351,7 +351,7 @@ impl FlowAnalysis<'_> {
     }
 
     /// What an instruction breaks that needs no second one to be pending.
-    fn told(
+    fn missing_writes(
         &self,
         op: &ProgramOp,
         number: u32,
@@ -402,10 +402,11 @@ impl FlowAnalysis<'_> {
     }
 
     /// Whether a wait says something, and nothing of it is pending.
-    fn is_spare(&self, said: &WaitValues, state: &FlowState) -> bool {
+    fn is_spare(&self, wait_values: &WaitValues, state: &FlowState) -> bool {
         let slot = |p: &PendingEvent| COUNTED[usize::from(p.kind)].counter as usize;
-        let ended = state.waits.all.iter().any(|p| said[slot(p)] != NO && p.age >= said[slot(p)]);
-        let asks = |slot: usize| said[slot] != NO && self.waits.asks(slot, said[slot]);
+        let ended =
+            state.waits.all.iter().any(|p| wait_values[slot(p)] != NO && p.age >= wait_values[slot(p)]);
+        let asks = |slot: usize| wait_values[slot] != NO && self.waits.asks(slot, wait_values[slot]);
         let foreign = (0..SLOTS).any(|slot| asks(slot) && state.foreign >> slot & 1 != 0);
         (0..SLOTS).any(asks) && !ended && !foreign
     }

@@ -222,15 +222,15 @@ impl Hazards {
         number: u32,
         op: &ProgramOp,
         regs: &[TouchedRegs],
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         broken: BrokenHazard<'_>,
     ) {
         match self.generation {
             Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
-                self.gfx6(list, number, op, regs, said, broken);
+                self.gfx6(list, number, op, regs, wait_values, broken);
             }
-            Gen::Gfx10 | Gen::Gfx10_3 => self.gfx10(list, number, op, regs, said, broken),
-            Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => self.gfx11(list, number, op, regs, said, broken),
+            Gen::Gfx10 | Gen::Gfx10_3 => self.gfx10(list, number, op, regs, wait_values, broken),
+            Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => self.gfx11(list, number, op, regs, wait_values, broken),
         }
         self.stored(list, number, op, broken);
     }
@@ -290,6 +290,6 @@ fn set_of(regs: &[TouchedRegs], vector: bool, of: impl Fn(&TouchedRegs) -> bool)
 }
 
 /// Whether a wait waits for all of a counter.
-fn drained(said: Option<&WaitValues>, counter: Counter) -> bool {
-    said.is_some_and(|said| said[counter as usize] == 0)
+fn drained(wait_values: Option<&WaitValues>, counter: Counter) -> bool {
+    wait_values.is_some_and(|wait_values| wait_values[counter as usize] == 0)
 }

@@ -63,20 +63,20 @@ impl Waits {
 
     /// What a wait says; `None`: it is none.
     #[inline]
-    pub fn said(&self, op: &ProgramOp) -> Option<WaitValues> {
-        let mut said = [NO; SLOTS];
+    pub fn wait_values(&self, op: &ProgramOp) -> Option<WaitValues> {
+        let mut wait_values = [NO; SLOTS];
         match op.role {
             Role::Wait => {
                 for wait in fields(op.opcode, self.generation) {
-                    said[wait.counter as usize] = wait.field.get(op.imm as u16).min(255) as u8;
+                    wait_values[wait.counter as usize] = wait.field.get(op.imm as u16).min(255) as u8;
                 }
                 // The SOPK forms add a scalar register, which is null in what is understood.
-                Some(said)
+                Some(wait_values)
             }
             Role::WaitIdle => Some([0; SLOTS]),
             _ if op.has(flag::VINTERP) => {
-                said[Counter::Exp as usize] = if op.wait == 7 { NO } else { op.wait };
-                Some(said)
+                wait_values[Counter::Exp as usize] = if op.wait == 7 { NO } else { op.wait };
+                Some(wait_values)
             }
             _ => None,
         }
@@ -88,10 +88,10 @@ impl Waits {
     }
 
     /// A wait is over.
-    pub fn wait(&self, list: &mut PendingList, said: &WaitValues) {
+    pub fn wait(&self, list: &mut PendingList, wait_values: &WaitValues) {
         let over = |p: &PendingEvent| {
             let slot = COUNTED[usize::from(p.kind)].counter as usize;
-            let value = said[slot];
+            let value = wait_values[slot];
             value != NO && (value <= p.age)
         };
         let is_flat = |p: &PendingEvent| COUNTED[usize::from(p.kind)].event == Event::FlatLoad;

@@ -306,7 +306,7 @@ impl DescriptorBuilder {
         let mut bytes = [0; SIZE];
         let (mut needed, mut vgprs, mut sgprs, mut claimed) = (0, None, None, None);
         let (mut vcc, mut flat, mut xnack) = (false, false, self.target.xnack);
-        for (directive, &said) in DIRECTIVES.iter().zip(&self.values) {
+        for (directive, &given) in DIRECTIVES.iter().zip(&self.values) {
             if !directive.exists(self.target) {
                 // Counted on gfx6 all the same, as LLVM does.
                 flat |= directive.sets == DirectiveEffect::ReserveFlatScratch
@@ -317,19 +317,19 @@ impl DescriptorBuilder {
                 DirectiveEffect::Bits(place) if place == WAVE32 => u32::from(self.target.wave32),
                 _ => directive.default,
             };
-            let value = said.unwrap_or(default);
+            let value = given.unwrap_or(default);
             match directive.sets {
-                DirectiveEffect::Bits(place) if place == USER_SGPR_COUNT => claimed = said,
+                DirectiveEffect::Bits(place) if place == USER_SGPR_COUNT => claimed = given,
                 DirectiveEffect::Bits(place) => put(&mut bytes, place, value),
                 DirectiveEffect::User(place, count) => {
                     put(&mut bytes, place, value);
                     needed += value * u32::from(count);
                 }
-                DirectiveEffect::NextFreeVgpr => vgprs = said,
-                DirectiveEffect::NextFreeSgpr => sgprs = said,
+                DirectiveEffect::NextFreeVgpr => vgprs = given,
+                DirectiveEffect::NextFreeSgpr => sgprs = given,
                 DirectiveEffect::ReserveVcc => vcc = value != 0,
                 DirectiveEffect::ReserveFlatScratch => flat = value != 0,
-                DirectiveEffect::ReserveXnackMask => xnack = said.map_or(xnack, |v| v != 0),
+                DirectiveEffect::ReserveXnackMask => xnack = given.map_or(xnack, |v| v != 0),
             }
         }
         let vgprs = vgprs.ok_or(DescriptorError::Missing(NEXT_FREE_VGPR))?;

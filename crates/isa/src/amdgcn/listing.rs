@@ -64,7 +64,7 @@ pub fn write_to(
     let mut counts = ListingCounts::default();
     // Whatever instruction: it is read into.
     let Some(mut inst) = Inst::new(0) else { return counts };
-    let mut said = String::new();
+    let mut marks = String::new();
     let mut at = 0;
     while let Some(rest) = chunks.get(at..).filter(|rest| !rest.is_empty()) {
         let words = match rest.first_chunk::<AHEAD>() {
@@ -80,10 +80,10 @@ pub fn write_to(
             }
         };
         let here = options.address.wrapping_add(4 * at as u64);
-        mark(here, &mut said);
-        if !said.is_empty() {
-            held.text.push_str(&said);
-            said.clear();
+        mark(here, &mut marks);
+        if !marks.is_empty() {
+            held.text.push_str(&marks);
+            marks.clear();
         }
         held.begin(at);
         let start = held.text.len();

@@ -50,11 +50,11 @@ fn codes(gpu: &Gpu) -> &'static [CodeTexts; SIZES.len()] {
         let mut all = Box::new([[none; 512]; SIZES.len()]);
         let mut line = LineBuf::new();
         for (codes, size) in all.iter_mut().zip(SIZES) {
-            for (code, said) in (0..).zip(codes.iter_mut()) {
+            for (code, code_text) in (0..).zip(codes.iter_mut()) {
                 let Some(kind) = kind_of(code, size, gpu, &mut line) else { continue };
                 let length = line.len();
                 if let (true, Some(text)) = (length <= TEXT, line.room(0)) {
-                    *said = CodeText { text: *text, length: length as u8, kind };
+                    *code_text = CodeText { text: *text, length: length as u8, kind };
                 }
             }
         }
@@ -129,7 +129,7 @@ struct PlainPlan {
     fixed: u64,
     value: u64,
     /// Bits of modifiers: usually none is set.
-    said: u64,
+    set_bits: u64,
     /// Where signs lie, a bit per source; 64 and more: nowhere.
     neg: u8,
     abs: u8,
@@ -207,7 +207,7 @@ impl PlainPlans {
         if both & plan.fixed != plan.value {
             return None;
         }
-        if both & plan.said == 0 {
+        if both & plan.set_bits == 0 {
             plan.operands::<false>(both, words, &self.gpu, out)
         } else {
             plan.operands::<true>(both, words, &self.gpu, out)
@@ -283,7 +283,7 @@ impl PlainPlan {
             scalars: scalars(variant, row, gpu),
             fixed: 0,
             value: 0,
-            said: 0,
+            set_bits: 0,
             neg: u8::MAX,
             abs: u8::MAX,
             tails: [None; 2],
@@ -306,7 +306,7 @@ impl PlainPlan {
             if slot.field == Field::FiCode {
                 return None;
             } else if alone && slot.shift == 0 && (signs || is_tail(slot.id)) {
-                self.said |= bits.set_free(slot.field, mask)?;
+                self.set_bits |= bits.set_free(slot.field, mask)?;
                 let tail = Tail { id: slot.id, shift: place.lsb, mask: mask as u8 };
                 match slot.id {
                     Mod::Neg => self.neg = place.lsb,
@@ -358,21 +358,21 @@ impl PlainPlan {
                 pen = Pen { room: out.room_for()?, at: written };
                 continue;
             }
-            let said = place.codes.get(usize::from(field | place.base))?;
-            if said.kind & place.kinds == 0 {
+            let code_text = place.codes.get(usize::from(field | place.base))?;
+            if code_text.kind & place.kinds == 0 {
                 return None;
             }
-            scalars += u8::from(said.kind & place.counted != 0);
+            scalars += u8::from(code_text.kind & place.counted != 0);
             let abs = SAID && abss >> place.source & 1 != 0;
             if SAID {
                 let neg = negs >> place.source & 1 != 0;
-                if (neg && said.kind & kind::INLINE != 0) || said.kind & kind::LITERAL != 0 {
+                if (neg && code_text.kind & kind::INLINE != 0) || code_text.kind & kind::LITERAL != 0 {
                     return None;
                 }
                 pen.put(b"-", neg.into());
                 pen.put(b"|", abs.into());
             }
-            if said.kind == kind::LITERAL {
+            if code_text.kind == kind::LITERAL {
                 let value = *words.get(usize::from(self.dwords))?;
                 if !text::is_literal(place.slot, value, gpu) {
                     return None;
@@ -380,7 +380,7 @@ impl PlainPlan {
                 pen.hex(value);
                 size = self.dwords + 1;
             } else {
-                pen.put(&said.text, said.length.into());
+                pen.put(&code_text.text, code_text.length.into());
             }
             if SAID {
                 pen.put(b"|", abs.into());

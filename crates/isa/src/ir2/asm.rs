@@ -327,15 +327,15 @@ fn scalar_word(c: &mut LineCursor<'_>, word: &mut u128, given: u128) -> Result<(
             }
         }
     }
-    let mut told = operation(c, &alu::SCALAR, &[&alu::SRC3], &mut half)?;
-    told |= alu::SCALAR.opcode.mask() | alu::SCALAR.dst.mask() | alu::SCALAR.mask.mask();
-    told |= alu::SCALAR.clamp.mask();
-    let both = told & given;
+    let mut scalar_bits = operation(c, &alu::SCALAR, &[&alu::SRC3], &mut half)?;
+    scalar_bits |= alu::SCALAR.opcode.mask() | alu::SCALAR.dst.mask() | alu::SCALAR.mask.mask();
+    scalar_bits |= alu::SCALAR.clamp.mask();
+    let both = scalar_bits & given;
     if (*word ^ half) & both != 0 {
         c.at = start;
         return Err(c.expected("the export and the third operand that the vector operation has"));
     }
-    *word = *word & !told | half & told;
+    *word = *word & !scalar_bits | half & scalar_bits;
     attrs(c, &alu::ALU, word)?;
     Ok(())
 }

@@ -38,7 +38,7 @@ impl Faithful {
         let faithful = match IR3_PROGRAMS.write(IR3, word, self.gpu_id, out) {
             WriteOutcome::Text { shape, unseen, faults } if faults.is_empty() => {
                 let text = out.get(start..).unwrap_or_default();
-                self.told_unseen(shape & !unseen, word, unseen, text) == word & unseen
+                self.assembled_unseen(shape & !unseen, word, unseen, text) == word & unseen
             }
             WriteOutcome::Text { faults, .. } => {
                 faults.without_ignored().write(u64::BITS, out);
@@ -64,21 +64,21 @@ impl Faithful {
 
     /// What the unseen bits of words of this shape are if the text of one, `text`, is assembled; `NEVER` when other
     /// bits are different then.
-    fn told_unseen(&mut self, shape: u64, word: u64, unseen: u64, text: &[u8]) -> u64 {
+    fn assembled_unseen(&mut self, shape: u64, word: u64, unseen: u64, text: &[u8]) -> u64 {
         let slot = (shape.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize;
-        if let Some(&Some((known, told))) = self.known.get(slot)
+        if let Some(&Some((known, assembled))) = self.known.get(slot)
             && known == shape
         {
-            return told;
+            return assembled;
         }
-        let told = match self.assemble(text) {
+        let assembled = match self.assemble(text) {
             Some(again) if (again ^ word) & !unseen == 0 => again & unseen,
             _ => NEVER,
         };
         if let Some(slot) = self.known.get_mut(slot) {
-            *slot = Some((shape, told));
+            *slot = Some((shape, assembled));
         }
-        told
+        assembled
     }
 
     fn assemble(&mut self, text: &[u8]) -> Option<u64> {

@@ -15,7 +15,7 @@ const FAULT_LINES: usize = 12;
 /// Reads each line that is not empty; those that are not understood are lost.
 fn lines<'a, T>(
     text: &'a [u8],
-    told: &mut ReadNotes,
+    read_notes: &mut ReadNotes,
     what: &str,
     read: impl Fn(&TextLine<'a>) -> Option<T>,
 ) -> Vec<T> {
@@ -28,13 +28,13 @@ fn lines<'a, T>(
             None => notes.loss(line.span, || format!("not {what}")),
         }
     }
-    told.take(notes);
+    read_notes.take(notes);
     found
 }
 
 /// `bo_ranges.log`. Without the option that keeps the list, RADV says so in its place.
-pub(super) fn bo_ranges(text: &[u8], told: &mut ReadNotes) -> Vec<BoRange> {
-    lines(text, told, "the range of a buffer", |line| {
+pub(super) fn bo_ranges(text: &[u8], read_notes: &mut ReadNotes) -> Vec<BoRange> {
+    lines(text, read_notes, "the range of a buffer", |line| {
         let mut scan = TextScan::new(line.text.trim());
         let (iova, end) = range(&mut scan)?;
         let handle = scan.lit(", handle=").and_then(|scan| scan.dec32());
@@ -50,8 +50,8 @@ fn range(scan: &mut TextScan<'_>) -> Option<(u64, u64)> {
 }
 
 /// `bo_history.log`
-pub(super) fn bo_history(text: &[u8], told: &mut ReadNotes) -> Vec<BoEvent> {
-    lines(text, told, "an event of a buffer", |line| {
+pub(super) fn bo_history(text: &[u8], read_notes: &mut ReadNotes) -> Vec<BoEvent> {
+    lines(text, read_notes, "an event of a buffer", |line| {
         let mut scan = TextScan::new(line.text.trim());
         let timestamp = scan.lit("timestamp=")?.dec()?;
         let (iova, end) = range(scan.lit(", ")?)?;
@@ -74,8 +74,8 @@ pub(super) fn bo_history(text: &[u8], told: &mut ReadNotes) -> Vec<BoEvent> {
 }
 
 /// `addr_binding_report.log`
-pub(super) fn bindings<'a>(text: &'a [u8], told: &mut ReadNotes) -> Vec<AddressBinding<'a>> {
-    lines(text, told, "a binding of an address", binding)
+pub(super) fn bindings<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> Vec<AddressBinding<'a>> {
+    lines(text, read_notes, "a binding of an address", binding)
 }
 
 fn binding<'a>(line: &TextLine<'a>) -> Option<AddressBinding<'a>> {
@@ -93,7 +93,7 @@ fn binding<'a>(line: &TextLine<'a>) -> Option<AddressBinding<'a>> {
 }
 
 /// `vm_fault.log`; `None` when it tells of no fault.
-pub(super) fn vm_fault<'a>(text: &'a [u8], told: &mut ReadNotes) -> Option<VmFault<'a>> {
+pub(super) fn vm_fault<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> Option<VmFault<'a>> {
     let mut fault: Option<VmFault<'a>> = None;
     let mut notes = TextNotes::default();
     for line in TextLines::new(text) {
@@ -143,12 +143,12 @@ pub(super) fn vm_fault<'a>(text: &'a [u8], told: &mut ReadNotes) -> Option<VmFau
     {
         notes.loss(fault.span, || "the fault lacks its address or its status".into());
     }
-    told.take(notes);
+    read_notes.take(notes);
     fault
 }
 
 /// `app_info.log` and `gpu_info.log`: `name: value` and `name = value`. Lines of another form are counted.
-pub(super) fn entries<'a>(text: &'a [u8], told: &mut ReadNotes) -> Vec<NamedValue<'a>> {
+pub(super) fn entries<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> Vec<NamedValue<'a>> {
     let mut budget = ItemBudget::new(text.len(), BYTES_EACH);
     let mut notes = TextNotes::default();
     let mut found = Vec::new();
@@ -165,12 +165,12 @@ pub(super) fn entries<'a>(text: &'a [u8], told: &mut ReadNotes) -> Vec<NamedValu
         }
         found.push(NamedValue { name: line.keep(name.trim_end()), value: line.keep(value.trim_start()) });
     }
-    told.take(notes);
+    read_notes.take(notes);
     found
 }
 
 /// What amdgpu says in the kernel's log; most of its lines are somebody else's.
-pub(super) fn kernel_events<'a>(text: &'a [u8], told: &mut ReadNotes) -> Vec<KernelEvent<'a>> {
+pub(super) fn kernel_events<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> Vec<KernelEvent<'a>> {
     let mut budget = ItemBudget::new(text.len(), BYTES_EACH);
     let mut notes = TextNotes::default();
     let mut events = Vec::new();
@@ -194,7 +194,7 @@ pub(super) fn kernel_events<'a>(text: &'a [u8], told: &mut ReadNotes) -> Vec<Ker
             notes.other_lines += u64::from(!line.text.trim().is_empty());
         }
     }
-    told.take(notes);
+    read_notes.take(notes);
     events
 }
 

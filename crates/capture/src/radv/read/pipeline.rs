@@ -7,7 +7,7 @@
 //!   repetitions, its offsets and addresses are too low. A wave stands at the address that is said, which is then of an
 //!   instruction in front of the one it is listed below. Here instructions have the place that their dwords give them.
 
-use super::{ReadNotes, shown};
+use super::{ReadNotes, printed};
 use crate::amd::text::{ItemBudget, TextLine, TextLines, TextNotes, TextScan};
 use crate::radv::model::*;
 use crate::umr::{UmrVgpr, UmrWaveLocation};
@@ -26,7 +26,7 @@ const MAX_LOOKED_AT: usize = 64;
 const MAX_NAME: usize = 80;
 
 /// The state, and whether anything of it was found.
-pub(super) fn read<'a>(text: &'a [u8], told: &mut ReadNotes) -> (PipelineState<'a>, bool) {
+pub(super) fn read<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> (PipelineState<'a>, bool) {
     let mut reader = PipelineReader {
         state: PipelineState::default(),
         part: PipelinePart::Nothing,
@@ -42,7 +42,7 @@ pub(super) fn read<'a>(text: &'a [u8], told: &mut ReadNotes) -> (PipelineState<'
     }
     reader.close_listing();
     reader.complete();
-    told.take(reader.notes);
+    read_notes.take(reader.notes);
     (reader.state, reader.recognized)
 }
 
@@ -229,7 +229,7 @@ impl<'a> PipelineReader<'a> {
             }
         } else if let Some(last) = self.state.descriptors.last_mut() {
             // Further headings (`FMASK:`, `Sampler state:`) are part of the same descriptor.
-            let known = shown::add(line, &mut last.words, &mut self.budget);
+            let known = printed::add(line, &mut last.words, &mut self.budget);
             if known.is_none() && !text.ends_with(':') {
                 self.notes.loss(line.span, || "not a dword of a descriptor".into());
             }
@@ -251,7 +251,7 @@ impl<'a> PipelineReader<'a> {
         match key {
             "VA" => buffer.iova = TextScan::new(value).hex(),
             "Stride" => buffer.stride = TextScan::new(value).dec32(),
-            "Num records" => buffer.records = shown::number(value),
+            "Num records" => buffer.records = printed::number(value),
             _ => {}
         }
     }
@@ -402,7 +402,7 @@ fn annotated_wave(text: &str) -> Option<AnnotatedWave> {
 }
 
 /// `trap_handler.log`; `None` when it is none.
-pub(super) fn trap<'a>(text: &'a [u8], told: &mut ReadNotes) -> Option<TrapReport<'a>> {
+pub(super) fn trap<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> Option<TrapReport<'a>> {
     let mut trap = TrapReport::default();
     let mut budget = ItemBudget::new(text.len(), BYTES_EACH);
     let mut notes = TextNotes::default();
@@ -434,7 +434,7 @@ pub(super) fn trap<'a>(text: &'a [u8], told: &mut ReadNotes) -> Option<TrapRepor
             if trap_values(place, values, &mut trap, &mut budget).is_none() {
                 notes.loss(line.span, || "a line of registers was not understood".into());
             }
-        } else if shown::add(&line, &mut trap.registers, &mut budget).is_none() {
+        } else if printed::add(&line, &mut trap.registers, &mut budget).is_none() {
             // Headings of tables end in a colon, and lanes have one of their own.
             let heading = shown.is_empty() || shown.ends_with(':') || shown.starts_with("t00");
             notes.other_lines += u64::from(!heading);
@@ -448,7 +448,7 @@ pub(super) fn trap<'a>(text: &'a [u8], told: &mut ReadNotes) -> Option<TrapRepor
     if trap.pc.is_none() {
         notes.loss(Span::new(text.len(), text.len()), || "the PC of the exception is missing".into());
     }
-    told.take(notes);
+    read_notes.take(notes);
     Some(trap)
 }
 

@@ -14,7 +14,7 @@ const BYTES_EACH: usize = 32;
 const MAX_DEPTH: usize = 16;
 
 /// The trace, and whether anything of one was found.
-pub(super) fn read<'a>(text: &'a [u8], told: &mut ReadNotes) -> (TraceLog<'a>, bool) {
+pub(super) fn read<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> (TraceLog<'a>, bool) {
     let mut reader = TraceReader {
         trace: TraceLog::default(),
         open: Vec::new(),
@@ -24,7 +24,7 @@ pub(super) fn read<'a>(text: &'a [u8], told: &mut ReadNotes) -> (TraceLog<'a>, b
     for line in TextLines::without_colours(text) {
         reader.line(&line);
     }
-    let trace = reader.finish(text, told);
+    let trace = reader.finish(text, read_notes);
     let found = trace.id.is_some() || !trace.streams.is_empty();
     (trace, found)
 }
@@ -124,14 +124,14 @@ impl<'a> TraceReader<'a> {
         }
     }
 
-    fn finish(mut self, text: &[u8], told: &mut ReadNotes) -> TraceLog<'a> {
+    fn finish(mut self, text: &[u8], read_notes: &mut ReadNotes) -> TraceLog<'a> {
         for stream in self.trace.streams.iter().filter(|stream| stream.cut) {
             self.notes.loss(stream.span, || format!("the end of the stream `{}` is missing", stream.name));
         }
         if self.trace.id.is_some() && self.trace.streams.is_empty() {
             self.notes.loss(Span::new(text.len(), text.len()), || "the command streams are missing".into());
         }
-        told.take(self.notes);
+        read_notes.take(self.notes);
         self.trace
     }
 }

@@ -22,10 +22,10 @@ impl Hazards {
         number: u32,
         op: &ProgramOp,
         regs: &[TouchedRegs],
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         broken: BrokenHazard<'_>,
     ) {
-        self.denormals(list, number, op, said, broken);
+        self.denormals(list, number, op, wait_values, broken);
         if self.generation != Gen::Gfx10 {
             return;
         }
@@ -43,7 +43,7 @@ impl Hazards {
             (Counter::Local, HazardKind::DsReads),
             (Counter::Store, HazardKind::StoreReads),
         ] {
-            if drained(said, counter) {
+            if drained(wait_values, counter) {
                 gone(list, &[kind]);
             }
         }
@@ -72,9 +72,9 @@ impl Hazards {
             }
             list.push(new);
         }
-        self.smem_reads(list, number, op, regs, said, broken);
+        self.smem_reads(list, number, op, regs, wait_values, broken);
         self.comparisons(list, number, op, regs, depctr(SA_SDST), broken);
-        self.branches(list, number, op, said, broken);
+        self.branches(list, number, op, wait_values, broken);
         self.images(list, number, op, broken);
     }
 
@@ -84,7 +84,7 @@ impl Hazards {
         number: u32,
         op: &ProgramOp,
         regs: &[TouchedRegs],
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         broken: BrokenHazard<'_>,
     ) {
         let is = |p: &PendingEvent| p.kind == HazardKind::SmemReads as u8;
@@ -104,7 +104,7 @@ impl Hazards {
         } else {
             let idle = op.role == Role::Wait || matches!(op.opcode, Opcode::s_setvskip | Opcode::s_version);
             let cures = op.class == UnitClass::Salu && !idle && writes_something(op, regs);
-            if cures || drained(said, Counter::Local) {
+            if cures || drained(wait_values, Counter::Local) {
                 list.forget(is);
             }
         }
@@ -161,7 +161,7 @@ impl Hazards {
         list: &mut PendingList,
         number: u32,
         op: &ProgramOp,
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         broken: BrokenHazard<'_>,
     ) {
         let vmem = op.is_vmem() || matches!(op.class, UnitClass::Global | UnitClass::Scratch);
@@ -176,7 +176,7 @@ impl Hazards {
             }
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
             list.push(pending(own, number));
-        } else if op.opcode == Opcode::s_waitcnt_vscnt && drained(said, Counter::Store) {
+        } else if op.opcode == Opcode::s_waitcnt_vscnt && drained(wait_values, Counter::Store) {
             list.forget(|p| all.iter().any(|k| *k as u8 == p.kind));
         } else if op.ends_block() && op.role != Role::End || op.role == Role::GetPc {
             for (kind, behind) in
@@ -216,7 +216,7 @@ impl Hazards {
         list: &mut PendingList,
         number: u32,
         op: &ProgramOp,
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         broken: BrokenHazard<'_>,
     ) {
         if !self.has_denorm {
@@ -229,7 +229,7 @@ impl Hazards {
         {
             broken(Rule::FpAtomicDenorm, p, distance - p.age);
         }
-        if op.is_valu() || said.is_some() {
+        if op.is_valu() || wait_values.is_some() {
             list.forget(is);
         }
         list.all.iter_mut().filter(|p| is(p)).for_each(|p| p.age = p.age.saturating_add(op.states()));

@@ -31,7 +31,7 @@ impl Hazards {
         number: u32,
         op: &ProgramOp,
         regs: &[TouchedRegs],
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         broken: BrokenHazard<'_>,
     ) {
         self.permlane(list, number, op, broken);
@@ -52,7 +52,7 @@ impl Hazards {
             _ => 15,
         };
         if self.has_ldsdir {
-            vdst = self.lds_direct(list, number, op, regs, said, vdst, broken);
+            vdst = self.lds_direct(list, number, op, regs, wait_values, vdst, broken);
         }
         if self.generation == Gen::Gfx11 {
             self.transcendental(list, number, op, regs, vdst, broken);
@@ -126,7 +126,7 @@ impl Hazards {
         number: u32,
         op: &ProgramOp,
         regs: &[TouchedRegs],
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         mut vdst: u8,
         broken: BrokenHazard<'_>,
     ) -> u8 {
@@ -152,7 +152,7 @@ impl Hazards {
             // Before gfx12 all loads count in one counter.
             let own = self.generation >= Gen::Gfx12 || !matches!(counter, Counter::Sample | Counter::Bvh);
             let counter = if own { counter } else { Counter::Memory };
-            if drained(said, counter) {
+            if drained(wait_values, counter) {
                 list.forget(|p| p.kind == kind as u8);
             }
         }

@@ -27,12 +27,12 @@ impl Hazards {
         number: u32,
         op: &ProgramOp,
         regs: &[TouchedRegs],
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
         broken: BrokenHazard<'_>,
     ) {
         // Nothing is pending but for what begins here.
         if list.all.is_empty() {
-            self.vccz(list, number, op, regs, said);
+            self.vccz(list, number, op, regs, wait_values);
             self.begin_gfx6(list, number, op, regs);
             return;
         }
@@ -66,7 +66,7 @@ impl Hazards {
             }
         }
         age(list, op.states());
-        self.vccz(list, number, op, regs, said);
+        self.vccz(list, number, op, regs, wait_values);
         self.begin_gfx6(list, number, op, regs);
     }
 
@@ -183,7 +183,7 @@ impl Hazards {
         number: u32,
         op: &ProgramOp,
         regs: &[TouchedRegs],
-        said: Option<&WaitValues>,
+        wait_values: Option<&WaitValues>,
     ) {
         if !self.has_vccz || self.generation > Gen::Gfx7 {
             return;
@@ -192,7 +192,7 @@ impl Hazards {
         if op.class == UnitClass::Smem {
             list.forget(|p| p.kind == HazardKind::StaleVccz as u8);
             list.push(PendingEvent { age: 0, ..pending(HazardKind::StaleVccz, number) });
-        } else if super::drained(said, Counter::Local) {
+        } else if super::drained(wait_values, Counter::Local) {
             list.all.iter_mut().filter(stale).for_each(|p| p.extra = 1);
         } else if regs.iter().any(|r| r.writes && covers(*r, Reg::VCC)) {
             list.forget(|p| p.kind == HazardKind::StaleVccz as u8 && p.extra == 1);

@@ -35,8 +35,9 @@ const MAX_ERRORS: usize = 1000;
 ///
 /// # Errors
 ///
-/// [`AfucErrors`] with every problem of the source, by line: text that does not parse, names of registers,
-/// packets and labels that do not exist, operands that no encoding holds, and sections that do not fit.
+/// [`AfucErrors`] with the problems of the source, by line: text that does not parse, names of registers, mnemonics
+/// and labels that do not exist, operands without an encoding, a version of no known firmware, or more words than any
+/// firmware has.
 pub fn assemble(
     source: &str,
     options: &AfucAsmOptions,

@@ -67,7 +67,7 @@ impl SourcePass<'_> {
             ".equiv" => return self.set(rest, false),
             ".globl" | ".global" => {
                 for name in rest.parts() {
-                    self.said.entry(name.text.to_owned()).or_default().global = true;
+                    self.attrs.entry(name.text.to_owned()).or_default().global = true;
                 }
             }
             ".type" => return self.kind(rest),
@@ -268,7 +268,7 @@ impl SourcePass<'_> {
             _ => return Err((rest.column, SourceProblem::Expected("a name and @function or @object"))),
         };
         if let Some(name) = parts.first() {
-            self.said.entry(name.text.to_owned()).or_default().kind = Some(kind);
+            self.attrs.entry(name.text.to_owned()).or_default().kind = Some(kind);
         }
         Ok(())
     }
@@ -278,7 +278,7 @@ impl SourcePass<'_> {
         match rest.parts()[..] {
             [name, value] => {
                 let (size, _) = self.whole_expression(value)?;
-                self.said.entry(name.text.to_owned()).or_default().size = Some(size);
+                self.attrs.entry(name.text.to_owned()).or_default().size = Some(size);
                 Ok(())
             }
             _ => Err((rest.column, SourceProblem::Expected("a name, a comma and a size"))),
@@ -287,8 +287,8 @@ impl SourcePass<'_> {
 
     /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx1030:xnack+"`
     fn target(&mut self, rest: LineRest<'_>) -> Result<(), (usize, SourceProblem)> {
-        let said = rest.text.trim_matches('"');
-        let processor = said.rsplit('-').next().unwrap_or_default();
+        let target = rest.text.trim_matches('"');
+        let processor = target.rsplit('-').next().unwrap_or_default();
         let processor = processor.split(':').next().unwrap_or_default();
         if processor != self.gpu.name() {
             return Err((rest.column, SourceProblem::OtherGpu(processor.to_owned(), self.gpu.name())));

@@ -394,9 +394,14 @@ impl SourcePass<'_> {
             _ => {
                 let line = self.line;
                 let holds = if live { self.holds(word, rest) } else { Ok(false) };
-                let told = holds.as_ref().is_ok_and(|holds| *holds);
+                let condition = holds.as_ref().is_ok_and(|holds| *holds);
                 // Of one that cannot be answered, nothing is read.
-                open.push(OpenIf { live: told, taken: told || !live || holds.is_err(), last: false, line });
+                open.push(OpenIf {
+                    live: condition,
+                    taken: condition || !live || holds.is_err(),
+                    last: false,
+                    line,
+                });
                 holds.map(drop)
             }
         }

@@ -55,10 +55,10 @@ impl SourcePass<'_> {
         let value = self.section as i64 * SECTION_SPAN + offset as i64;
         let name = format!("{}.kd", kernel.name);
         self.define(&name, SymbolDef { value, address: true, line: kernel.line, variable: false }, 1);
-        let said = self.said.entry(name).or_default();
-        said.kind = Some(SymbolKind::Object);
-        said.size = Some(SIZE as i64);
-        said.global = true;
+        let attrs = self.attrs.entry(name).or_default();
+        attrs.kind = Some(SymbolKind::Object);
+        attrs.size = Some(SIZE as i64);
+        attrs.global = true;
         self.put(&bytes);
         let placed = EmittedKernel { name: kernel.name, section: self.section, offset, line: kernel.line };
         self.kernels.push(placed);

@@ -350,7 +350,7 @@ struct SourcePass<'p> {
     /// Addresses of numbered labels: number and how many there were before.
     locals: HashMap<(u32, usize), i64>,
     seen_locals: HashMap<u32, usize>,
-    said: HashMap<String, SymbolAttrs>,
+    attrs: HashMap<String, SymbolAttrs>,
     sections: Vec<SourceSection>,
     section: usize,
     previous: usize,
@@ -445,7 +445,7 @@ impl<'p> SourcePass<'p> {
             defined: HashMap::new(),
             locals: HashMap::new(),
             seen_locals: HashMap::new(),
-            said: HashMap::new(),
+            attrs: HashMap::new(),
             sections: vec![text],
             section: 0,
             previous: 0,
@@ -688,15 +688,15 @@ impl<'p> SourcePass<'p> {
             .iter()
             .filter(|(name, _)| !name.starts_with(".L") && !name.starts_with(".amdgcn."))
             .map(|(name, known)| {
-                let said = self.said.get(name).copied().unwrap_or_default();
+                let attrs = self.attrs.get(name).copied().unwrap_or_default();
                 let section = known.address.then_some((known.value / SECTION_SPAN) as usize);
                 DefinedSymbol {
                     name: name.clone(),
-                    kind: said.kind.unwrap_or(SymbolKind::Label),
-                    global: said.global,
+                    kind: attrs.kind.unwrap_or(SymbolKind::Label),
+                    global: attrs.global,
                     section: section.filter(|&s| s < self.sections.len()),
                     value: if known.address { known.value % SECTION_SPAN } else { known.value },
-                    size: said.size.and_then(|s| u64::try_from(s).ok()).unwrap_or(0),
+                    size: attrs.size.and_then(|s| u64::try_from(s).ok()).unwrap_or(0),
                 }
             })
             .collect();

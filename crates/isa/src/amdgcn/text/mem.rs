@@ -330,7 +330,7 @@ impl MemParser<'_, '_> {
             OperandSyntax::Value(value) => value.value,
             _ => return self.sgpr(given, slot),
         };
-        if self.said(Mod::Offset) {
+        if self.has_modifier(Mod::Offset) {
             return Err(Rule::Operand);
         }
         let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(inst.variant().slots), self.gpu);
@@ -374,7 +374,7 @@ impl MemParser<'_, '_> {
         fits.then_some(Operand::reg(reg, block)).ok_or(Rule::ImageAddress)
     }
 
-    fn said(&self, id: Mod) -> bool {
+    fn has_modifier(&self, id: Mod) -> bool {
         self.seen >> id as u8 & 1 != 0
     }
 
@@ -397,7 +397,7 @@ impl MemParser<'_, '_> {
             } else {
                 place
             };
-            if place < rank || self.said(slot.id) {
+            if place < rank || self.has_modifier(slot.id) {
                 return Err(self.scan.error(at, Rule::ModifierOrder));
             }
             rank = place;
@@ -542,7 +542,7 @@ impl MemParser<'_, '_> {
     ) -> Result<(), ParseError> {
         let (gpu, variant, traits) = (self.gpu, inst.variant(), inst.row().traits);
         let error = |rule: Rule| Err(self.scan.error(start, rule));
-        if variant.mod_set >> Mod::Dim as u8 & 1 != 0 && !self.said(Mod::Dim) {
+        if variant.mod_set >> Mod::Dim as u8 & 1 != 0 && !self.has_modifier(Mod::Dim) {
             return error(Rule::MustDim);
         }
         if traits.has(Trait::Msaa) && !mem::has_samples(inst) {

@@ -99,8 +99,8 @@ fn smem_offset(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
         .written()
         .any(|(slot, operand)| slot.class == Class::SmemOffset && matches!(operand, Operand::Reg { .. }));
     let value = inst.mods.get(Mod::Offset);
-    let said = value != 0 || inst.mods.has(Mod::Soe) || gpu.generation() == Gen::Gfx12;
-    if register && said {
+    let with_offset = value != 0 || inst.mods.has(Mod::Soe) || gpu.generation() == Gen::Gfx12;
+    if register && with_offset {
         out.push_str(" offset:");
         signed_hex(value, out);
     }

@@ -260,9 +260,9 @@ pub(super) fn sendmsg(
     let most = if gpu.generation() >= Gen::Gfx11 { 255 } else { 15 };
     let (id, named) = named_or_number(scan, symbols, most, &|name| value_of(MESSAGES, name, gpu))?;
     let mut message = MessageText { id, operation: 0, stream: 0 };
-    let mut said = false;
+    let mut has_operation = false;
     if scan.eat(b',') {
-        said = true;
+        has_operation = true;
         let operations = |name: &str| {
             let geometry = GEOMETRY.iter().position(|n| *n == name).map(|n| n as i32);
             geometry.or_else(|| value_of(SYSTEM, name, gpu))
@@ -275,7 +275,7 @@ pub(super) fn sendmsg(
     scan.expect(b')', Rule::Parenthesis)?;
     let takes = message.is_geometry(gpu) || message.is_system(gpu);
     // What is named must make sense; what is numbered only fit.
-    if named && (!message.is_valid(gpu) || takes != said) {
+    if named && (!message.is_valid(gpu) || takes != has_operation) {
         return Err(scan.error(start, Rule::Message));
     }
     let value = message.value();

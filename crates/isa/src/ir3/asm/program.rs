@@ -405,12 +405,12 @@ mod tests {
         let text = text.trim_end().as_bytes();
         let at = name_start(text);
         let Assembler { book, reading, .. } = assembler;
-        let told = |found: Encoded| (found.word, found.label);
+        let outcome = |found: Encoded| (found.word, found.label);
         let mut found = Vec::new();
         let fits = reading.line.take(text);
         while let Some((grammar, forms, length)) = book.nth(name_at(text, at), found.len()) {
             let quick = if fits { reading.quick(grammar, forms, at..at + length) } else { None };
-            found.push((quick.map(told), reading.thorough(grammar, forms, text, None).map(told)));
+            found.push((quick.map(outcome), reading.thorough(grammar, forms, text, None).map(outcome)));
         }
         found
     }

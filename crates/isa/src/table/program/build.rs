@@ -75,7 +75,7 @@ enum Atom {
     Texts(TextsByBits),
     Forms { bits: u64, targets: Vec<u16> },
     Ways(Vec<ConditionalProgram>),
-    Field { field: u32, told: u64 },
+    Field { field: u32, deps: u64 },
 }
 
 /// Texts by the values of bits; absent where the word is odd.
@@ -83,7 +83,7 @@ enum Atom {
 struct TextsByBits {
     bits: u64,
     texts: Vec<Option<String>>,
-    told: TextDeps,
+    deps: TextDeps,
 }
 
 impl TextsByBits {
@@ -91,17 +91,17 @@ impl TextsByBits {
     fn join(&self, between: &str, next: &TextsByBits) -> Option<TextsByBits> {
         let bits = self.bits | next.bits;
         let most = JOINED_BITS.max(self.bits.count_ones()).max(next.bits.count_ones());
-        let special = |told: &TextDeps| told.special.contains(&true);
+        let special = |deps: &TextDeps| deps.special.contains(&true);
         // A table has one mark for all its bits.
         let unlike =
-            (special(&self.told) && next.told.bits != 0) || (special(&next.told) && self.told.bits != 0);
+            (special(&self.deps) && next.deps.bits != 0) || (special(&next.deps) && self.deps.bits != 0);
         if bits.count_ones() > most || runs(bits).is_none() || unlike {
             return None;
         }
         let mut texts = Vec::new();
-        let mut told = TextDeps {
-            bits: self.told.bits | next.told.bits,
-            typical: self.told.typical | next.told.typical,
+        let mut deps = TextDeps {
+            bits: self.deps.bits | next.deps.bits,
+            typical: self.deps.typical | next.deps.typical,
             special: Vec::new(),
         };
         for value in 0..1u64 << bits.count_ones() {
@@ -116,9 +116,9 @@ impl TextsByBits {
                 return None;
             }
             texts.push(text);
-            told.special.push(*self.told.special.get(a)? || *next.told.special.get(b)?);
+            deps.special.push(*self.deps.special.get(a)? || *next.deps.special.get(b)?);
         }
-        Some(TextsByBits { bits, texts, told })
+        Some(TextsByBits { bits, texts, deps })
     }
 }
 
@@ -328,8 +328,8 @@ impl<'t, 'o> ProgramBuilder<'t, 'o> {
                 return Some(vec![Atom::Text(text.clone()?)]);
             }
             let codes = self.codes.get(self.context.codes)?;
-            let told = self.classes.told(self.table, self.generation, codes, bits, &texts);
-            return Some(vec![Atom::Texts(TextsByBits { bits, texts, told })]);
+            let deps = self.classes.text_deps(self.table, self.generation, codes, bits, &texts);
+            return Some(vec![Atom::Texts(TextsByBits { bits, texts, deps })]);
         }
         match *piece {
             TemplatePart::Plain { field, .. } => self.field(field, scope),
@@ -399,7 +399,7 @@ impl<'t, 'o> ProgramBuilder<'t, 'o> {
             );
             let codes = self.codes.get(self.context.codes)?;
             let read = codes.iter().any(|&code| reads(table, code) & bits != 0);
-            return Some(vec![Atom::Field { field: index, told: if plain && !read { bits } else { 0 } }]);
+            return Some(vec![Atom::Field { field: index, deps: if plain && !read { bits } else { 0 } }]);
         };
         let leaves = rows(table.leaves, table.roots.get(root as usize)?.leaves);
         let bits = leaves.iter().fold(0, |bits, leaf| bits | (leaf.mask as u64) << (field.low & 63));
@@ -512,9 +512,9 @@ impl<'t, 'o> ProgramBuilder<'t, 'o> {
                     let len = ways.len() as u32;
                     step.what = StepLookup::Ways { at: self.pool_ways.add(&mut self.out.ways, ways), len };
                 }
-                Atom::Field { field, told } => {
+                Atom::Field { field, deps } => {
                     step.what = StepLookup::Field(field);
-                    step.told = told;
+                    step.deps = deps;
                 }
             }
             put(step, &mut steps);
@@ -561,7 +561,7 @@ impl<'t, 'o> ProgramBuilder<'t, 'o> {
     }
 
     fn texts(&mut self, texts: TextsByBits, steps: &mut Vec<LineStep>) {
-        let entries = texts.texts.iter().zip(&texts.told.special).map(|(text, &special)| match text {
+        let entries = texts.texts.iter().zip(&texts.deps.special).map(|(text, &special)| match text {
             Some(text) => entry(text.as_bytes(), if special { SPECIAL } else { 0 }),
             None => entry(b"", ODD),
         });
@@ -570,8 +570,8 @@ impl<'t, 'o> ProgramBuilder<'t, 'o> {
         put(
             LineStep {
                 runs,
-                told: texts.told.bits,
-                typical: texts.told.typical,
+                deps: texts.deps.bits,
+                typical: texts.deps.typical,
                 what: if runs[1].1 == 0 { StepLookup::Run(first) } else { StepLookup::Runs(first) },
                 ..EMPTY
             },
@@ -583,7 +583,7 @@ impl<'t, 'o> ProgramBuilder<'t, 'o> {
 const EMPTY: LineStep = LineStep {
     before: [0; MAX_TEXT + 1],
     runs: [(0, 0, 0); MAX_RUNS],
-    told: 0,
+    deps: 0,
     typical: 0,
     what: StepLookup::Nothing,
 };

@@ -59,7 +59,7 @@ pub(super) struct Classes {
 
 impl Classes {
     /// What `texts`, looked up by `bits`, tell where the expressions `codes` matter.
-    pub fn told(
+    pub fn text_deps(
         &mut self,
         table: &IsaTable<'_>,
         generation: u32,

@@ -92,7 +92,7 @@ pub(crate) struct LineStep {
     /// The bits that it is looked up by: lowest one, mask after shifting down, place in the index.
     pub runs: [(u8, u16, u8); MAX_RUNS],
     /// Bits of the shape that the text tells, and what stands for them.
-    pub told: u64,
+    pub deps: u64,
     pub typical: u64,
 }
 
@@ -293,7 +293,7 @@ impl ProgramRun<'_, '_> {
             return None;
         }
         if mark & SPECIAL == 0 {
-            self.shape = self.shape & !step.told | step.typical;
+            self.shape = self.shape & !step.deps | step.typical;
         }
         self.append(text, mark, end)
     }
@@ -306,7 +306,7 @@ impl ProgramRun<'_, '_> {
         let field = self.table.fields.get(field as usize)?;
         let value = self.table.value(field, self.word.into(), self.generation, &mut |_, _, _| 0);
         write_field(value, field.width.into(), self.table.kind(field.ty, value)?, self.out);
-        self.shape = self.shape & !step.told | step.typical;
+        self.shape = self.shape & !step.deps | step.typical;
         Some(())
     }
 

@@ -8,7 +8,7 @@ use crate::umr::{PrintedField, PrintedRegister};
 pub(super) const BYTES_EACH: usize = 24;
 
 /// All registers of a text.
-pub(super) fn read<'a>(text: &'a [u8], told: &mut ReadNotes) -> Vec<PrintedRegister<'a>> {
+pub(super) fn read<'a>(text: &'a [u8], read_notes: &mut ReadNotes) -> Vec<PrintedRegister<'a>> {
     let mut registers = Vec::new();
     let mut budget = ItemBudget::new(text.len(), BYTES_EACH);
     let mut notes = TextNotes::default();
@@ -19,7 +19,7 @@ pub(super) fn read<'a>(text: &'a [u8], told: &mut ReadNotes) -> Vec<PrintedRegis
             notes.loss(line.span, || "not a register or a field of one".into());
         }
     }
-    told.take(notes);
+    read_notes.take(notes);
     registers
 }
 
