@@ -9,11 +9,19 @@ use unwedge::capture::rd;
 use unwedge_view::CaptureStream;
 
 /// Opens a file, or standard input for `-`, that must be a capture.
+///
+/// # Errors
+///
+/// [`Failure`] if the file cannot be read, or is not a capture.
 pub fn open(file: &Path) -> Result<Stream, Failure> {
     check(Stream::open(file)?)
 }
 
 /// The same stream, which must be a capture.
+///
+/// # Errors
+///
+/// [`Failure`] if the stream cannot be read, or is not a capture; it names what the input looks like.
 pub fn check(mut stream: Stream) -> Result<Stream, Failure> {
     if is_capture(&mut stream)? {
         return Ok(stream);
@@ -40,6 +48,10 @@ pub enum Any {
 }
 
 /// Opens a capture or a dump; of a dump no more than `limit` bytes.
+///
+/// # Errors
+///
+/// [`Failure`] if the file cannot be read, is over `limit`, or is not a capture or dump of Adreno.
 pub fn open_any(file: &Path, limit: u64) -> Result<Opened, Failure> {
     match open_all(file, limit)? {
         Any::Adreno(opened) => Ok(opened),
@@ -48,6 +60,10 @@ pub fn open_any(file: &Path, limit: u64) -> Result<Opened, Failure> {
 }
 
 /// Opens a capture, a dump or a folder; of the last two no more than `limit` bytes.
+///
+/// # Errors
+///
+/// [`Failure`] if the file or folder cannot be read or is over `limit`.
 pub fn open_all(file: &Path, limit: u64) -> Result<Any, Failure> {
     if file.is_dir() {
         return amd::Source::open_folder(file, limit).map(Any::Amd);

@@ -58,6 +58,10 @@ const KNOWN: [Known<char>; 8] = [
 ];
 
 /// Reads the arguments after the program's name. A file may also stand without `-f`.
+///
+/// # Errors
+///
+/// [`Usage`] for options that crashdec does not have and for a second file.
 pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Usage> {
     let mut parsed = Arguments::default();
     let options = &mut parsed.options;
@@ -90,6 +94,10 @@ pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments,
 }
 
 /// Mesa's crashdec: its options, standard input by default, nothing but its text on standard output.
+///
+/// # Errors
+///
+/// [`Failure`] for arguments or inputs that cannot be used, and output that cannot be written.
 pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
     let mut stderr = io::stderr();
     let arguments = match parse_args(args.iter().cloned()) {

@@ -59,6 +59,10 @@ impl Output {
     }
 
     /// Flushes, waits for the pager, and returns the first error of any write. A broken pipe is none.
+    ///
+    /// # Errors
+    ///
+    /// The first error of a write or of the flush, unless it is a broken pipe.
     pub fn finish(mut self) -> io::Result<()> {
         let flushed = self.flush();
         if let Sink::Pager(writer) = self.sink {

@@ -93,6 +93,10 @@ impl View {
 }
 
 /// Prints one view of an input on `out`. The error is what the program says when it cannot use the input.
+///
+/// # Errors
+///
+/// The message of the program, if the input is not what the view is of.
 pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(), String> {
     let style = Style { colour: false };
     let failed = |e: crate::failure::Failure| e.to_string();

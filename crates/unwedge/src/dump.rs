@@ -46,7 +46,7 @@ enum Model<'a> {
 /// use unwedge::{FileKind, DumpPart, open};
 /// # use unwedge_testkit::amdgpu::{Gfx, RadvBuilder};
 /// # let files = RadvBuilder::complete(Gfx::ALL[0]).members();
-/// let parts: Vec<Part> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
+/// let parts: Vec<DumpPart> = files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
 /// let opened = open(&parts)?;
 /// assert_eq!(opened.kind(), FileKind::RadvReport);
 /// assert!(!opened.explain().findings.is_empty());
@@ -137,7 +137,7 @@ impl Opened<'_> {
     /// ```
     /// # use unwedge::{Options, DumpPart, open};
     /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
-    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let opened = open(&[DumpPart { name: "error", bytes: dump }])?;
     /// let mut text = Vec::new();
     /// opened.decode_text(&Options::default(), &mut text);
     /// assert!(!text.is_empty());

@@ -8,7 +8,7 @@
 //! use unwedge::{Options, DumpPart, open};
 //! # use unwedge_testkit::devcore::DevcoreBuilder;
 //! # let dump = DevcoreBuilder::a6xx().text();
-//! let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
+//! let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
 //! let report = opened.explain();
 //! assert_eq!(report.gpu.family().as_deref(), Some("a6xx"));
 //! assert!(report.signature().starts_with("a6xx/"));

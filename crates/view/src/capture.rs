@@ -302,6 +302,10 @@ pub enum Absent {
 
 impl<'a, 'd> Submission<'a, 'd> {
     /// Finds the command stream. What is not there is told, and is a loss.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent`] if the GPU is not known yet, or the memory of the stream is not in the capture.
     pub fn open(self) -> Result<Walk<'a, 'd>, Absent> {
         let Submit { iova, dwords, span, .. } = self.submit;
         let Some(gpu) = self.gpu else {

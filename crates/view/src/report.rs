@@ -28,6 +28,10 @@ const INDENT: &str = "      ";
 const SCHEMA_VERSION: u32 = 1;
 
 /// Writes a report as one screen of text. `file` is what the advised commands call the dump.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let head =
         [words::gpu(report), words::driver(report), words::process(report)].map(|s| clean(&s)).join(" · ");

@@ -142,6 +142,11 @@ const KNOWN: [Known<Sets>; 26] = [
 ];
 
 /// Reads the arguments after the program's name.
+///
+/// # Errors
+///
+/// [`Refusal`] for options that cffdump does not have, values that do not fit, scripts in a build without
+/// Lua, and where only the usage is asked for.
 pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Refusal> {
     let mut parsed = Arguments::default();
     for argument in getopt::parse(&KNOWN, args).map_err(|Misuse(what)| Refusal::Usage(what))? {

@@ -105,6 +105,10 @@ impl fmt::Display for InputError {
 
 impl Input {
     /// Reads a file, or standard input for `-`. `limit` bounds the bytes, compressed and not.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the file cannot be opened or read, cannot be decompressed, or is over `limit`.
     pub fn open(path: &Path, limit: u64) -> Result<Input, InputError> {
         if path.as_os_str() == "-" {
             return Input::read(io::stdin().lock(), "standard input".to_owned(), 0, limit);
@@ -118,6 +122,10 @@ impl Input {
     }
 
     /// Reads a stream. `expected` is its size as far as the operating system knows it.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if `source` fails, cannot be decompressed, or is over `limit`.
     pub fn read(source: impl Read, name: String, expected: u64, limit: u64) -> Result<Input, InputError> {
         let mut stored = Vec::new();
         let expected = usize::try_from(expected.min(limit)).unwrap_or(0);

@@ -33,6 +33,10 @@ type Broken = Rc<RefCell<Vec<Diagnostic>>>;
 
 impl Stream {
     /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the file cannot be opened, or its first bytes cannot be read or decompressed.
     pub fn open(path: &Path) -> Result<Stream, InputError> {
         if path.as_os_str() == "-" {
             let live = !File::open("/dev/stdin").and_then(|f| f.metadata()).is_ok_and(|m| m.is_file());
@@ -48,6 +52,10 @@ impl Stream {
     }
 
     /// Something that is there at once, under a name.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the first bytes of `source` cannot be read or decompressed.
     pub fn of(source: impl Read + 'static, name: &str) -> Result<Stream, InputError> {
         Stream::new(Box::new(source), name.to_owned(), false)
     }
@@ -72,6 +80,11 @@ impl Stream {
     }
 
     /// Reads ahead until so many bytes are there, or all. Returns what is there.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the input fails before it has so many bytes: [`InputError::Corrupt`] if it is
+    /// compressed, else [`InputError::Io`].
     pub fn peek(&mut self, bytes: usize) -> Result<&[u8], InputError> {
         let missing = bytes.saturating_sub(self.head.len()) as u64;
         match self.source.by_ref().take(missing).read_to_end(&mut self.head) {

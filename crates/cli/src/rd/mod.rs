@@ -32,6 +32,11 @@ const SCHEMA: u32 = 1;
 const PIECE: usize = 256 << 10;
 
 /// Runs a command.
+///
+/// # Errors
+///
+/// [`Failure`] for a capture that cannot be read or is none, a selection without submits, and results that
+/// cannot be written.
 pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
     let result = match command {
         RdCommand::Info(args) => info(args, global),
@@ -135,6 +140,10 @@ impl<W: Write> Target for Single<W> {
 }
 
 /// Cuts a capture as `trim` does. Returns what was lost of it.
+///
+/// # Errors
+///
+/// [`RdWriteError`] if `out` cannot be written to.
 pub fn trimmed(
     args: &args::RdTrim,
     capture: impl Read,
@@ -268,6 +277,10 @@ fn split(args: &args::RdSplit, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// Cuts a capture as `split` does. Returns what the parts are called, and what was lost.
+///
+/// # Errors
+///
+/// [`Failure`] if a part cannot be created or written.
 pub fn parted<'a>(
     args: &args::RdSplit,
     name: &str,
@@ -324,6 +337,10 @@ pub struct Merger {
 
 impl Merger {
     /// The next capture. Returns what was lost of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if `out` cannot be written to.
     pub fn add(
         &mut self,
         capture: impl Read,
@@ -374,6 +391,10 @@ fn recompress(args: &args::RdRecompress) -> Result<Outcome, Failure> {
 }
 
 /// Copies every byte. Returns what was lost.
+///
+/// # Errors
+///
+/// [`Failure`] if `out` cannot be written to. An input that fails is a loss, not an error.
 pub fn copied(mut capture: impl Read, out: &mut dyn Write) -> Result<Vec<Diagnostic>, Failure> {
     let mut piece = vec![0; PIECE];
     loop {

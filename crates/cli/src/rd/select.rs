@@ -6,6 +6,10 @@ pub struct Numbers(Vec<(u32, u32)>);
 
 impl Numbers {
     /// Reads numbers and ranges between commas.
+    ///
+    /// # Errors
+    ///
+    /// The first part that is not a number or a range of numbers, as a message.
     pub fn parse(text: &str) -> Result<Numbers, String> {
         let ranges: Result<Vec<_>, String> = text.split(',').map(|part| range(part.trim())).collect();
         Ok(Numbers(ranges?))

@@ -86,6 +86,10 @@ pub fn limit(words: Words, capture: u64) -> u64 {
 }
 
 /// Does what a command line says. The error is what the program says when it cannot use the capture.
+///
+/// # Errors
+///
+/// The message of the program, if the command line or the capture cannot be used.
 pub fn show(
     words: Words,
     capture: &Arc<[u8]>,

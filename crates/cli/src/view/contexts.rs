@@ -16,6 +16,10 @@ pub(super) const OUTPUT_FLOOR: u64 = 256 << 10;
 pub(super) const OUTPUT_OF_DUMP_PER_BYTE: u64 = 1024;
 
 /// All that `lrc` says of an image of an engine, as text and as JSON; `other` is one to compare it with.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn show(words: &[u32], other: &[u32], layout: &LrcLayout, out: &mut dyn Write) -> io::Result<()> {
     let image = LrcImage::new(words);
     let guessed = likely(&image);
@@ -33,6 +37,10 @@ pub fn show(words: &[u32], other: &[u32], layout: &LrcLayout, out: &mut dyn Writ
 }
 
 /// All that `lrc` says of the contexts of a dump.
+///
+/// # Errors
+///
+/// A message, if the dump is not of i915 or xe, has no context, or `out` cannot be written to.
 pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), String> {
     let max_size = input.bytes.len().saturating_mul(64) as u64;
     let dump = intel_dump(&input.bytes).ok_or("neither of i915 nor of xe")?;

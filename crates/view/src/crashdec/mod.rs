@@ -57,6 +57,10 @@ impl Default for Options {
 
 /// Shows `dump` on `out` and what is wrong with it on `err`. Returns whether something of the dump was lost. An `out`
 /// that fails ends the listing; it is for its owner to remember why.
+///
+/// # Errors
+///
+/// [`NotDevcore`] if `dump` is not a msm devcoredump. Errors of `out` and `err` are not reported.
 pub fn run(
     dump: &[u8],
     options: &Options,

@@ -109,6 +109,10 @@ impl<'a> Summary<'a> {
     }
 
     /// For people.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
     pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         let process = self.origin.process.map(|name| match self.origin.pid {
             Some(pid) => format!("{name} [{pid}]"),

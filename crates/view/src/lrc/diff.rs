@@ -17,6 +17,10 @@ fn name(changed: &ChangedRegister, layout: Option<&LrcLayout>) -> Option<&'stati
 }
 
 /// As text.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn text(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut dyn Write) -> io::Result<()> {
     if let Some(layout) = layout {
         writeln!(out, "{}", described(layout))?;
@@ -65,6 +69,10 @@ struct Side {
 }
 
 /// As JSON.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn json(layout: Option<&LrcLayout>, changed: &[ChangedRegister], out: &mut dyn Write) -> io::Result<()> {
     let side = |saved: SavedRegister| Side { dword: saved.dword + 1, value: saved.value.map(Hex::dword) };
     let registers = changed.iter().map(|c| Difference {

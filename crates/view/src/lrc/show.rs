@@ -19,6 +19,10 @@ fn shown<'a>(image: &LrcImage<'a>, all: bool) -> &'a [u32] {
 }
 
 /// As text. Registers have names where `layout` says whose they are.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn text(
     image: &LrcImage<'_>,
     layout: Option<&LrcLayout>,
@@ -151,6 +155,10 @@ struct ShownField {
 }
 
 /// As JSON.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn json(
     image: &LrcImage<'_>,
     layout: Option<&LrcLayout>,

@@ -121,6 +121,10 @@ impl<'a> Verification<'a> {
 }
 
 /// As text.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn text(found: &Verification<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}; {}", described(&found.layout), place(&found.image))?;
     if !found.image.is_recognized() {
@@ -271,6 +275,10 @@ struct JsonOdd {
 }
 
 /// As JSON.
+///
+/// # Errors
+///
+/// Those of `out`, if it cannot be written to.
 pub fn json(found: &Verification<'_>, out: &mut dyn Write) -> io::Result<()> {
     let relative = found.layout.addressing().relative.is_some();
     let named = |d: &LayoutDifference, word: u32| match d.mismatch {

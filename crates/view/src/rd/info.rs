@@ -247,6 +247,10 @@ impl Capture {
     }
 
     /// The capture as text, below a headline.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, if it cannot be written to.
     pub fn text(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         for gpu in &self.gpus {
             writeln!(out, "  {:9} {gpu}", "gpu")?;

@@ -65,6 +65,11 @@ const UNSEEN: usize = 2 << 20;
 
 impl Script {
     /// Runs a script's own code, which leaves its functions behind. `name` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// [`Ended`] if the script does not compile, fails while its own code runs, or the output cannot be
+    /// written.
     pub fn load(
         name: &str,
         source: &[u8],
@@ -106,6 +111,10 @@ impl Script {
     }
 
     /// There are no more captures.
+    ///
+    /// # Errors
+    ///
+    /// [`Ended`] with the first error that ended the script, in this or an earlier call.
     pub fn finish(self) -> Result<(), Ended> {
         self.hook("finish", ());
         let Script { lua, shared, .. } = self;
