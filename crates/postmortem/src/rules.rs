@@ -138,6 +138,22 @@ advice! {
     /// Use a single queue.
     RadvNoAsyncCompute: "radv-no-async-compute";
     // Intel.
+    /// Show the ring and the batch around the stop.
+    DecodeEngineStreams: "decode-engine-streams";
+    /// Have Mesa's buffers captured with the next error state.
+    IntelDebugCaptureAll: "intel-debug-capture-all";
+    /// Wait after every submission.
+    IntelDebugSync: "intel-debug-sync";
+    /// Print batches and the reasons of flushes.
+    IntelDebugBatches: "intel-debug-batches";
+    /// Print shaders.
+    IntelDebugShaders: "intel-debug-shaders";
+    /// Write down what libva is asked to decode.
+    LibvaTrace: "libva-trace";
+    /// Make i915 capture the next hang.
+    I915NextErrorState: "i915-next-error-state";
+    /// Keep the device as it hung.
+    XeWedgedMode: "xe-wedged-mode";
 }
 
 rules! {
@@ -412,6 +428,116 @@ rules! {
     WavesMissing: "waves-missing", NotCaptured, AMD, 0, false, [];
 
     // ---- Intel ----
+    // In the order of weight. A wait comes before a broken stream, unlike on Adreno: IPEHR holds the very command that waits, and
+    // an engine that executes it has read what comes before it, while dwords that are not valid commands may be anywhere in
+    // the walk, also where the engine never comes. Units that are not done are not causes: every hang has some. Which they
+    // are is a value of the wait or the stop.
+    /// The command that an engine was executing.
+    EngineAtCommand: "engine-at-command", HangPoint, INTEL, 100, false, [DecodeEngineStreams, IntelDebugCaptureAll];
+    /// An engine has read its ring to the end.
+    EngineRingDrained: "engine-ring-drained", HangPoint, INTEL, 100, false, [IntelDebugCaptureAll];
+    /// An engine is in a buffer that no command leads to.
+    EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, INTEL, 100, false, [IntelDebugCaptureAll];
+    /// An engine is in memory that the dump does not hold.
+    EngineInMissingMemory: "engine-in-missing-memory", HangPoint, INTEL, 100, false, [IntelDebugCaptureAll];
+    /// ACTHD of an engine that hangs is not in the dump.
+    EnginePositionMissing: "engine-position-missing", HangPoint, INTEL, 100, false, [IntelDebugCaptureAll];
+    /// A semaphore whose memory holds another value.
+    SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, INTEL, 60, true, [IntelDebugSync];
+    /// A semaphore whose memory holds the value that it waits for.
+    SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, INTEL, 60, true, [IntelDebugSync];
+    /// A semaphore whose memory is not in the dump.
+    SemaphoreValueMissing: "semaphore-value-missing", CpWait, INTEL, 60, true, [IntelDebugSync];
+    /// A wait for an event of the display.
+    DisplayEventWait: "display-event-wait", CpWait, INTEL, 60, true, [IntelDebugSync];
+    /// A PIPE_CONTROL stalls after a draw or dispatch.
+    StallWaitsForWork: "stall-waits-for-work", CpWait, INTEL, 60, true, [IntelDebugSync];
+    /// A PIPE_CONTROL stalls without a draw or dispatch before it.
+    StallWithoutWork: "stall-without-work", CpWait, INTEL, 60, true, [IntelDebugSync];
+    /// A PIPE_CONTROL flushes or invalidates caches.
+    FlushAtStop: "flush-at-stop", CpWait, INTEL, 60, true, [IntelDebugSync];
+    /// A page fault in memory that the dump holds.
+    PageFaultInBuffer: "page-fault-in-buffer", Fault, INTEL, 55, true, [IntelDebugBatches];
+    /// A page fault shortly after the end of a buffer.
+    PageFaultOverrun: "page-fault-overrun", Fault, INTEL, 55, true, [IntelDebugBatches];
+    /// A page fault shortly before the start of a buffer.
+    PageFaultUnderrun: "page-fault-underrun", Fault, INTEL, 55, true, [IntelDebugBatches];
+    /// A page fault in the first pages.
+    PageFaultNull: "page-fault-null", Fault, INTEL, 55, true, [IntelDebugBatches];
+    /// A page fault far from every buffer of the dump.
+    PageFaultOutside: "page-fault-outside", Fault, INTEL, 55, true, [IntelDebugBatches];
+    /// A page fault whose address is not in the dump.
+    PageFaultWithoutAddress: "page-fault-without-address", Fault, INTEL, 55, true, [IntelDebugBatches];
+    /// IPEHR holds what is not a valid command.
+    HeaderNotCommand: "header-not-command", CorruptStream, INTEL, 50, true, [];
+    /// What memory is filled with is where commands should be.
+    FillInStream: "fill-in-stream", CorruptStream, INTEL, 50, true, [];
+    /// Dwords of the stream are not valid commands.
+    DwordsNotCommands: "dwords-not-commands", CorruptStream, INTEL, 50, true, [];
+    /// An engine runs through zeros.
+    ZerosInStream: "zeros-in-stream", CorruptStream, INTEL, 50, true, [];
+    /// The image of a context was never saved, or was cleared.
+    ContextNeverSaved: "context-never-saved", CorruptStream, INTEL, 50, true, [];
+    /// The image of a context is not as the hardware saves it.
+    ContextCorrupted: "context-corrupted", CorruptStream, INTEL, 50, true, [];
+    /// The device recorded an error.
+    DeviceErrorRegister: "device-error-register", ErrorInterrupt, INTEL, 44, true, [];
+    /// The memory interface recorded an error.
+    MemoryInterfaceError: "memory-interface-error", ErrorInterrupt, INTEL, 44, true, [];
+    /// An engine or its instruction parser raised an error.
+    EngineErrorRegister: "engine-error-register", ErrorInterrupt, INTEL, 44, true, [];
+    /// Another engine that hangs, where it stopped.
+    OtherEngineStopped: "other-engine-stopped", Suspect, INTEL, 40, false, [];
+    /// Engines that do not hang, and have not read all there is.
+    OtherEnginesNotDone: "other-engines-not-done", Suspect, INTEL, 40, false, [];
+    /// Every unit of an engine is done.
+    AllUnitsDone: "all-units-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// Only units that the tables do not have may not be done.
+    UnknownUnitsNotDone: "unknown-units-not-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// Only the command streamer is not done.
+    OnlyStreamerNotDone: "only-streamer-not-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// Shader threads run.
+    ShaderThreadsRun: "shader-threads-run", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// A sampler is not done.
+    SamplerNotDone: "sampler-not-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// Vertex fetch is not done.
+    VertexFetchNotDone: "vertex-fetch-not-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// A stage of the geometry pipeline is not done.
+    GeometryNotDone: "geometry-not-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// The memory arbiter has requests open.
+    MemoryArbiterNotDone: "memory-arbiter-not-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// Other units are not done.
+    UnitsNotDone: "units-not-done", Busy, INTEL, 36, false, [IntelDebugShaders];
+    /// What was drawn, dispatched or set before the stop.
+    WorkBeforeStop: "work-before-stop", InFlight, INTEL, 20, false, [];
+    /// State was set before the stop, and nothing was drawn or dispatched.
+    StateBeforeStop: "state-before-stop", InFlight, INTEL, 20, false, [];
+    /// The kernel's code of the hang.
+    KernelHangCode: "kernel-hang-code", Progress, INTEL, 10, false, [];
+    /// Why the kernel made the dump.
+    KernelReason: "kernel-reason", Progress, INTEL, 10, false, [];
+    /// Resets before this one.
+    EarlierResets: "earlier-resets", Progress, INTEL, 10, false, [];
+    /// A queue that timed out.
+    QueueTimedOut: "queue-timed-out", Progress, INTEL, 10, false, [];
+    /// Whose context is on an engine.
+    EngineRunsProcess: "engine-runs-process", Progress, INTEL, 10, false, [];
+    /// Registers of a context have values that no driver sets.
+    ContextOddValues: "context-odd-values", Progress, INTEL, 10, false, [];
+    /// The part of a ring that a walk goes to.
+    RingPartMissing: "ring-part-missing", NotCaptured, INTEL, 0, false, [];
+    /// The batch that a walk goes to.
+    BatchMissing: "batch-missing", NotCaptured, INTEL, 0, false, [];
+    /// Buffers of the address space, which the kernel could not read.
+    VmBuffersMissing: "vm-buffers-missing", NotCaptured, INTEL, 0, false, [];
+    /// Engines.
+    EnginesMissing: "engines-missing", NotCaptured, INTEL, 0, false, [];
+    /// The generation of an Intel GPU.
+    IntelGenerationUnknown: "intel-generation-unknown", NotCaptured, INTEL, 0, false, [];
+    /// Ring and batch of an engine that hangs.
+    RingAndBatchMissing: "ring-and-batch-missing", NotCaptured, INTEL, 0, false, [];
+    /// The context of an engine that hangs.
+    ContextMissing: "context-missing", NotCaptured, INTEL, 0, false, [];
 }
 
 impl Rule {
