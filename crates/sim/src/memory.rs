@@ -256,6 +256,15 @@ fn all_set(bits: &[u64; PAGE / 64], at: usize, size: usize) -> bool {
     (at..at + size).all(|at| bits[at / 64] >> (at % 64) & 1 != 0)
 }
 
+/// Sets the bits of up to eight bytes.
+fn set_all(bits: &mut [u64; PAGE / 64], at: usize, size: usize) {
+    let mask = (1 << size) - 1;
+    bits[at / 64] |= mask << (at % 64);
+    if at % 64 + size > 64 {
+        bits[at / 64 + 1] |= mask >> (64 - at % 64);
+    }
+}
+
 #[derive(Debug)]
 struct Page {
     bytes: Box<[u8; PAGE]>,
@@ -362,9 +371,10 @@ impl<'m> View<'m> {
             }
         }
         page.read |= 1 << (at / LINE) | 1 << ((at + size - 1) / LINE);
-        if size == 4 {
-            let [a, b, c, d] = [page.bytes[at], page.bytes[at + 1], page.bytes[at + 2], page.bytes[at + 3]];
-            return Load::Known(u32::from_le_bytes([a, b, c, d]).into());
+        if size == 4
+            && let Some(bytes) = page.bytes[at..].first_chunk::<4>()
+        {
+            return Load::Known(u32::from_le_bytes(*bytes).into());
         }
         let bytes = page.bytes[at..at + size].iter().rev();
         Load::Known(bytes.fold(0, |value, byte| value << 8 | u64::from(*byte)))
@@ -403,12 +413,14 @@ impl<'m> View<'m> {
         if !page.is_mapped(at, size) {
             return false;
         }
-        for n in 0..size {
-            page.bytes[at + n] = (value >> (8 * n)) as u8;
-            page.written[(at + n) / 64] |= 1 << ((at + n) % 64);
+        let bytes = value.to_le_bytes();
+        match page.bytes[at..].first_chunk_mut::<4>() {
+            Some(stored) if size == 4 => *stored = [bytes[0], bytes[1], bytes[2], bytes[3]],
+            _ => page.bytes[at..at + size].copy_from_slice(&bytes[..size]),
         }
+        set_all(&mut page.written, at, size);
         if let Some(partial) = &mut page.partial {
-            (at..at + size).for_each(|at| partial.known[at / 64] |= 1 << (at % 64));
+            set_all(&mut partial.known, at, size);
         }
         true
     }
