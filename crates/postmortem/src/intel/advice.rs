@@ -17,10 +17,10 @@ const ALWAYS: [AdviceId; 4] = [
 
 /// What to try, the most telling first. `findings` are in their order of rank.
 pub(super) fn advise(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>], findings: &[Finding]) -> Vec<Advice> {
-    let by_rules = findings.iter().filter_map(|finding| Some(finding.rule?.row().advice));
+    let by_rules = findings.iter().map(|finding| finding.rule.row().advice);
     let mut out: Vec<Advice> = Vec::new();
     for id in by_rules.flatten().copied().chain(ALWAYS) {
-        if !out.iter().any(|advice| advice.id == Some(id)) && fits(id, case, hung) {
+        if !out.iter().any(|advice| advice.id == id) && fits(id, case, hung) {
             out.push(Advice::new(id, Args::new()));
         }
     }

@@ -306,7 +306,7 @@ fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
 /// Where another engine stopped.
 fn other_engine(stopped: Finding) -> Finding {
     let rule = Rule::OtherEngineStopped;
-    Finding { rule: Some(rule), kind: rule.row().kind, ..stopped }
+    Finding { rule, kind: rule.row().kind, ..stopped }
 }
 
 /// The engines that hang: those the kernel says, or else those that have not read all there is.

@@ -282,7 +282,7 @@ pub(super) fn verdict(
         Some(position) => at_command(case, unit, stop, &position, ipehr),
         None => nowhere(case, unit, stop),
     };
-    found.with_some("busy", busy.and_then(wait::units)).seen(facts.map(|fact| unit.seen(fact)))
+    found.with_some("busy", busy.map(wait::units)).seen(facts.map(|fact| unit.seen(fact)))
 }
 
 /// The command that an engine was executing, and how the registers agree with it.

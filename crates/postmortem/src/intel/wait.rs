@@ -106,12 +106,12 @@ fn flush(
     Some(
         unit.finding(rule, stop.trust().min(Trust::Likely))
             .with("flags", Arg::Value(flags.into()))
-            .with_some("busy", busy.and_then(units))
+            .with_some("busy", busy.map(units))
             .seen([unit.seen_command(command, SHOWN)]),
     )
 }
 
 /// What the units say, by the rule of the finding on them.
-pub(super) fn units(busy: &Finding) -> Option<Arg> {
-    Some(Arg::name(busy.rule?.row().id))
+pub(super) fn units(busy: &Finding) -> Arg {
+    Arg::name(busy.rule.row().id)
 }
