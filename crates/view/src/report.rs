@@ -27,8 +27,9 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// Writes a report as one screen of text. `file` is what the advised commands call the dump.
 pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let head =
-        [words::gpu(report), words::driver(report), words::process(report)].map(|s| clean(&s)).join(" · ");
+    let head = [words::gpu(report), words::driver(report), words::process(report)];
+    let head: Vec<String> = head.iter().map(|part| clean(part)).filter(|part| !part.is_empty()).collect();
+    let head = head.join(" · ");
     let mut head = wrap(&head, WIDTH, 3);
     if head.len() > HEAD_LINES {
         head.truncate(HEAD_LINES);

@@ -79,6 +79,11 @@ impl<'c> Case<'c, '_> {
         self.wanted.borrow_mut().push(Wanted::Either(unit.space, address));
     }
 
+    /// Asks for the first buffer after an address, where it starts within so many bytes.
+    pub(super) fn want_after(&self, unit: &Unit<'_, '_>, address: u64, within: u64) {
+        self.wanted.borrow_mut().push(Wanted::After(unit.space, address, within));
+    }
+
     /// Asks for all memory of an engine.
     pub(super) fn want_all(&self, unit: &Unit<'_, '_>) {
         self.wanted.borrow_mut().push(Wanted::All(unit.space));

@@ -18,6 +18,11 @@ use unwedge_intel::registers;
 /// From this version on there is one fault register for all engines.
 const ONE_FOR_ALL: Version = Version::new(8, 0);
 
+/// An access that misses a buffer by less is taken for one past its end, or before its start.
+const OVERRUN: u64 = 1 << 20;
+/// See [`OVERRUN`].
+const UNDERRUN: u64 = 1 << 16;
+
 /// Where an access failed: the page, and whether it is through the device's table.
 type FaultAddress = (u64, bool);
 
@@ -177,6 +182,7 @@ fn near(
     let mut memories: Vec<(Option<&Unit<'_, '_>>, &Memory)> = Vec::new();
     for of in case.engines.iter().filter(|u| unit.is_none_or(|unit| std::ptr::eq(unit, *u))) {
         case.want(of, address);
+        case.want_after(of, address, UNDERRUN);
         let known = memories.iter().any(|(other, _)| other.is_some_and(|other| other.space == of.space));
         if !ggtt && !known {
             memories.push((Some(of), of.ppgtt));
@@ -204,11 +210,14 @@ fn near(
     let before = before.map(|(unit, b)| (address - b.end(), unit, b)).min_by_key(|(by, ..)| *by);
     let after = neighbours().filter_map(|(unit, (_, after))| Some((unit, after?)));
     let after = after.map(|(unit, b)| (b.iova - address, unit, b)).min_by_key(|(by, ..)| *by);
+    // The nearer one is the one that was meant.
+    let before =
+        before.filter(|(by, ..)| after.is_none_or(|(to_next, ..)| *by <= to_next || to_next >= UNDERRUN));
     match (before, after) {
-        (Some((by, unit, block)), _) if by < 1 << 20 => {
+        (Some((by, unit, block)), _) if by < OVERRUN => {
             (Rule::PageFaultOverrun, found(unit, block, Some(by)))
         }
-        (_, Some((by, unit, block))) if by < 1 << 16 => {
+        (_, Some((by, unit, block))) if by < UNDERRUN => {
             (Rule::PageFaultUnderrun, found(unit, block, Some(by)))
         }
         _ if address < 0x1_0000 => (Rule::PageFaultNull, None),

@@ -54,7 +54,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
     for engine in &dump.engines {
         let id = engine.id();
         let context = dump.context(engine);
-        let process = context.map(|c| process(c.name, Some(c.pid.into()))).or_else(|| {
+        let process = context.map(|c| process(c.name, Some(c.pid))).or_else(|| {
             let found = processes.iter().find(|p| p.engine.is_some() && p.engine == engine.id());
             found.map(|p| process(p.name, Some(p.pid)))
         });

@@ -275,6 +275,9 @@ fn page_fault(f: &Finding, rule: IntelRule) -> Words {
         IntelRule::PageFaultInBuffer => {
             Some(format!("{offset:#x} bytes into {buffer}, which the dump holds"))
         }
+        IntelRule::PageFaultOverrun if distance == 0 => {
+            Some(format!("at the end of {buffer}: an access past a buffer's end"))
+        }
         IntelRule::PageFaultOverrun => {
             Some(format!("{distance:#x} bytes past the end of {buffer}: an access past a buffer's end"))
         }
