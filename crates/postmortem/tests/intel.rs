@@ -1,7 +1,7 @@
 //! Hangs of Intel GPUs, made up: the findings of each, by their data.
 
 use unwedge_capture::intel::RingRegister;
-use unwedge_capture::{i915::ErrorState, xe::Devcore};
+use unwedge_capture::{i915::ErrorState, xe::XeDevcore};
 use unwedge_postmortem::{
     AdviceId, Arg, Fact, Finding, FindingKind, GpuIdentity, Report, Rule, Subject, Trust, explain_i915,
     explain_xe,
@@ -399,7 +399,7 @@ fn units_of_registers_under_all_their_names() {
         (Rule::UnknownUnitsNotDone, vec!["NEW_INSTDONE"])
     );
     let (major, release) = device("skl").version;
-    let own = unwedge_hw::intel::Gpu::of(major, release).register_named("INSTDONE_1").unwrap();
+    let own = unwedge_hw::intel::IntelGpu::of(major, release).register_named("INSTDONE_1").unwrap();
     let streamer = unwedge_stream::intel::instdone::busy(own, 0).find(|unit| unit.unit() == "CS").unwrap();
     let found = busy("skl", "NEW_INSTDONE[0][0]", 0xffff_fffe, !(1 << streamer.bit));
     assert_eq!(found.rule, Rule::UnitsNotDone, "not that it is only the streamer: {found:?}");

@@ -8,8 +8,8 @@ use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::RingRegister;
-use unwedge_capture::radv::{Member, RadvReport};
-use unwedge_capture::xe::Devcore;
+use unwedge_capture::radv::{RadvReport, ReportMember};
+use unwedge_capture::xe::XeDevcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_amdgpu, explain_i915, explain_radv, explain_xe};
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec};
@@ -231,7 +231,7 @@ fn i915_of(builder: &i915::ErrorStateBuilder) -> Report {
 
 fn xe_report(engine: EngineState) -> Report {
     let text = xe::DevcoreBuilder::new(tgl()).engine(engine).text();
-    explain_xe(&Devcore::read(&text).expect("the builder's text is a dump"))
+    explain_xe(&XeDevcore::read(&text).expect("the builder's text is a dump"))
 }
 
 #[test]

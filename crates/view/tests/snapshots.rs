@@ -228,5 +228,5 @@ fn complete_dumps_of_intel() {
     check_state("i915-complete", &ErrorStateBuilder::complete(tgl(), i915::Era::V6_12));
     let builder =
         unwedge_testkit::xe::DevcoreBuilder::complete(Device::named("bmg"), unwedge_testkit::xe::Era::V6_14);
-    check_report("xe-complete", &explain_xe(&xe::Devcore::read(&builder.text()).expect("a dump")));
+    check_report("xe-complete", &explain_xe(&xe::XeDevcore::read(&builder.text()).expect("a dump")));
 }

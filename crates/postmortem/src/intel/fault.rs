@@ -67,7 +67,8 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
         };
         faults.push((of, fault));
     }
-    let of_device = |r: &&Register<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
+    let of_device =
+        |r: &&IntelRegister<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
     if let Some(read) = case.registers.iter().find(of_device)
         && !faults.iter().any(|(_, f)| f.value == Some(read.value as u32))
     {
@@ -88,16 +89,19 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
 }
 
 /// A register of the device.
-fn of_registers(read: &Register<'_>) -> Evidence {
+fn of_registers(read: &IntelRegister<'_>) -> Evidence {
     seen("registers", register(read.name.to_owned(), read.value), Some(read.span))
 }
 
 /// The registers that hold FAULT_TLB_DATA.
-fn data_seen(registers: &[Register<'_>], seen: impl Fn(Fact, Option<Span>) -> Evidence) -> Vec<Evidence> {
+fn data_seen(
+    registers: &[IntelRegister<'_>],
+    seen: impl Fn(Fact, Option<Span>) -> Evidence,
+) -> Vec<Evidence> {
     let of_fault = registers
         .iter()
         .filter(|r| r.name.contains("FAULT_TLB_DATA") && r.value != 0 || r.name == "FAULT_TLB_DATA");
-    let value = |r: &Register<'_>| match ErrorState::fault_tlb_data_of(r) {
+    let value = |r: &IntelRegister<'_>| match ErrorState::fault_tlb_data_of(r) {
         Some((data0, data1)) => u64::from(data1) << 32 | u64::from(data0),
         None => r.value,
     };
@@ -116,7 +120,7 @@ fn decoded(value: u32, version: Option<Version>) -> Fault {
     let field = |name: &str| {
         let field = fields.iter().find(|f| f.name == name)?;
         let meaning = match field.value(value.into()) {
-            Value::Enum(_, meaning) => Some(meaning),
+            IntelValue::Enum(_, meaning) => Some(meaning),
             _ => None,
         };
         Some((field.raw(value.into()), meaning))

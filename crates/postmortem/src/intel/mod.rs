@@ -225,8 +225,8 @@ fn queues(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
 }
 
 /// What could not be captured of the address space.
-fn vm(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
-    let failed = dump.blocks.iter().filter(|block| block.kind == BlockKind::Vm).filter_map(|block| {
+fn vm(dump: &XeDevcore<'_>, more: &mut Vec<Finding>) {
+    let failed = dump.blocks.iter().filter(|block| block.kind == MemoryBlockKind::Vm).filter_map(|block| {
         let error = block.error?;
         let args = Args::new().with("address", Arg::Address(block.address?));
         Some(args.with("error", Arg::Text(error.to_string())).into())
@@ -379,11 +379,11 @@ fn missing(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
         absent.push(of_dump(Rule::IntelGenerationUnknown));
     }
     for unit in hung {
-        let has = |kind| case.blocks_of(unit, kind).any(|b: &Block<'_>| b.data.is_some());
-        if !has(BlockKind::Ring) && !has(BlockKind::Batch) && !has(BlockKind::Vm) {
+        let has = |kind| case.blocks_of(unit, kind).any(|b: &MemoryBlock<'_>| b.data.is_some());
+        if !has(MemoryBlockKind::Ring) && !has(MemoryBlockKind::Batch) && !has(MemoryBlockKind::Vm) {
             absent.push(unit.finding(Rule::RingAndBatchMissing, Trust::Certain));
         }
-        if !has(BlockKind::HwContext) {
+        if !has(MemoryBlockKind::HwContext) {
             absent.push(unit.finding(Rule::ContextMissing, Trust::Certain));
         }
     }

@@ -5,7 +5,7 @@ use super::{state, wait};
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
 use crate::rules::Rule;
-use unwedge_capture::intel::{BlockKind, RingRegister};
+use unwedge_capture::intel::{MemoryBlockKind, RingRegister};
 use unwedge_stream::intel::commands::{Command, Decoder};
 use unwedge_stream::intel::position::{Agreement, CommandPos, Locator, Position};
 use unwedge_stream::intel::state::{State, Work};
