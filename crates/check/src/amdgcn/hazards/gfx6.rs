@@ -79,20 +79,7 @@ impl Hazards {
         regs: &[TouchedRegs],
     ) -> Option<Rule> {
         let reads = || regs.iter().any(|r| r.reads && r.is_vgpr() == p.vector && touches(&p.regs, *r));
-        // LLVM asks for all registers of an operand, Mesa for those up to the last that has not been written anew.
-        let kept = || list.all.iter().find(|k| k.kind == HazardKind::ValuKept as u8 && k.op == p.op);
-        let still = |r: &TouchedRegs| {
-            let own = |n: &u8| {
-                kept().is_none_or(|k| {
-                    touches(&k.regs, TouchedRegs { reg: r.reg + u16::from(n - 1), dwords: 1, ..*r })
-                })
-            };
-            touches(&p.regs, *r)
-                && (1..=r.dwords)
-                    .rev()
-                    .find(own)
-                    .is_some_and(|n| touches(&p.regs, TouchedRegs { dwords: n, ..*r }))
-        };
+        let still = |r: &TouchedRegs| still_holds(list, p, r);
         let reads_sgpr = || regs.iter().any(|r| r.reads && !r.is_vgpr() && still(r));
         let writes = || regs.iter().any(|r| r.writes && r.is_vgpr() == p.vector && touches(&p.regs, *r));
         let is = |kind: HazardKind| p.kind == kind as u8;
@@ -279,6 +266,18 @@ impl Hazards {
             _ => {}
         }
     }
+}
+
+/// Whether registers of `r` that `p` wrote are not written anew since. LLVM asks for all registers of an operand, Mesa for
+/// those up to the last that has not been written anew.
+fn still_holds(list: &PendingList, p: &PendingEvent, r: &TouchedRegs) -> bool {
+    let kept = || list.all.iter().find(|k| k.kind == HazardKind::ValuKept as u8 && k.op == p.op);
+    let own = |n: &u8| {
+        let one = TouchedRegs { reg: r.reg + u16::from(n - 1), dwords: 1, ..*r };
+        kept().is_none_or(|k| touches(&k.regs, one))
+    };
+    touches(&p.regs, *r)
+        && (1..=r.dwords).rev().find(own).is_some_and(|n| touches(&p.regs, TouchedRegs { dwords: n, ..*r }))
 }
 
 /// The hardware register that `s_setreg` and `s_getreg` name.
