@@ -84,7 +84,10 @@ impl DumpFiles {
     }
 
     /// Reads the dump, and does something with it.
-    pub fn with<T>(self, act: impl FnOnce(&DumpFiles, &Dump<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+    pub fn with<T>(
+        self,
+        act: impl FnOnce(&DumpFiles, &Dump<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let parts: Vec<Part<'_>> = self.files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
         let read = if self.folder { Dump::read_folder(&parts) } else { Dump::read(&parts) };
         match read {

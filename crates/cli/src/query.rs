@@ -20,9 +20,11 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     options.palette = out.style.palette();
     let question = Question::new(&options).map_err(usage)?;
     let result = match opened {
-        Streamed::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
-            .map(|answered| report(&stream.name, answered, true))
-            .map_err(usage),
+        Streamed::Capture(mut stream) => {
+            query::capture(&question, &mut stream, &db, global.max_size, &mut out)
+                .map(|answered| report(&stream.name, answered, true))
+                .map_err(usage)
+        }
         Streamed::Dump(files) => files.with(|files, dump| {
             query::dump(&question, dump.into(), &files.diagnostics, &db, global.max_size, &mut out)
                 .map(|answered| report(&files.name, answered, false))

@@ -133,9 +133,9 @@ impl Target {
     fn hits(&self, place: StreamPos, base: u8, dwords: usize) -> bool {
         let dwords = dwords.max(1) as u64;
         match (self.in_buffer, self.in_ring) {
-            (Some((first, last)), _) => place
-                .iova
-                .is_some_and(|at| at <= last && first < at.saturating_add(dwords.saturating_mul(4))),
+            (Some((first, last)), _) => {
+                place.iova.is_some_and(|at| at <= last && first < at.saturating_add(dwords.saturating_mul(4)))
+            }
             (None, Some((first, last))) => {
                 let at = place.index as u64;
                 place.level == 0 && base == 0 && at <= last && first < at.saturating_add(dwords)
@@ -154,7 +154,8 @@ impl Target {
             if self.in_buffer.is_none() && other {
                 return true;
             }
-            let mut find = Find { target: self, base: stream.base, packets: 0, ring_at: None, visits: Vec::new() };
+            let mut find =
+                Find { target: self, base: stream.base, packets: 0, ring_at: None, visits: Vec::new() };
             stream.walk(&mut find);
             let nearest = find.visits.into_iter().min_by_key(|visit| visit.distance);
             if let Some(visit) = nearest.map(|visit| Visit { stream: stream.number, ..visit })
@@ -438,7 +439,8 @@ impl Item {
         // What registers become says all that the packet holds.
         let parts = if self.registers.is_empty() { &self.parts } else { &self.registers };
         for part in parts {
-            let name = part.name.clone().unwrap_or_else(|| format!("dword {}", part.dword.unwrap_or_default()));
+            let name =
+                part.name.clone().unwrap_or_else(|| format!("dword {}", part.dword.unwrap_or_default()));
             let _ = writeln!(out, "{:32}{}{name}{}: {}", "", palette.name, palette.reset, part.text);
         }
         if self.more > 0 {

@@ -265,7 +265,15 @@ impl<'d, 'a> Streams<'d, 'a> {
                     let walk = &|sink: &mut dyn StepSink| streams.walk(stream, sink);
                     let decoder = PacketDecoder::Amd(streams.amd(), stream.engine);
                     let (name, engine) = (stream.name.clone(), None);
-                    if !visit(&Walkable { number, name, engine, memory: streams.memory(), decoder, base: 0, walk }) {
+                    if !visit(&Walkable {
+                        number,
+                        name,
+                        engine,
+                        memory: streams.memory(),
+                        decoder,
+                        base: 0,
+                        walk,
+                    }) {
                         return;
                     }
                 }
@@ -289,7 +297,8 @@ impl IntelStreams<'_, '_> {
                 let decoder = PacketDecoder::Intel(stream.decoder);
                 let memory = stream.spaces.ppgtt;
                 let base = u8::from(stream.name != "ring");
-                goes_on = visit(&Walkable { number, name, engine: Some(engine), memory, decoder, base, walk });
+                goes_on =
+                    visit(&Walkable { number, name, engine: Some(engine), memory, decoder, base, walk });
                 number += 1;
                 if goes_on { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
             });
@@ -327,7 +336,10 @@ impl PacketDecoder<'_> {
                 let fields = command.iter().flat_map(|command| significant(command.fields()));
                 let fields = fields.filter(|(_, value)| !matches!(value, Value::Struct | Value::Wide));
                 let part = |(field, value): (FieldValue, Value)| PacketPart {
-                    name: field.indices().iter().fold(field.name.to_owned(), |name, i| format!("{name}[{i}]")),
+                    name: field
+                        .indices()
+                        .iter()
+                        .fold(field.name.to_owned(), |name, i| format!("{name}[{i}]")),
                     dword: u64::from(field.start / 32),
                     value: field.raw.unwrap_or_default(),
                     text: ValueText(value).to_string(),

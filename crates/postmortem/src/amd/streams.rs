@@ -69,7 +69,8 @@ impl<'c> Streams<'c> {
                 Some("SDMA") => Engine::Sdma,
                 _ => Engine::Gfx,
             };
-            let runs = stream.contents.runs().map(|(start, dwords)| Run { dwords: dwords.into(), start, size: 0 });
+            let runs =
+                stream.contents.runs().map(|(start, dwords)| Run { dwords: dwords.into(), start, size: 0 });
             let (name, level) = (format!("trace.log {}", stream.name), if stream.depth == 0 { 1 } else { 2 });
             Stream { name, engine, level, iova: None, runs: runs.collect() }
         };
@@ -165,7 +166,11 @@ fn runs<'c>(ring: &Ring<'c>) -> Vec<Run<'c>> {
             let (dwords, start) = in_order(dwords, start);
             vec![Run { dwords: dwords.into(), start, size }]
         }
-        _ => ring.contents.runs().map(|(start, dwords)| Run { dwords: dwords.into(), start, size: 0 }).collect(),
+        _ => ring
+            .contents
+            .runs()
+            .map(|(start, dwords)| Run { dwords: dwords.into(), start, size: 0 })
+            .collect(),
     }
 }
 

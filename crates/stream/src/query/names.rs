@@ -88,12 +88,17 @@ fn select_pattern<'d>(amd: Amd<'d>, text: &str) -> Result<Vec<Column<'d>>, Mista
     let mut found = Vec::new();
     for reg in amd.registers_of_gpu().filter(|reg| reg.dword() == 0 && register.matches(reg.name())) {
         let (low, ty) = (reg.offset(), reg.ty());
-        let column = |name: String, mask, ty| Column { selected: Selected { name, low, high: None, mask, ty }, shift: 0 };
+        let column = |name: String, mask, ty| Column {
+            selected: Selected { name, low, high: None, mask, ty },
+            shift: 0,
+        };
         match &field {
             None => found.push(column(reg.name().to_owned(), u64::from(u32::MAX), ty)),
             Some(field) => {
                 let fields = ty.into_iter().flat_map(Type::fields).filter(|(name, _)| field.matches(name));
-                found.extend(fields.map(|(name, ty)| column(format!("{}.{name}", reg.name()), ty.mask(), Some(ty))));
+                found.extend(
+                    fields.map(|(name, ty)| column(format!("{}.{name}", reg.name()), ty.mask(), Some(ty))),
+                );
             }
         }
     }

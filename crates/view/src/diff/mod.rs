@@ -144,8 +144,18 @@ pub fn compare<'s, E: Send>(
         let ((read_a, from_a), (read_b, from_b)) = (start(a), start(b));
         let (differs, cut, absent, notes) = (false, false, false, Vec::new());
         let tables = db.identity().clone();
-        let mut comparison =
-            Comparison { options, a: selector_a, b: selector_b, db, tables, differs, cut, absent, notes, out };
+        let mut comparison = Comparison {
+            options,
+            a: selector_a,
+            b: selector_b,
+            db,
+            tables,
+            differs,
+            cut,
+            absent,
+            notes,
+            out,
+        };
         comparison.run(Records::new(from_a), Records::new(from_b));
         let end = |handle: std::thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

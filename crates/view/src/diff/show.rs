@@ -283,6 +283,8 @@ impl Show<'_> {
             ty: if level == Level::Draw { "draw" } else { "submit" },
             a: a.submit,
             b: b.submit,
+            stream_a: Some(a.name.clone()).filter(|name| !name.is_empty()),
+            stream_b: Some(b.name.clone()).filter(|name| !name.is_empty()),
             differs: differs(a, b, comparison, level),
             draws_in_both: both,
             draws_only_in_a: only_a,
@@ -330,6 +332,10 @@ struct SubmitLine {
     ty: &'static str,
     a: u32,
     b: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_a: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_b: Option<String>,
     differs: bool,
     draws_in_both: usize,
     draws_only_in_a: Vec<u32>,

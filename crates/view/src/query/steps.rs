@@ -72,7 +72,8 @@ fn answer<'d>(
         })
         .collect();
     let names: Vec<String> = columns.iter().map(|column| column.selected.name.clone()).collect();
-    let selected: Vec<Option<Selected<'d>>> = columns.into_iter().map(|column| Some(column.selected)).collect();
+    let selected: Vec<Option<Selected<'d>>> =
+        columns.into_iter().map(|column| Some(column.selected)).collect();
     let style = RowStyle { named: true, ..question.style("ring") };
     let rows = Rows::new(style, &mut *out);
     let family = streams.family().name();
