@@ -5,10 +5,11 @@
 //! write it, and read back like any other.
 
 use crate::args::{self, Global};
+use crate::database;
+use crate::explain::print_report;
 use crate::failure::{Failure, Outcome};
 use crate::input::InputError;
 use crate::output::Output;
-use crate::{database, print_report};
 use std::borrow::Cow;
 use unwedge::base::{ChipId, Generation};
 use unwedge::capture::msm::{Blob, Bo, Devcore, Indexed, RegisterValue, Revision, Ring};
@@ -42,7 +43,7 @@ pub fn run(args: &args::Demo, global: &Global) -> Result<Outcome, Failure> {
     let file = args.save.as_ref().map(|path| path.to_string_lossy());
     let mut out = Output::open(global, false);
     let style = out.style;
-    print_report(&report, file.as_deref(), None, args.json, style, &mut out);
+    print_report(&report, file.as_deref(), args.json, style, &mut out);
     out.finish()?;
     Ok(Outcome::of("demo", &report.diagnostics))
 }

@@ -6,9 +6,10 @@ pub mod amdisa;
 pub mod captures;
 pub mod contexts;
 
+use crate::explain::{of_dump, print_report};
+use crate::info;
 use crate::input::Input;
 use crate::kind::intel_dump;
-use crate::{info, print_report};
 use std::io::{self, Write};
 use unwedge::hw::Db;
 use unwedge_view::{Style, crashdec, decode, intel};
@@ -100,8 +101,8 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
             crashdec::run(&input.bytes, &options, db, out, &mut io::sink()).map_err(|e| e.to_string())?;
         }
         View::Explain { json } => {
-            let report = crate::report_of(input, db).map_err(failed)?;
-            print_report(&report, Some(&input.name), None, json, style, out);
+            let report = of_dump(input, unwedge::capture::sniff(&input.bytes), db).map_err(failed)?;
+            print_report(&report, Some(&input.name), json, style, out);
         }
         View::Json => drop(decode::json(input.source(), db, out).map_err(|e| e.to_string())?),
         View::Around { json } => {

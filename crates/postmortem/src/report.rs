@@ -1,5 +1,6 @@
 //! The result of a post-mortem. Serializers (text, JSON, later HTML) show exactly this.
 
+use crate::adreno::SqePosition;
 use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 use crate::rules::{AdviceId, Rule};
@@ -371,6 +372,8 @@ pub struct Report {
     pub code: Vec<CodeExcerpt>,
     /// What to try next, the most telling first.
     pub advice: Vec<Advice>,
+    /// Where the SQE of an Adreno was in its firmware, if that was looked up.
+    pub sqe: Option<SqePosition>,
     /// What was malformed or lost in the input.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -7,9 +7,7 @@ use unwedge_isa::afuc::disasm::{self, Form};
 use unwedge_isa::afuc::{Blob, asm, assemble};
 use unwedge_sim::adreno::sqe::{Stop, boot, disassemble};
 
-#[path = "../../cli/src/afuc_names.rs"]
-mod afuc_names;
-use afuc_names::DbNames;
+use unwedge_isa::afuc::DbNames;
 
 fn folder() -> PathBuf {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

@@ -109,7 +109,7 @@ impl Opened<'_> {
     /// # Errors
     /// When `out` does not take it.
     pub fn explain_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        report::json(&self.explain(), None, None::<&()>, out)
+        report::json(&self.explain(), None, out)
     }
 
     /// What is in it and what is not, as text or JSON.

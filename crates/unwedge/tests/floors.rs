@@ -81,3 +81,26 @@ fn every_crate_uses_only_crates_of_lower_floors() {
         assert!(manifests.contains_key(name), "the table names {name}, and crates/ does not have it");
     }
 }
+
+#[test]
+fn the_program_uses_the_facade_and_the_views_alone() {
+    let manifest = &manifests()["cli"];
+    let mut used = uses(manifest, "dependencies");
+    used.sort();
+    assert_eq!(used, ["unwedge", "view"], "what the program links of this workspace");
+    let mut files = vec![root().join("crates/cli/src")];
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("a file").path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a source file");
+        for (i, line) in text.lines().enumerate() {
+            for word in line.split(|c: char| !c.is_alphanumeric() && c != '_') {
+                let other =
+                    word.starts_with("unwedge_") && word != "unwedge_view" && word != "unwedge_testkit";
+                assert!(!other || word == "unwedge_cli", "{}:{}: {word}", path.display(), i + 1);
+            }
+        }
+    }
+}

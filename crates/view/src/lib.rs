@@ -23,6 +23,7 @@ pub mod rd;
 pub mod regs;
 pub mod report;
 mod source;
+mod sqe;
 mod style;
 pub mod words;
 

@@ -2,6 +2,7 @@
 //!
 //! Shows what the report holds and nothing else. The JSON's schema is docs/json-schema.md.
 
+use crate::sqe::{self, JsonSqe};
 use crate::{Style, words};
 use std::io::{self, Write};
 
@@ -99,7 +100,8 @@ pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Wri
         out,
         "{}",
         style.paint("2", &format!("{INDENT}registers: {}{lost}", clean(&words::database(report))))
-    )
+    )?;
+    report.sqe.as_ref().map_or(Ok(()), |position| sqe::text(position, out))
 }
 
 /// The lines of one finding.
@@ -219,14 +221,12 @@ fn wrap(text: &str, width: usize, hang: usize) -> Vec<String> {
 }
 
 /// Writes a report as JSON, with a line end. `file` is what the advised commands call the dump.
-pub fn json<S: Serialize>(
-    report: &Report,
-    file: Option<&str>,
-    sqe: Option<&S>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+///
+/// # Errors
+/// When a write fails.
+pub fn json(report: &Report, file: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
     let document = Document {
-        sqe,
+        sqe: report.sqe.as_ref().map(JsonSqe::of),
         schema: "unwedge.explain",
         schema_version: SCHEMA_VERSION,
         signature: report.signature(),
@@ -256,7 +256,7 @@ pub fn json<S: Serialize>(
 }
 
 #[derive(Serialize)]
-struct Document<'r, S> {
+struct Document<'r> {
     schema: &'static str,
     schema_version: u32,
     signature: String,
@@ -267,7 +267,7 @@ struct Document<'r, S> {
     #[serde(skip_serializing_if = "Option::is_none")]
     hang: Option<Hang<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sqe: Option<&'r S>,
+    sqe: Option<JsonSqe<'r>>,
     findings: Vec<JsonFinding<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code: Vec<JsonCode<'r>>,
@@ -548,7 +548,7 @@ mod tests {
     #[test]
     fn json_has_hex_addresses_and_a_schema_version() {
         let mut out = Vec::new();
-        json(&report(), None, None::<&()>, &mut out).unwrap();
+        json(&report(), None, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["schema_version"], SCHEMA_VERSION);
         assert_eq!(value["findings"][0]["kind"], "hang-point");

@@ -3,7 +3,6 @@
 //! Facts: what the tools' usage texts say about their options.
 
 use super::{afuc_run, deliver, source};
-use crate::afuc_names::DbNames;
 use crate::args::{AfucAsm, AfucCommand, AfucDisasm, AfucRun, Global, ProcessorArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
@@ -12,6 +11,7 @@ use crate::output::Output;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use unwedge::isa::afuc::DbNames;
 use unwedge::isa::afuc::{self, Firmware, asm, disasm};
 
 /// Runs the command.

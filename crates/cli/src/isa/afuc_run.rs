@@ -1,12 +1,12 @@
 //! `unwedge afuc run`: the emulated command processor, by commands that are typed or come from a script.
 
-use crate::afuc_names::DbNames;
 use crate::args::{AfucRun, Global, ProcessorArg};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::{self, BufRead, IsTerminal, Write};
+use unwedge::isa::afuc::DbNames;
 use unwedge::isa::afuc::{Blob, Processor};
 use unwedge::sim::adreno::sqe::{self, Emulator};
 use unwedge_view::asm::sqe_session::Session;

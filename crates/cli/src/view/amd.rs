@@ -91,7 +91,7 @@ fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(),
             let report = amd::explain(&source)?;
             // A failed write is for the owner of `out` to remember.
             let _ = if json {
-                unwedge_view::report::json(&report, None, None::<&()>, out)
+                unwedge_view::report::json(&report, None, out)
             } else {
                 unwedge_view::report::text(&report, None, style, out)
             };

@@ -6,6 +6,7 @@
 //! description of the encodings and its notes on the instruction set.
 
 pub mod asm;
+mod db_names;
 pub mod disasm;
 mod firmware;
 pub mod insn;
@@ -14,6 +15,7 @@ pub mod text;
 pub mod wait;
 
 pub use asm::assemble;
+pub use db_names::DbNames;
 pub use disasm::disassemble;
 pub use firmware::{Blob, Firmware, Processor, TABLE_LEN};
 pub use names::{Names, Space};

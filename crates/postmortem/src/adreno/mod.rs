@@ -5,6 +5,7 @@ mod busy;
 mod case;
 mod corrupt;
 mod fault;
+mod firmware;
 mod gmu;
 pub mod hang;
 mod inflight;
@@ -18,6 +19,7 @@ pub mod wait;
 pub use advice::Driver;
 pub use case::{Case, Values};
 pub use fault::{Whereabouts, whereabouts};
+pub use firmware::{NotFirmware, SqeInstruction, SqePosition, firmware_name, has_sqe_pc, locate_sqe};
 
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;

@@ -32,7 +32,7 @@ pub struct Dispatch {
     pub size: [u32; 3],
     /// Offset of the first instruction in bytes.
     pub entry: u32,
-    /// Scalar registers by number, as [`Reg`] counts them.
+    /// Scalar registers by number, as [`unwedge_isa::amdgcn::regs::Reg`] counts them.
     pub scalars: Vec<(u16, u32)>,
     /// Vector registers.
     pub vectors: Vec<(u8, Initial)>,

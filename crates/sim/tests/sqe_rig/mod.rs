@@ -3,9 +3,7 @@
 use unwedge_isa::afuc::{Blob, Firmware, Names, Processor, asm, assemble};
 use unwedge_sim::adreno::sqe::Emulator;
 
-#[path = "../../../cli/src/afuc_names.rs"]
-mod afuc_names;
-pub use afuc_names::DbNames;
+pub use unwedge_isa::afuc::DbNames;
 
 pub fn build(source: &str, names: &dyn Names) -> Vec<u8> {
     assemble(source, &asm::Options::default(), names).unwrap_or_else(|errors| panic!("{errors}"))

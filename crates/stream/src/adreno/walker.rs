@@ -19,7 +19,7 @@ pub struct Options {
     /// When off, packets that are known to be skipped (predication, draw-state enable masks) are reported but change
     /// no state; chained buffers are followed, and CP_START_BIN repeats its body for every bin.
     pub linear: bool,
-    /// Dwords to walk in all before giving up: bounds hostile streams of nested buffers. See [`budget`].
+    /// Dwords to walk in all before giving up: bounds hostile streams of nested buffers. See [`crate::budget`].
     pub budget: u64,
 }
 

@@ -1,12 +1,12 @@
-//! The names afuc needs, from the register database.
+//! The names that afuc needs, from the register database.
 //!
-//! Never decodes: it only translates names and offsets.
+//! Never: decodes; it translates names and offsets.
 
+use super::{Firmware, Names, Space};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use unwedge_base::Generation;
 use unwedge_hw::{self as hw, Db};
-use unwedge_isa::afuc::{Firmware, Names, Space};
 
 /// A register database as afuc sees it.
 pub struct DbNames<'d> {

@@ -1,0 +1,136 @@
+//! `unwedge explain`: why it hung, as one screen or JSON.
+
+use crate::amd::Source;
+use crate::args::{self, Global};
+use crate::failure::{Failure, Outcome, complain};
+use crate::input::Input;
+use crate::kind::{Kind, intel_dump};
+use crate::output::Output;
+use crate::{amd, database};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use unwedge::capture::msm::Devcore;
+use unwedge::capture::sniff;
+use unwedge::hw::Db;
+use unwedge::postmortem::adreno::{firmware_name, has_sqe_pc, locate_sqe};
+use unwedge::postmortem::{Report, explain_i915, explain_msm, explain_xe};
+use unwedge_view::intel::Dump;
+use unwedge_view::{Style, report};
+
+/// Where distributions keep the firmware.
+const FIRMWARE: &str = "/lib/firmware/qcom";
+
+/// Runs the command.
+pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
+    if args.file.is_dir() {
+        return explain_amd(&Source::open_folder(&args.file, global.max_size)?, args, global);
+    }
+    let input = Input::open(&args.file, global.max_size)?;
+    let kind = sniff(&input.bytes);
+    if amd::reads(kind) {
+        return explain_amd(&Source::of(input, kind), args, global);
+    }
+    let db = database::load(global)?;
+    let mut report = match kind {
+        Kind::MsmDevcore | Kind::Text => {
+            let dump = Devcore::read(&input.bytes).map_err(|_| Failure::no_dump(&input, kind))?;
+            let mut report = explain_msm(&dump, &db);
+            look_up_sqe(&dump, args.firmware.as_deref(), &db, global, &mut report)?;
+            report
+        }
+        _ => {
+            let report = of_dump(&input, kind, &db)?;
+            if args.firmware.is_some() {
+                let message = "--firmware is that of an Adreno GPU, and this is not a dump of one";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            report
+        }
+    };
+    report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
+    show(&report, args, global)?;
+    Ok(Outcome::of(&input.name, &report.diagnostics))
+}
+
+/// The post-mortem of a dump that is one file of msm, i915 or xe.
+///
+/// # Errors
+/// When it is a file of another kind.
+pub(crate) fn of_dump(input: &Input, kind: Kind, db: &Db) -> Result<Report, Failure> {
+    let wrong = || Failure::no_dump(input, kind);
+    match kind {
+        Kind::MsmDevcore | Kind::Text => {
+            let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
+            Ok(explain_msm(&dump, db))
+        }
+        _ => match intel_dump(&input.bytes) {
+            Some(Dump::I915(state)) => Ok(explain_i915(&state)),
+            Some(Dump::Xe(dump)) => Ok(explain_xe(&dump)),
+            None => Err(wrong()),
+        },
+    }
+}
+
+fn explain_amd(source: &Source, args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
+    let report = amd::explain(source)?;
+    show(&report, args, global)?;
+    Ok(Outcome::of(&source.name, &report.diagnostics))
+}
+
+fn show(report: &Report, args: &args::Explain, global: &Global) -> Result<(), Failure> {
+    let mut out = Output::open(global, false);
+    let style = out.style;
+    // What advised commands call the dump: its file, unless it came from standard input.
+    let file = (args.file.as_os_str() != "-").then(|| args.file.to_string_lossy().into_owned());
+    print_report(report, file.as_deref(), args.json, style, &mut out);
+    Ok(out.finish()?)
+}
+
+/// A failed write is remembered by `out`, and reported by its `finish`.
+pub(crate) fn print_report(
+    report: &Report,
+    file: Option<&str>,
+    json: bool,
+    style: Style,
+    out: &mut dyn Write,
+) {
+    let _ = if json { report::json(report, file, out) } else { report::text(report, file, style, out) };
+}
+
+/// Looks the PC of a dump up in a firmware: in the one given, or in the one the system would load.
+fn look_up_sqe(
+    dump: &Devcore<'_>,
+    firmware: Option<&Path>,
+    db: &Db,
+    global: &Global,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    if !has_sqe_pc(dump) {
+        if firmware.is_some() {
+            complain!("the dump has no CP_SQE_STAT: there is no PC to look up in the firmware");
+        }
+        return Ok(());
+    }
+    let input = match firmware {
+        Some(file) => Input::open(file, global.max_size)?,
+        None => match installed(dump).and_then(|file| Input::open(&file, global.max_size).ok()) {
+            Some(input) => input,
+            None => return Ok(()),
+        },
+    };
+    match locate_sqe(dump, &input.name, &input.bytes, db) {
+        Ok(position) => report.sqe = position,
+        Err(error) if firmware.is_some() => {
+            return Err(Failure::Unusable(format!("{}: {error}", input.name)));
+        }
+        Err(_) => {}
+    }
+    Ok(())
+}
+
+/// The firmware file of the GPU, where the system has it.
+fn installed(dump: &Devcore<'_>) -> Option<PathBuf> {
+    let name = firmware_name(dump)?;
+    let files = ["", ".zst", ".xz"].iter().map(|suffix| Path::new(FIRMWARE).join(format!("{name}{suffix}")));
+    files.into_iter().find(|path| path.is_file())
+}
