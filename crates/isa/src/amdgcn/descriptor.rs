@@ -27,18 +27,29 @@ const fn at(byte: u8, lsb: u8, width: u8) -> Place {
     Place { byte, lsb, width }
 }
 
-/// Words of a descriptor.
-const RSRC3: u8 = 44;
-const RSRC1: u8 = 48;
-pub(super) const RSRC2: u8 = 52;
+/// Where a descriptor has the values of `COMPUTE_PGM_RSRC1` to `3`, whose bits `unwedge_hw` knows; a test compares.
+pub const RSRC3: u8 = 44;
+/// See [`RSRC3`].
+pub const RSRC1: u8 = 48;
+/// See [`RSRC3`].
+pub const RSRC2: u8 = 52;
 const PROPERTIES: u8 = 56;
 
 /// Number of vector registers, in granules less one.
 pub const VGPR_GRANULES: Place = at(RSRC1, 0, 6);
 /// Number of scalar registers, in granules less one; 0 from gfx10 on.
 pub const SGPR_GRANULES: Place = at(RSRC1, 6, 4);
+/// Rounding and denormals, as MODE has them: the four fields that directives set.
+pub const FLOAT_MODE: Place = at(RSRC1, 12, 8);
+/// Up to gfx10.3 the wave's offset to its scratch is in a scalar register; from gfx11 on there is scratch at all.
+pub(super) const SCRATCH: Place = at(RSRC2, 0, 1);
 /// How many scalar registers are set before the kernel starts.
-const USER_SGPR_COUNT: Place = at(RSRC2, 1, 5);
+pub(super) const USER_SGPR_COUNT: Place = at(RSRC2, 1, 5);
+/// Which of the workgroup's x, y, z and where the wave is in it scalar registers have.
+pub(super) const GROUP_SGPRS: [Place; 4] =
+    [at(RSRC2, 7, 1), at(RSRC2, 8, 1), at(RSRC2, 9, 1), at(RSRC2, 10, 1)];
+/// How many axes of a thread's place vector registers have beyond x.
+pub(super) const WORKITEM_ID: Place = at(RSRC2, 11, 2);
 /// Lanes: 32 if set.
 pub const WAVE32: Place = at(PROPERTIES, 10, 1);
 
@@ -142,13 +153,13 @@ pub static DIRECTIVES: [Directive; 46] = [
     user("user_sgpr_private_segment_size", 6, 1, Always),
     bits("wavefront_size32", WAVE32, 1, From(Gfx::Gfx10)),
     bits("uses_dynamic_stack", at(PROPERTIES, 11, 1), 0, Always),
-    bits("system_sgpr_private_segment_wavefront_offset", at(RSRC2, 0, 1), 0, BEFORE_FLAT),
-    bits("enable_private_segment", at(RSRC2, 0, 1), 0, From(Gfx::Gfx11)),
-    bits("system_sgpr_workgroup_id_x", at(RSRC2, 7, 1), 1, Always),
-    bits("system_sgpr_workgroup_id_y", at(RSRC2, 8, 1), 0, Always),
-    bits("system_sgpr_workgroup_id_z", at(RSRC2, 9, 1), 0, Always),
-    bits("system_sgpr_workgroup_info", at(RSRC2, 10, 1), 0, Always),
-    bits("system_vgpr_workitem_id", at(RSRC2, 11, 2), 0, Always),
+    bits("system_sgpr_private_segment_wavefront_offset", SCRATCH, 0, BEFORE_FLAT),
+    bits("enable_private_segment", SCRATCH, 0, From(Gfx::Gfx11)),
+    bits("system_sgpr_workgroup_id_x", GROUP_SGPRS[0], 1, Always),
+    bits("system_sgpr_workgroup_id_y", GROUP_SGPRS[1], 0, Always),
+    bits("system_sgpr_workgroup_id_z", GROUP_SGPRS[2], 0, Always),
+    bits("system_sgpr_workgroup_info", GROUP_SGPRS[3], 0, Always),
+    bits("system_vgpr_workitem_id", WORKITEM_ID, 0, Always),
     count(NEXT_FREE_VGPR, Sets::NextFreeVgpr, 256, 0, Always),
     count(NEXT_FREE_SGPR, Sets::NextFreeSgpr, 106, 0, Always),
     count("reserve_vcc", Sets::ReserveVcc, 1, 1, Always),
@@ -352,7 +363,14 @@ pub fn put(bytes: &mut [u8; SIZE], place: Place, value: u32) {
 pub fn get(bytes: &[u8; SIZE], place: Place) -> u32 {
     let byte = usize::from(place.byte);
     let word = u32::from_le_bytes([bytes[byte], bytes[byte + 1], bytes[byte + 2], bytes[byte + 3]]);
-    word >> place.lsb & mask(place)
+    place.of_word(word)
+}
+
+impl Place {
+    /// The value of the bits in the word that holds them.
+    pub const fn of_word(self, word: u32) -> u32 {
+        word >> self.lsb & mask(self)
+    }
 }
 
 const fn mask(place: Place) -> u32 {

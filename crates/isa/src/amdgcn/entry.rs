@@ -3,7 +3,10 @@
 //! Facts: the AMDGPU chapter of LLVM's documentation (Initial Kernel Execution State). Never: what a driver puts into the
 //! memory these registers point to.
 
-use super::descriptor::{self, DIRECTIVES, Place, RSRC2, SIZE, Sets, Target, WAVE32};
+use super::descriptor::{
+    self, DIRECTIVES, FLOAT_MODE, GROUP_SGPRS, Place, RSRC2, SCRATCH, SIZE, Sets, Target, USER_SGPR_COUNT,
+    WAVE32, WORKITEM_ID,
+};
 use super::model::Gfx;
 use super::{Gpu, Reg};
 
@@ -126,18 +129,15 @@ impl Set {
 
     /// By `COMPUTE_PGM_RSRC2` alone, which does not tell the lanes.
     pub fn of_rsrc2(rsrc2: u32, generation: Gfx) -> Set {
-        let bits = |lowest: u32, width: u32| rsrc2 >> lowest & ((1 << width) - 1);
+        let bits = |place: Place| place.of_word(rsrc2);
         // From gfx12 on places of workgroups are in trap registers, from gfx11 on the hardware sets scratch up.
-        let group = if generation >= Gfx::Gfx12 { 0 } else { bits(7, 4).count_ones() };
-        let scratch = if generation >= Gfx::Gfx11 { 0 } else { bits(0, 1) };
+        let group = if generation >= Gfx::Gfx12 { 0 } else { GROUP_SGPRS.map(bits).iter().sum() };
+        let scratch = if generation >= Gfx::Gfx11 { 0 } else { bits(SCRATCH) };
         // There a thread's whole place is in one register.
-        let vgprs = if generation >= Gfx::Gfx11 { 1 } else { 1 + bits(11, 2).min(2) };
-        Set { sgprs: (bits(1, 5) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
+        let vgprs = if generation >= Gfx::Gfx11 { 1 } else { 1 + bits(WORKITEM_ID).min(2) };
+        Set { sgprs: (bits(USER_SGPR_COUNT) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
     }
 }
-
-/// Rounding and denormals, as MODE has them.
-const FLOAT_MODE: Place = Place { byte: 48, lsb: 12, width: 8 };
 
 fn user(name: &str) -> Option<Given> {
     Some(match name {
