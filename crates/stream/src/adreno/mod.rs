@@ -12,6 +12,7 @@ mod op;
 mod ops;
 mod predicate;
 mod reach;
+pub mod read_ahead;
 mod state;
 mod steps;
 mod wait;
