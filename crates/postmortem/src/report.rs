@@ -55,7 +55,6 @@ pub enum FindingKind {
 
 /// What a finding is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Subject {
     /// The GPU as a whole.
     #[default]
@@ -116,7 +115,6 @@ pub struct Evidence {
 
 /// What a piece of evidence says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Fact {
     /// A register or an element of an indexed register.
     Register {
@@ -178,8 +176,6 @@ pub enum Fact {
         /// Why, where it is known: `not recorded before Linux 5.13`.
         reason: Option<Cow<'static, str>>,
     },
-    /// Words of a finding that still carries its sentences.
-    Prose(String),
 }
 
 /// A field of a register.
@@ -197,7 +193,7 @@ pub struct FieldFact {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule that fired.
-    pub rule: Option<Rule>,
+    pub rule: Rule,
     /// What it is about, coarsely: that of the rule.
     pub kind: FindingKind,
     /// How sure it is.
@@ -208,45 +204,28 @@ pub struct Finding {
     pub args: Args,
     /// What was read to come to it.
     pub evidence: Vec<Evidence>,
-    /// One line, for findings that still carry their sentences.
-    pub title: String,
-    /// Why, likewise.
-    pub why: String,
 }
 
 /// Something to try next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// What to do.
-    pub id: Option<AdviceId>,
+    pub id: AdviceId,
     /// What its words are made of.
     pub args: Args,
-    /// A command, for advice that still carries its sentences.
-    pub action: String,
-    /// What it will tell, likewise.
-    pub reason: String,
 }
 
 impl Advice {
     /// Advice by its identifier.
     pub fn new(id: AdviceId, args: Args) -> Advice {
-        Advice { id: Some(id), args, action: String::new(), reason: String::new() }
+        Advice { id, args }
     }
 }
 
 impl Finding {
     /// A finding by a rule, about a subject.
     pub fn new(rule: Rule, trust: Trust, subject: Subject) -> Finding {
-        Finding {
-            rule: Some(rule),
-            kind: rule.row().kind,
-            trust,
-            subject,
-            args: Args::default(),
-            evidence: Vec::new(),
-            title: String::new(),
-            why: String::new(),
-        }
+        Finding { rule, kind: rule.row().kind, trust, subject, args: Args::default(), evidence: Vec::new() }
     }
 
     /// Adds a value that its words are made of.

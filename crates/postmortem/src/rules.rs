@@ -44,16 +44,44 @@ pub struct RuleRow {
 }
 
 macro_rules! rules {
-    ($($(#[$doc:meta])* $rule:ident: $id:literal, $kind:ident, $vendors:ident, $weight:literal, $cause:literal, [$($advice:ident),*];)*) => {
+    ($($vendor:ident $vendor_rule:ident $vendors:ident {
+        $($(#[$doc:meta])* $rule:ident: $id:literal, $kind:ident, $weight:literal, $cause:literal, [$($advice:ident),*];)*
+    })*) => {
         /// A reason for which a finding is reported.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Rule {
-            $($(#[$doc])* $rule,)*
+            $($($(#[$doc])* $rule,)*)*
+        }
+
+        $(
+            /// The rules of one vendor, for matches that leave none out.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            pub enum $vendor_rule {
+                $($(#[$doc])* $rule,)*
+            }
+        )*
+
+        /// A rule as one of its vendor's.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum VendorRule {
+            $(
+                #[doc = concat!("Of ", stringify!($vendor), ".")]
+                $vendor($vendor_rule),
+            )*
+        }
+
+        impl Rule {
+            /// The same rule, by vendor.
+            pub fn by_vendor(self) -> VendorRule {
+                match self {
+                    $($(Rule::$rule => VendorRule::$vendor($vendor_rule::$rule),)*)*
+                }
+            }
         }
 
         /// Every rule, in the order of [`Rule`].
         pub const RULES: &[RuleRow] = &[
-            $(RuleRow {
+            $($(RuleRow {
                 rule: Rule::$rule,
                 id: $id,
                 kind: FindingKind::$kind,
@@ -61,7 +89,7 @@ macro_rules! rules {
                 weight: $weight,
                 cause: $cause,
                 advice: &[$(AdviceId::$advice),*],
-            },)*
+            },)*)*
         ];
     };
 }
@@ -138,280 +166,407 @@ advice! {
     /// Use a single queue.
     RadvNoAsyncCompute: "radv-no-async-compute";
     // Intel.
+    /// Show the ring and the batch around the stop.
+    DecodeEngineStreams: "decode-engine-streams";
+    /// Have Mesa's buffers captured with the next error state.
+    IntelDebugCaptureAll: "intel-debug-capture-all";
+    /// Wait after every submission.
+    IntelDebugSync: "intel-debug-sync";
+    /// Print batches and the reasons of flushes.
+    IntelDebugBatches: "intel-debug-batches";
+    /// Print shaders.
+    IntelDebugShaders: "intel-debug-shaders";
+    /// Write down what libva is asked to decode.
+    LibvaTrace: "libva-trace";
+    /// Make i915 capture the next hang.
+    I915NextErrorState: "i915-next-error-state";
+    /// Keep the device as it hung.
+    XeWedgedMode: "xe-wedged-mode";
 }
 
 rules! {
-    // ---- Adreno ----
-    // In the order of weight: a broken stream, a fault or a wait says more than the blocks that are busy because of it.
-    /// Where the command processor stopped.
-    CpStopped: "cp-stopped", HangPoint, ADRENO, 100, false, [DecodeAroundHang];
-    /// A value that somebody writes on purpose is where a packet should start.
-    PoisonInStream: "poison-in-stream", CorruptStream, ADRENO, 60, true, [CaptureHungSubmit];
-    /// A dword that no packet starts with is where a packet should start.
-    NotAPacket: "not-a-packet", CorruptStream, ADRENO, 60, true, [CaptureHungSubmit];
-    /// Bad packet headers before the stop.
-    EarlierBadHeaders: "earlier-bad-headers", CorruptStream, ADRENO, 60, true, [CaptureHungSubmit];
-    /// An IOMMU fault in the first pages.
-    IommuFaultNullPage: "iommu-fault-null-page", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault at what has more bits than an address.
-    IommuFaultNotAnAddress: "iommu-fault-not-an-address", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault where UCHE sends accesses out of bounds.
-    IommuFaultTrapRange: "iommu-fault-trap-range", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault in a buffer that is mapped for other accesses.
-    IommuFaultPermission: "iommu-fault-permission", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// Memory refused an access after its address was translated.
-    IommuFaultExternal: "iommu-fault-external", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault in a listed buffer that was unmapped.
-    IommuFaultUnmappedBuffer: "iommu-fault-unmapped-buffer", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault in a buffer that the submit lists.
-    IommuFaultListedBuffer: "iommu-fault-listed-buffer", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault in memory that was unmapped.
-    IommuFaultUseAfterFree: "iommu-fault-use-after-free", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault shortly after the end of a buffer.
-    IommuFaultOverrun: "iommu-fault-overrun", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault shortly before the start of a buffer.
-    IommuFaultUnderrun: "iommu-fault-underrun", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault between the buffers of the submit.
-    IommuFaultBetweenBuffers: "iommu-fault-between-buffers", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault far from every buffer.
-    IommuFaultOutside: "iommu-fault-outside", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// An IOMMU fault in a dump that lists no buffers.
-    IommuFaultNoBuffers: "iommu-fault-no-buffers", Fault, ADRENO, 55, true, [CaptureAllBuffers];
-    /// The CP waits for a value, and the dump has another.
-    CpWaitsForValue: "cp-waits-for-value", CpWait, ADRENO, 50, true, [CaptureEarlierSubmits];
-    /// The CP is at a wait for a value that the dump has.
-    CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, ADRENO, 50, true, [];
-    /// The CP waits for a value that the dump does not have.
-    CpWaitsForUnknownValue: "cp-waits-for-unknown-value", CpWait, ADRENO, 50, true, [CaptureEarlierSubmits];
-    /// The CP waits for earlier work.
-    CpWaitsForWork: "cp-waits-for-work", CpWait, ADRENO, 50, true, [];
-    /// The CP waits for earlier register writes.
-    CpWaitsForRegisterWrites: "cp-waits-for-register-writes", CpWait, ADRENO, 50, true, [];
-    /// The CP waits for earlier waits.
-    CpWaitsForWaits: "cp-waits-for-waits", CpWait, ADRENO, 50, true, [];
-    /// The GPU was not initialized when the dump was taken.
-    GpuNotInitialized: "gpu-not-initialized", Gmu, ADRENO, 46, true, [];
-    /// The watchdog of the GMU fired.
-    GmuWatchdog: "gmu-watchdog", Gmu, ADRENO, 46, true, [];
-    /// A register access was stopped at the GMU's fence.
-    GmuFenceStoppedAccess: "gmu-fence-stopped-access", Gmu, ADRENO, 46, true, [];
-    /// An AHB bus error on the side of the GMU.
-    GmuBusError: "gmu-bus-error", Gmu, ADRENO, 46, true, [];
-    /// The processor of the GMU reports a fault.
-    GmuProcessorFault: "gmu-processor-fault", Gmu, ADRENO, 46, true, [];
-    /// A register write was dropped at the GMU's fence.
-    GmuFenceDroppedWrite: "gmu-fence-dropped-write", Gmu, ADRENO, 46, true, [];
-    /// The firmware of the GMU did not start as usual.
-    GmuStartResult: "gmu-start-result", Gmu, ADRENO, 46, true, [];
-    /// The GMU sent an error message.
-    GmuErrorMessage: "gmu-error-message", Gmu, ADRENO, 46, true, [];
-    /// The GMU refused a message of the kernel.
-    GmuRefusedMessage: "gmu-refused-message", Gmu, ADRENO, 46, true, [];
-    /// The GMU has not read the last message of the kernel.
-    GmuMessageUnread: "gmu-message-unread", Gmu, ADRENO, 46, true, [];
-    /// A HFI queue dropped messages.
-    HfiDroppedMessages: "hfi-dropped-messages", Gmu, ADRENO, 46, true, [];
-    /// An error interrupt that the CP or the GPU raised.
-    ErrorInterrupt: "error-interrupt", ErrorInterrupt, ADRENO, 44, true, [];
-    /// The CP hardware reports a fault.
-    CpHwFault: "cp-hw-fault", ErrorInterrupt, ADRENO, 44, true, [];
-    /// The stream accessed a protected register.
-    ProtectedRegister: "protected-register", ErrorInterrupt, ADRENO, 44, true, [];
-    /// A blit whose end the clusters have not taken.
-    BlitNotFinished: "blit-not-finished", Suspect, ADRENO, 40, true, [];
-    /// Earlier work that no wait is known to have ended.
-    WorkMayBeRunning: "work-may-be-running", Suspect, ADRENO, 40, true, [];
-    /// The IOMMU stalls the GPU at a fault.
-    SmmuStalled: "smmu-stalled", Busy, ADRENO, 36, true, [];
-    /// Shader processors, texture units and the L2 cache have work open.
-    ShadersWaitForTextures: "shaders-wait-for-textures", Busy, ADRENO, 36, true, [];
-    /// Shader processors wait for the bus.
-    ShadersWaitForMemory: "shaders-wait-for-memory", Busy, ADRENO, 36, true, [];
-    /// Shader processors are busy without a memory access.
-    ShaderProcessorsStuck: "shader-processors-stuck", Busy, ADRENO, 36, true, [ShaderOptimizationsOff];
-    /// Shader processors are busy.
-    ShaderProcessorsBusy: "shader-processors-busy", Busy, ADRENO, 36, true, [ShaderOptimizationsOff];
-    /// The render backend holds earlier work while the front end waits.
-    BackEndNotDraining: "back-end-not-draining", Busy, ADRENO, 36, true, [];
-    /// The front end waits for memory.
-    FrontEndWaitsForMemory: "front-end-waits-for-memory", Busy, ADRENO, 36, true, [];
-    /// Primitive or vertex fetch is busy alone.
-    FrontEndStuck: "front-end-stuck", Busy, ADRENO, 36, true, [];
-    /// The rasterizer is busy alone.
-    RasterizerStuck: "rasterizer-stuck", Busy, ADRENO, 36, true, [];
-    /// The 2D engine is busy.
-    BlitEngineBusy: "blit-engine-busy", Busy, ADRENO, 36, true, [];
-    /// The render backends are busy alone.
-    RenderBackendsStuck: "render-backends-stuck", Busy, ADRENO, 36, true, [];
-    /// The L2 cache is busy alone.
-    CacheWaitsForMemory: "cache-waits-for-memory", Busy, ADRENO, 36, true, [];
-    /// HLSQ is busy without a running shader.
-    SequencerWaits: "sequencer-waits", Busy, ADRENO, 36, true, [];
-    /// The CP is master on the AHB bus and all else is idle.
-    CpWaitsOnAhb: "cp-waits-on-ahb", Busy, ADRENO, 36, true, [];
-    /// The CP and the bus are busy and all else is idle.
-    CpWaitsForMemory: "cp-waits-for-memory", Busy, ADRENO, 36, true, [];
-    /// Only the CP is busy.
-    OnlyCpBusy: "only-cp-busy", Busy, ADRENO, 36, true, [];
-    /// No block is busy.
-    NoBlockBusy: "no-block-busy", Busy, ADRENO, 36, true, [];
-    /// Register writes that the clusters have not taken.
-    QueuedWrites: "queued-writes", QueuedWrites, ADRENO, 30, false, [];
-    /// The work that the CP was starting.
-    WorkStarting: "work-starting", InFlight, ADRENO, 20, false, [];
-    /// The last work that the CP sent.
-    WorkLastSent: "work-last-sent", InFlight, ADRENO, 20, false, [];
-    /// The packet that the BV thread has in work.
-    BvThreadAt: "bv-thread-at", InFlight, ADRENO, 20, false, [];
-    /// The ring is read to its end, no block is busy, and a fence is not retired.
-    FenceNotRetired: "fence-not-retired", Progress, ADRENO, 10, false, [];
-    /// Submits of the hung ring are open.
-    SubmitsOpen: "submits-open", Progress, ADRENO, 10, false, [];
-    /// All submits of the hung ring are complete.
-    SubmitsComplete: "submits-complete", Progress, ADRENO, 10, false, [];
-    /// The fences of the hung ring are not in the dump.
-    FencesNotCaptured: "fences-not-captured", Progress, ADRENO, 10, false, [];
-    /// Submits of another ring are open.
-    OtherRingWaits: "other-ring-waits", Progress, ADRENO, 10, false, [];
-    /// Another ring has commands that the CP has not read.
-    OtherRingUnread: "other-ring-unread", Progress, ADRENO, 10, false, [];
-    /// The CP has not been given all that the kernel wrote to the ring.
-    WritePointerNotSeen: "write-pointer-not-seen", Progress, ADRENO, 10, false, [];
-    /// fault-info names no fault.
-    FaultInfoEmpty: "fault-info-empty", NotCaptured, ADRENO, 0, false, [];
-    /// No registers were captured.
-    RegistersNotCaptured: "registers-not-captured", NotCaptured, ADRENO, 0, false, [];
-    /// No ring was captured.
-    RingNotCaptured: "ring-not-captured", NotCaptured, ADRENO, 0, false, [];
-    /// The contents of the ring were not captured.
-    RingDwordsNotCaptured: "ring-dwords-not-captured", NotCaptured, ADRENO, 0, false, [];
-    /// The contents of an IB were not captured.
-    IbNotCaptured: "ib-not-captured", NotCaptured, ADRENO, 0, false, [];
-    /// Sections that would help are not there.
-    SectionsNotCaptured: "sections-not-captured", NotCaptured, ADRENO, 0, false, [];
-    /// The dump names no GPU that the tables have.
-    UnknownGpu: "unknown-gpu", NotCaptured, ADRENO, 0, false, [];
-
-    // ---- AMD ----
-    // In the order of weight: what the stream, a fault or a wait shows, before what waves and blocks show.
-    /// The kernel reports that a ring timed out.
-    JobTimedOut: "job-timed-out", HangPoint, AMD, 100, false, [DecodeStreams];
-    /// Trace points alone show how far a queue came.
-    QueueHungAfterTracePoint: "queue-hung-after-trace-point", HangPoint, AMD, 100, false, [];
-    /// Dwords that are executed are not valid packets.
-    DwordsNotPackets: "dwords-not-packets", CorruptStream, AMD, 60, true, [];
-    /// A page fault of the GPU's own memory management.
-    GpuvmFault: "gpuvm-fault", Fault, AMD, 55, true, [VulkanValidation, RadvNoCompression];
-    /// A page fault in a buffer that was destroyed.
-    GpuvmUseAfterFree: "gpuvm-use-after-free", Fault, AMD, 55, true, [VulkanValidation, RadvNoCompression];
-    /// A page fault in a part of a sparse buffer that was unmapped.
-    GpuvmUnmappedRange: "gpuvm-unmapped-range", Fault, AMD, 55, true, [VulkanValidation, RadvNoCompression];
-    /// A page fault where no buffer ever was.
-    GpuvmNoBuffer: "gpuvm-no-buffer", Fault, AMD, 55, true, [VulkanValidation, RadvNoCompression];
-    /// A packet waits for memory that no packet in the dump writes.
-    PacketWaitsForOtherQueue: "packet-waits-for-other-queue", CpWait, AMD, 50, true, [RadvNoAsyncCompute];
-    /// A packet waits for memory that only a packet after it writes.
-    PacketWaitsForLaterWrite: "packet-waits-for-later-write", CpWait, AMD, 50, true, [];
-    /// A packet waits for memory that a packet before it writes.
-    PacketWaitsForEarlierWrite: "packet-waits-for-earlier-write", CpWait, AMD, 50, true, [];
-    /// A packet waits for a register.
-    PacketWaitsForRegister: "packet-waits-for-register", CpWait, AMD, 50, true, [];
-    /// The ME waits for shaders to end.
-    MeWaitsForShaders: "me-waits-for-shaders", CpWait, AMD, 50, true, [];
-    /// A fence waits for the pipeline to drain.
-    FenceWaitsForPipeline: "fence-waits-for-pipeline", CpWait, AMD, 50, true, [];
-    /// The ME waits for compute shaders to end.
-    MeWaitsForComputeShaders: "me-waits-for-compute-shaders", CpWait, AMD, 50, true, [];
-    /// The ME waits for pixel shaders to end.
-    MeWaitsForPixelShaders: "me-waits-for-pixel-shaders", CpWait, AMD, 50, true, [];
-    /// A cache flush waits for draws to end.
-    CacheFlushWaitsForDraws: "cache-flush-waits-for-draws", CpWait, AMD, 50, true, [];
-    /// A cache flush waits for caches to be clean.
-    CacheFlushWaitsForCaches: "cache-flush-waits-for-caches", CpWait, AMD, 50, true, [];
-    /// All register contexts are in use.
-    RegisterContextsInUse: "register-contexts-in-use", CpWait, AMD, 50, true, [];
-    /// The ME waits for memory that it reads.
-    MeWaitsForMemoryRead: "me-waits-for-memory-read", CpWait, AMD, 50, true, [];
-    /// The ME waits for a register that it reads.
-    MeWaitsForRegisterRead: "me-waits-for-register-read", CpWait, AMD, 50, true, [];
-    /// The ME waits for a write to arrive in memory.
-    MeWaitsForMemoryWrite: "me-waits-for-memory-write", CpWait, AMD, 50, true, [];
-    /// A packet touched a register that it must not.
-    RegisterViolation: "register-violation", CpWait, AMD, 50, true, [];
-    /// The ME waits for the constant engine.
-    MeWaitsForConstantEngine: "me-waits-for-constant-engine", CpWait, AMD, 50, true, [];
-    /// The constant engine waits for the ME.
-    ConstantEngineWaitsForMe: "constant-engine-waits-for-me", CpWait, AMD, 50, true, [];
-    /// An address translation is open.
-    AddressTranslationOpen: "address-translation-open", CpWait, AMD, 50, true, [];
-    /// The command processor polls.
-    CpPolls: "cp-polls", CpWait, AMD, 50, true, [];
-    /// Code uses a register before the wait that it needs.
-    CodeMissesWait: "code-misses-wait", CodeFault, AMD, 42, true, [];
-    /// Code breaks another rule of the GPU.
-    CodeBreaksRule: "code-breaks-rule", CodeFault, AMD, 42, true, [];
-    /// Waves have an error in their state.
-    WavesWithErrors: "waves-with-errors", Suspect, AMD, 40, true, [AcoNoOptimizations];
-    /// Waves are in a loop.
-    WavesInLoop: "waves-in-loop", Suspect, AMD, 40, true, [AcoNoOptimizations];
-    /// Waves are in code of no shader that a report lists.
-    WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, AMD, 40, true, [AcoNoOptimizations];
-    /// RADV's trap handler caught an exception of a shader.
-    ShaderException: "shader-exception", Suspect, AMD, 40, true, [AcoNoOptimizations];
-    /// An address in a command buffer is in no buffer that Mesa knows.
-    AddressWithoutBuffer: "address-without-buffer", Suspect, AMD, 40, true, [AcoNoOptimizations];
-    /// Draws or dispatches do not end, and the command processor waits for them.
-    GrbmWorkDoesNotEnd: "grbm-work-does-not-end", Busy, AMD, 36, true, [];
-    /// Draws or dispatches are open while the command processor polls.
-    GrbmWorkWhilePolling: "grbm-work-while-polling", Busy, AMD, 36, true, [];
-    /// Draws or dispatches are open.
-    GrbmWorkOpen: "grbm-work-open", Busy, AMD, 36, true, [];
-    /// No block but the command processor is busy.
-    GrbmCpAlone: "grbm-cp-alone", Busy, AMD, 36, true, [];
-    /// No block is busy.
-    GrbmIdle: "grbm-idle", Busy, AMD, 36, true, [];
-    /// A DMA engine is not idle.
-    SdmaBusy: "sdma-busy", Busy, AMD, 36, true, [];
-    /// Waves are at an instruction of a shader that a report lists.
-    WavesAtInstruction: "waves-at-instruction", InFlight, AMD, 20, true, [AcoNoOptimizations];
-    /// No wave was running.
-    NoWaves: "no-waves", InFlight, AMD, 20, true, [];
-    /// Shaders of the work that hangs.
-    WorkRunsShaders: "work-runs-shaders", InFlight, AMD, 20, true, [];
-    /// The command processor passed one trace point and not the next.
-    StoppedBetweenTracePoints: "stopped-between-trace-points", Progress, AMD, 10, false, [];
-    /// The command processor passed every trace point.
-    PassedEveryTracePoint: "passed-every-trace-point", Progress, AMD, 10, false, [];
-    /// The packet that an engine read last.
-    EngineLastRead: "engine-last-read", Progress, AMD, 10, false, [];
-    /// Packets that an engine remembers.
-    EngineRemembers: "engine-remembers", Progress, AMD, 10, false, [];
-    /// Jobs of the ring are open.
-    JobsOpen: "jobs-open", Progress, AMD, 10, false, [];
-    /// Every job of the ring has ended.
-    JobsEnded: "jobs-ended", Progress, AMD, 10, false, [];
-    /// VRAM was lost in the reset.
-    VramLost: "vram-lost", Progress, AMD, 10, false, [];
-    /// The generation of an AMD GPU.
-    AmdGenerationUnknown: "amd-generation-unknown", NotCaptured, AMD, 0, false, [];
-    /// The ring that timed out.
-    RingNotNamed: "ring-not-named", NotCaptured, AMD, 0, false, [];
-    /// Contents of the ring.
-    RingContentsMissing: "ring-contents-missing", NotCaptured, AMD, 0, false, [];
-    /// Packets of a video ring.
-    VideoRingPackets: "video-ring-packets", NotCaptured, AMD, 0, false, [];
-    /// Buffers that the ring calls.
-    CalledBuffersMissing: "called-buffers-missing", NotCaptured, AMD, 0, false, [];
-    /// A page fault: the kernel recorded none.
-    NoFaultRecorded: "no-fault-recorded", NotCaptured, AMD, 0, false, [];
-    /// Page faults: the source has nothing about them.
-    FaultsNotReported: "faults-not-reported", NotCaptured, AMD, 0, false, [];
-    /// Registers of an AMD GPU.
-    GpuRegistersMissing: "gpu-registers-missing", NotCaptured, AMD, 0, false, [];
-    /// Waves.
-    WavesMissing: "waves-missing", NotCaptured, AMD, 0, false, [];
-
-    // ---- Intel ----
+    Adreno AdrenoRule ADRENO {
+        // In the order of weight: a broken stream, a fault or a wait says more than the blocks that are busy because of it.
+        /// Where the command processor stopped.
+        CpStopped: "cp-stopped", HangPoint, 100, false, [DecodeAroundHang];
+        /// A value that somebody writes on purpose is where a packet should start.
+        PoisonInStream: "poison-in-stream", CorruptStream, 60, true, [CaptureHungSubmit];
+        /// A dword that no packet starts with is where a packet should start.
+        NotAPacket: "not-a-packet", CorruptStream, 60, true, [CaptureHungSubmit];
+        /// Bad packet headers before the stop.
+        EarlierBadHeaders: "earlier-bad-headers", CorruptStream, 60, true, [CaptureHungSubmit];
+        /// An IOMMU fault in the first pages.
+        IommuFaultNullPage: "iommu-fault-null-page", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault at what has more bits than an address.
+        IommuFaultNotAnAddress: "iommu-fault-not-an-address", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault where UCHE sends accesses out of bounds.
+        IommuFaultTrapRange: "iommu-fault-trap-range", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault in a buffer that is mapped for other accesses.
+        IommuFaultPermission: "iommu-fault-permission", Fault, 55, true, [CaptureAllBuffers];
+        /// Memory refused an access after its address was translated.
+        IommuFaultExternal: "iommu-fault-external", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault in a listed buffer that was unmapped.
+        IommuFaultUnmappedBuffer: "iommu-fault-unmapped-buffer", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault in a buffer that the submit lists.
+        IommuFaultListedBuffer: "iommu-fault-listed-buffer", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault in memory that was unmapped.
+        IommuFaultUseAfterFree: "iommu-fault-use-after-free", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault shortly after the end of a buffer.
+        IommuFaultOverrun: "iommu-fault-overrun", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault shortly before the start of a buffer.
+        IommuFaultUnderrun: "iommu-fault-underrun", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault between the buffers of the submit.
+        IommuFaultBetweenBuffers: "iommu-fault-between-buffers", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault far from every buffer.
+        IommuFaultOutside: "iommu-fault-outside", Fault, 55, true, [CaptureAllBuffers];
+        /// An IOMMU fault in a dump that lists no buffers.
+        IommuFaultNoBuffers: "iommu-fault-no-buffers", Fault, 55, true, [CaptureAllBuffers];
+        /// The CP waits for a value, and the dump has another.
+        CpWaitsForValue: "cp-waits-for-value", CpWait, 50, true, [CaptureEarlierSubmits];
+        /// The CP is at a wait for a value that the dump has.
+        CpAwaitedValueIsThere: "cp-awaited-value-is-there", CpWait, 50, true, [];
+        /// The CP waits for a value that the dump does not have.
+        CpWaitsForUnknownValue: "cp-waits-for-unknown-value", CpWait, 50, true, [CaptureEarlierSubmits];
+        /// The CP waits for earlier work.
+        CpWaitsForWork: "cp-waits-for-work", CpWait, 50, true, [];
+        /// The CP waits for earlier register writes.
+        CpWaitsForRegisterWrites: "cp-waits-for-register-writes", CpWait, 50, true, [];
+        /// The CP waits for earlier waits.
+        CpWaitsForWaits: "cp-waits-for-waits", CpWait, 50, true, [];
+        /// The GPU was not initialized when the dump was taken.
+        GpuNotInitialized: "gpu-not-initialized", Gmu, 46, true, [];
+        /// The watchdog of the GMU fired.
+        GmuWatchdog: "gmu-watchdog", Gmu, 46, true, [];
+        /// A register access was stopped at the GMU's fence.
+        GmuFenceStoppedAccess: "gmu-fence-stopped-access", Gmu, 46, true, [];
+        /// An AHB bus error on the side of the GMU.
+        GmuBusError: "gmu-bus-error", Gmu, 46, true, [];
+        /// The processor of the GMU reports a fault.
+        GmuProcessorFault: "gmu-processor-fault", Gmu, 46, true, [];
+        /// A register write was dropped at the GMU's fence.
+        GmuFenceDroppedWrite: "gmu-fence-dropped-write", Gmu, 46, true, [];
+        /// The firmware of the GMU did not start as usual.
+        GmuStartResult: "gmu-start-result", Gmu, 46, true, [];
+        /// The GMU sent an error message.
+        GmuErrorMessage: "gmu-error-message", Gmu, 46, true, [];
+        /// The GMU refused a message of the kernel.
+        GmuRefusedMessage: "gmu-refused-message", Gmu, 46, true, [];
+        /// The GMU has not read the last message of the kernel.
+        GmuMessageUnread: "gmu-message-unread", Gmu, 46, true, [];
+        /// A HFI queue dropped messages.
+        HfiDroppedMessages: "hfi-dropped-messages", Gmu, 46, true, [];
+        /// An error interrupt that the CP or the GPU raised.
+        ErrorInterrupt: "error-interrupt", ErrorInterrupt, 44, true, [];
+        /// The CP hardware reports a fault.
+        CpHwFault: "cp-hw-fault", ErrorInterrupt, 44, true, [];
+        /// The stream accessed a protected register.
+        ProtectedRegister: "protected-register", ErrorInterrupt, 44, true, [];
+        /// A blit whose end the clusters have not taken.
+        BlitNotFinished: "blit-not-finished", Suspect, 40, true, [];
+        /// Earlier work that no wait is known to have ended.
+        WorkMayBeRunning: "work-may-be-running", Suspect, 40, true, [];
+        /// The IOMMU stalls the GPU at a fault.
+        SmmuStalled: "smmu-stalled", Busy, 36, true, [];
+        /// Shader processors, texture units and the L2 cache have work open.
+        ShadersWaitForTextures: "shaders-wait-for-textures", Busy, 36, true, [];
+        /// Shader processors wait for the bus.
+        ShadersWaitForMemory: "shaders-wait-for-memory", Busy, 36, true, [];
+        /// Shader processors are busy without a memory access.
+        ShaderProcessorsStuck: "shader-processors-stuck", Busy, 36, true, [ShaderOptimizationsOff];
+        /// Shader processors are busy.
+        ShaderProcessorsBusy: "shader-processors-busy", Busy, 36, true, [ShaderOptimizationsOff];
+        /// The render backend holds earlier work while the front end waits.
+        BackEndNotDraining: "back-end-not-draining", Busy, 36, true, [];
+        /// The front end waits for memory.
+        FrontEndWaitsForMemory: "front-end-waits-for-memory", Busy, 36, true, [];
+        /// Primitive or vertex fetch is busy alone.
+        FrontEndStuck: "front-end-stuck", Busy, 36, true, [];
+        /// The rasterizer is busy alone.
+        RasterizerStuck: "rasterizer-stuck", Busy, 36, true, [];
+        /// The 2D engine is busy.
+        BlitEngineBusy: "blit-engine-busy", Busy, 36, true, [];
+        /// The render backends are busy alone.
+        RenderBackendsStuck: "render-backends-stuck", Busy, 36, true, [];
+        /// The L2 cache is busy alone.
+        CacheWaitsForMemory: "cache-waits-for-memory", Busy, 36, true, [];
+        /// HLSQ is busy without a running shader.
+        SequencerWaits: "sequencer-waits", Busy, 36, true, [];
+        /// The CP is master on the AHB bus and all else is idle.
+        CpWaitsOnAhb: "cp-waits-on-ahb", Busy, 36, true, [];
+        /// The CP and the bus are busy and all else is idle.
+        CpWaitsForMemory: "cp-waits-for-memory", Busy, 36, true, [];
+        /// Only the CP is busy.
+        OnlyCpBusy: "only-cp-busy", Busy, 36, true, [];
+        /// No block is busy.
+        NoBlockBusy: "no-block-busy", Busy, 36, true, [];
+        /// Register writes that the clusters have not taken.
+        QueuedWrites: "queued-writes", QueuedWrites, 30, false, [];
+        /// The work that the CP was starting.
+        WorkStarting: "work-starting", InFlight, 20, false, [];
+        /// The last work that the CP sent.
+        WorkLastSent: "work-last-sent", InFlight, 20, false, [];
+        /// The packet that the BV thread has in work.
+        BvThreadAt: "bv-thread-at", InFlight, 20, false, [];
+        /// The ring is read to its end, no block is busy, and a fence is not retired.
+        FenceNotRetired: "fence-not-retired", Progress, 10, false, [];
+        /// Submits of the hung ring are open.
+        SubmitsOpen: "submits-open", Progress, 10, false, [];
+        /// All submits of the hung ring are complete.
+        SubmitsComplete: "submits-complete", Progress, 10, false, [];
+        /// The fences of the hung ring are not in the dump.
+        FencesNotCaptured: "fences-not-captured", Progress, 10, false, [];
+        /// Submits of another ring are open.
+        OtherRingWaits: "other-ring-waits", Progress, 10, false, [];
+        /// Another ring has commands that the CP has not read.
+        OtherRingUnread: "other-ring-unread", Progress, 10, false, [];
+        /// The CP has not been given all that the kernel wrote to the ring.
+        WritePointerNotSeen: "write-pointer-not-seen", Progress, 10, false, [];
+        /// fault-info names no fault.
+        FaultInfoEmpty: "fault-info-empty", NotCaptured, 0, false, [];
+        /// No registers were captured.
+        RegistersNotCaptured: "registers-not-captured", NotCaptured, 0, false, [];
+        /// No ring was captured.
+        RingNotCaptured: "ring-not-captured", NotCaptured, 0, false, [];
+        /// The contents of the ring were not captured.
+        RingDwordsNotCaptured: "ring-dwords-not-captured", NotCaptured, 0, false, [];
+        /// The contents of an IB were not captured.
+        IbNotCaptured: "ib-not-captured", NotCaptured, 0, false, [];
+        /// Sections that would help are not there.
+        SectionsNotCaptured: "sections-not-captured", NotCaptured, 0, false, [];
+        /// The dump names no GPU that the tables have.
+        UnknownGpu: "unknown-gpu", NotCaptured, 0, false, [];
+    }
+    Amd AmdRule AMD {
+        // In the order of weight: what the stream, a fault or a wait shows, before what waves and blocks show.
+        /// The kernel reports that a ring timed out.
+        JobTimedOut: "job-timed-out", HangPoint, 100, false, [DecodeStreams];
+        /// Trace points alone show how far a queue came.
+        QueueHungAfterTracePoint: "queue-hung-after-trace-point", HangPoint, 100, false, [];
+        /// Dwords that are executed are not valid packets.
+        DwordsNotPackets: "dwords-not-packets", CorruptStream, 60, true, [];
+        /// A page fault of the GPU's own memory management.
+        GpuvmFault: "gpuvm-fault", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault in a buffer that was destroyed.
+        GpuvmUseAfterFree: "gpuvm-use-after-free", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault in a part of a sparse buffer that was unmapped.
+        GpuvmUnmappedRange: "gpuvm-unmapped-range", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A page fault where no buffer ever was.
+        GpuvmNoBuffer: "gpuvm-no-buffer", Fault, 55, true, [VulkanValidation, RadvNoCompression];
+        /// A packet waits for memory that no packet in the dump writes.
+        PacketWaitsForOtherQueue: "packet-waits-for-other-queue", CpWait, 50, true, [RadvNoAsyncCompute];
+        /// A packet waits for memory that only a packet after it writes.
+        PacketWaitsForLaterWrite: "packet-waits-for-later-write", CpWait, 50, true, [];
+        /// A packet waits for memory that a packet before it writes.
+        PacketWaitsForEarlierWrite: "packet-waits-for-earlier-write", CpWait, 50, true, [];
+        /// A packet waits for a register.
+        PacketWaitsForRegister: "packet-waits-for-register", CpWait, 50, true, [];
+        /// The ME waits for shaders to end.
+        MeWaitsForShaders: "me-waits-for-shaders", CpWait, 50, true, [];
+        /// A fence waits for the pipeline to drain.
+        FenceWaitsForPipeline: "fence-waits-for-pipeline", CpWait, 50, true, [];
+        /// The ME waits for compute shaders to end.
+        MeWaitsForComputeShaders: "me-waits-for-compute-shaders", CpWait, 50, true, [];
+        /// The ME waits for pixel shaders to end.
+        MeWaitsForPixelShaders: "me-waits-for-pixel-shaders", CpWait, 50, true, [];
+        /// A cache flush waits for draws to end.
+        CacheFlushWaitsForDraws: "cache-flush-waits-for-draws", CpWait, 50, true, [];
+        /// A cache flush waits for caches to be clean.
+        CacheFlushWaitsForCaches: "cache-flush-waits-for-caches", CpWait, 50, true, [];
+        /// All register contexts are in use.
+        RegisterContextsInUse: "register-contexts-in-use", CpWait, 50, true, [];
+        /// The ME waits for memory that it reads.
+        MeWaitsForMemoryRead: "me-waits-for-memory-read", CpWait, 50, true, [];
+        /// The ME waits for a register that it reads.
+        MeWaitsForRegisterRead: "me-waits-for-register-read", CpWait, 50, true, [];
+        /// The ME waits for a write to arrive in memory.
+        MeWaitsForMemoryWrite: "me-waits-for-memory-write", CpWait, 50, true, [];
+        /// A packet touched a register that it must not.
+        RegisterViolation: "register-violation", CpWait, 50, true, [];
+        /// The ME waits for the constant engine.
+        MeWaitsForConstantEngine: "me-waits-for-constant-engine", CpWait, 50, true, [];
+        /// The constant engine waits for the ME.
+        ConstantEngineWaitsForMe: "constant-engine-waits-for-me", CpWait, 50, true, [];
+        /// An address translation is open.
+        AddressTranslationOpen: "address-translation-open", CpWait, 50, true, [];
+        /// The command processor polls.
+        CpPolls: "cp-polls", CpWait, 50, true, [];
+        /// Code uses a register before the wait that it needs.
+        CodeMissesWait: "code-misses-wait", CodeFault, 42, true, [];
+        /// Code breaks another rule of the GPU.
+        CodeBreaksRule: "code-breaks-rule", CodeFault, 42, true, [];
+        /// Waves have an error in their state.
+        WavesWithErrors: "waves-with-errors", Suspect, 40, true, [AcoNoOptimizations];
+        /// Waves are in a loop.
+        WavesInLoop: "waves-in-loop", Suspect, 40, true, [AcoNoOptimizations];
+        /// Waves are in code of no shader that a report lists.
+        WavesInUnlistedCode: "waves-in-unlisted-code", Suspect, 40, true, [AcoNoOptimizations];
+        /// RADV's trap handler caught an exception of a shader.
+        ShaderException: "shader-exception", Suspect, 40, true, [AcoNoOptimizations];
+        /// An address in a command buffer is in no buffer that Mesa knows.
+        AddressWithoutBuffer: "address-without-buffer", Suspect, 40, true, [AcoNoOptimizations];
+        /// Draws or dispatches do not end, and the command processor waits for them.
+        GrbmWorkDoesNotEnd: "grbm-work-does-not-end", Busy, 36, true, [];
+        /// Draws or dispatches are open while the command processor polls.
+        GrbmWorkWhilePolling: "grbm-work-while-polling", Busy, 36, true, [];
+        /// Draws or dispatches are open.
+        GrbmWorkOpen: "grbm-work-open", Busy, 36, true, [];
+        /// No block but the command processor is busy.
+        GrbmCpAlone: "grbm-cp-alone", Busy, 36, true, [];
+        /// No block is busy.
+        GrbmIdle: "grbm-idle", Busy, 36, true, [];
+        /// A DMA engine is not idle.
+        SdmaBusy: "sdma-busy", Busy, 36, true, [];
+        /// Waves are at an instruction of a shader that a report lists.
+        WavesAtInstruction: "waves-at-instruction", InFlight, 20, true, [AcoNoOptimizations];
+        /// No wave was running.
+        NoWaves: "no-waves", InFlight, 20, true, [];
+        /// Shaders of the work that hangs.
+        WorkRunsShaders: "work-runs-shaders", InFlight, 20, true, [];
+        /// The command processor passed one trace point and not the next.
+        StoppedBetweenTracePoints: "stopped-between-trace-points", Progress, 10, false, [];
+        /// The command processor passed every trace point.
+        PassedEveryTracePoint: "passed-every-trace-point", Progress, 10, false, [];
+        /// The packet that an engine read last.
+        EngineLastRead: "engine-last-read", Progress, 10, false, [];
+        /// Packets that an engine remembers.
+        EngineRemembers: "engine-remembers", Progress, 10, false, [];
+        /// Jobs of the ring are open.
+        JobsOpen: "jobs-open", Progress, 10, false, [];
+        /// Every job of the ring has ended.
+        JobsEnded: "jobs-ended", Progress, 10, false, [];
+        /// VRAM was lost in the reset.
+        VramLost: "vram-lost", Progress, 10, false, [];
+        /// The generation of an AMD GPU.
+        AmdGenerationUnknown: "amd-generation-unknown", NotCaptured, 0, false, [];
+        /// The ring that timed out.
+        RingNotNamed: "ring-not-named", NotCaptured, 0, false, [];
+        /// Contents of the ring.
+        RingContentsMissing: "ring-contents-missing", NotCaptured, 0, false, [];
+        /// Packets of a video ring.
+        VideoRingPackets: "video-ring-packets", NotCaptured, 0, false, [];
+        /// Buffers that the ring calls.
+        CalledBuffersMissing: "called-buffers-missing", NotCaptured, 0, false, [];
+        /// A page fault: the kernel recorded none.
+        NoFaultRecorded: "no-fault-recorded", NotCaptured, 0, false, [];
+        /// Page faults: the source has nothing about them.
+        FaultsNotReported: "faults-not-reported", NotCaptured, 0, false, [];
+        /// Registers of an AMD GPU.
+        GpuRegistersMissing: "gpu-registers-missing", NotCaptured, 0, false, [];
+        /// Waves.
+        WavesMissing: "waves-missing", NotCaptured, 0, false, [];
+    }
+    Intel IntelRule INTEL {
+        // In the order of weight. A wait comes before a broken stream, unlike on Adreno: IPEHR holds the very command that waits, and
+        // an engine that executes it has read what comes before it, while dwords that are not valid commands may be anywhere in
+        // the walk, also where the engine never comes. Units that are not done are not causes: every hang has some. Which they
+        // are is a value of the wait or the stop.
+        /// The command that an engine was executing.
+        EngineAtCommand: "engine-at-command", HangPoint, 100, false, [DecodeEngineStreams, IntelDebugCaptureAll];
+        /// An engine has read its ring to the end.
+        EngineRingDrained: "engine-ring-drained", HangPoint, 100, false, [IntelDebugCaptureAll];
+        /// An engine is in a buffer that no command leads to.
+        EngineInUnreachedBuffer: "engine-in-unreached-buffer", HangPoint, 100, false, [IntelDebugCaptureAll];
+        /// An engine is in memory that the dump does not hold.
+        EngineInMissingMemory: "engine-in-missing-memory", HangPoint, 100, false, [IntelDebugCaptureAll];
+        /// ACTHD of an engine that hangs is not in the dump.
+        EnginePositionMissing: "engine-position-missing", HangPoint, 100, false, [IntelDebugCaptureAll];
+        /// A semaphore whose memory holds another value.
+        SemaphoreNotSignaled: "semaphore-not-signaled", CpWait, 60, true, [IntelDebugSync];
+        /// A semaphore whose memory holds the value that it waits for.
+        SemaphoreValueIsThere: "semaphore-value-is-there", CpWait, 60, true, [IntelDebugSync];
+        /// A semaphore whose memory is not in the dump.
+        SemaphoreValueMissing: "semaphore-value-missing", CpWait, 60, true, [IntelDebugSync];
+        /// A wait for an event of the display.
+        DisplayEventWait: "display-event-wait", CpWait, 60, true, [IntelDebugSync];
+        /// A PIPE_CONTROL stalls after a draw or dispatch.
+        StallWaitsForWork: "stall-waits-for-work", CpWait, 60, true, [IntelDebugSync];
+        /// A PIPE_CONTROL stalls without a draw or dispatch before it.
+        StallWithoutWork: "stall-without-work", CpWait, 60, true, [IntelDebugSync];
+        /// A PIPE_CONTROL flushes or invalidates caches.
+        FlushAtStop: "flush-at-stop", CpWait, 60, true, [IntelDebugSync];
+        /// A page fault in memory that the dump holds.
+        PageFaultInBuffer: "page-fault-in-buffer", Fault, 55, true, [IntelDebugBatches];
+        /// A page fault shortly after the end of a buffer.
+        PageFaultOverrun: "page-fault-overrun", Fault, 55, true, [IntelDebugBatches];
+        /// A page fault shortly before the start of a buffer.
+        PageFaultUnderrun: "page-fault-underrun", Fault, 55, true, [IntelDebugBatches];
+        /// A page fault in the first pages.
+        PageFaultNull: "page-fault-null", Fault, 55, true, [IntelDebugBatches];
+        /// A page fault far from every buffer of the dump.
+        PageFaultOutside: "page-fault-outside", Fault, 55, true, [IntelDebugBatches];
+        /// A page fault whose address is not in the dump.
+        PageFaultWithoutAddress: "page-fault-without-address", Fault, 55, true, [IntelDebugBatches];
+        /// IPEHR holds what is not a valid command.
+        HeaderNotCommand: "header-not-command", CorruptStream, 50, true, [];
+        /// What memory is filled with is where commands should be.
+        FillInStream: "fill-in-stream", CorruptStream, 50, true, [];
+        /// Dwords of the stream are not valid commands.
+        DwordsNotCommands: "dwords-not-commands", CorruptStream, 50, true, [];
+        /// An engine runs through zeros.
+        ZerosInStream: "zeros-in-stream", CorruptStream, 50, true, [];
+        /// The image of a context was never saved, or was cleared.
+        ContextNeverSaved: "context-never-saved", CorruptStream, 50, true, [];
+        /// The image of a context is not as the hardware saves it.
+        ContextCorrupted: "context-corrupted", CorruptStream, 50, true, [];
+        /// The device recorded an error.
+        DeviceErrorRegister: "device-error-register", ErrorInterrupt, 44, true, [];
+        /// The memory interface recorded an error.
+        MemoryInterfaceError: "memory-interface-error", ErrorInterrupt, 44, true, [];
+        /// An engine or its instruction parser raised an error.
+        EngineErrorRegister: "engine-error-register", ErrorInterrupt, 44, true, [];
+        /// Another engine that hangs, where it stopped.
+        OtherEngineStopped: "other-engine-stopped", Suspect, 40, false, [];
+        /// Engines that do not hang, and have not read all there is.
+        OtherEnginesNotDone: "other-engines-not-done", Suspect, 40, false, [];
+        /// Every unit of an engine is done.
+        AllUnitsDone: "all-units-done", Busy, 36, false, [IntelDebugShaders];
+        /// Only units that the tables do not have may not be done.
+        UnknownUnitsNotDone: "unknown-units-not-done", Busy, 36, false, [IntelDebugShaders];
+        /// Only the command streamer is not done.
+        OnlyStreamerNotDone: "only-streamer-not-done", Busy, 36, false, [IntelDebugShaders];
+        /// Shader threads run.
+        ShaderThreadsRun: "shader-threads-run", Busy, 36, false, [IntelDebugShaders];
+        /// A sampler is not done.
+        SamplerNotDone: "sampler-not-done", Busy, 36, false, [IntelDebugShaders];
+        /// Vertex fetch is not done.
+        VertexFetchNotDone: "vertex-fetch-not-done", Busy, 36, false, [IntelDebugShaders];
+        /// A stage of the geometry pipeline is not done.
+        GeometryNotDone: "geometry-not-done", Busy, 36, false, [IntelDebugShaders];
+        /// The memory arbiter has requests open.
+        MemoryArbiterNotDone: "memory-arbiter-not-done", Busy, 36, false, [IntelDebugShaders];
+        /// Other units are not done.
+        UnitsNotDone: "units-not-done", Busy, 36, false, [IntelDebugShaders];
+        /// What was drawn, dispatched or set before the stop.
+        WorkBeforeStop: "work-before-stop", InFlight, 20, false, [];
+        /// State was set before the stop, and nothing was drawn or dispatched.
+        StateBeforeStop: "state-before-stop", InFlight, 20, false, [];
+        /// The kernel's code of the hang.
+        KernelHangCode: "kernel-hang-code", Progress, 10, false, [];
+        /// Why the kernel made the dump.
+        KernelReason: "kernel-reason", Progress, 10, false, [];
+        /// Resets before this one.
+        EarlierResets: "earlier-resets", Progress, 10, false, [];
+        /// A queue that timed out.
+        QueueTimedOut: "queue-timed-out", Progress, 10, false, [];
+        /// Whose context is on an engine.
+        EngineRunsProcess: "engine-runs-process", Progress, 10, false, [];
+        /// Registers of a context have values that no driver sets.
+        ContextOddValues: "context-odd-values", Progress, 10, false, [];
+        /// The part of a ring that a walk goes to.
+        RingPartMissing: "ring-part-missing", NotCaptured, 0, false, [];
+        /// The batch that a walk goes to.
+        BatchMissing: "batch-missing", NotCaptured, 0, false, [];
+        /// Buffers of the address space, which the kernel could not read.
+        VmBuffersMissing: "vm-buffers-missing", NotCaptured, 0, false, [];
+        /// Engines.
+        EnginesMissing: "engines-missing", NotCaptured, 0, false, [];
+        /// The generation of an Intel GPU.
+        IntelGenerationUnknown: "intel-generation-unknown", NotCaptured, 0, false, [];
+        /// Ring and batch of an engine that hangs.
+        RingAndBatchMissing: "ring-and-batch-missing", NotCaptured, 0, false, [];
+        /// The context of an engine that hangs.
+        ContextMissing: "context-missing", NotCaptured, 0, false, [];
+    }
 }
 
 impl Rule {
@@ -425,12 +580,12 @@ impl Rule {
 pub(crate) fn rank(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| {
         let likely = finding.trust >= Trust::Likely;
-        std::cmp::Reverse((likely, finding.rule.map_or(0, |rule| rule.row().weight)))
+        std::cmp::Reverse((likely, finding.rule.row().weight))
     });
 }
 
 /// The findings that explain the hang, as positions, the strongest first: causes that are at least likely.
 pub(crate) fn causes(findings: &[Finding]) -> Vec<usize> {
-    let explains = |f: &Finding| f.trust >= Trust::Likely && f.rule.is_some_and(|rule| rule.row().cause);
+    let explains = |f: &Finding| f.trust >= Trust::Likely && f.rule.row().cause;
     findings.iter().enumerate().filter(|(_, f)| explains(f)).map(|(i, _)| i).collect()
 }

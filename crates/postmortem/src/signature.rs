@@ -32,7 +32,7 @@ impl Report {
 impl Finding {
     /// What identifies this finding among others: its rule, the stable part of its subject, its names and flags.
     pub fn signature(&self) -> String {
-        let mut out = self.rule.map_or_else(|| self.kind.id(), |rule| rule.row().id).to_owned();
+        let mut out = self.rule.row().id.to_owned();
         if let Some(subject) = subject(&self.subject) {
             out.push(':');
             out.push_str(&subject);

@@ -43,7 +43,7 @@ fn real_hangs_are_found() {
         assert_eq!(report.findings[0].kind, FindingKind::HangPoint, "{name}");
         for finding in &report.findings {
             let empty = finding.evidence.is_empty() && finding.kind != FindingKind::NotCaptured;
-            assert!(!empty && finding.rule.is_some(), "{name}: {finding:?}");
+            assert!(!empty, "{name}: {finding:?}");
         }
         assert!(!report.advice.is_empty(), "{name}");
     }

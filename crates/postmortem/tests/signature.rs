@@ -6,12 +6,20 @@ use common::{Named, ONLY_CP, draw, explain, offset};
 use std::collections::HashMap;
 use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::RingRegister;
 use unwedge_capture::radv::{Member, RadvReport};
+use unwedge_capture::xe::Devcore;
 use unwedge_hw::Db;
-use unwedge_postmortem::{Report, explain_amdgpu, explain_radv};
+use unwedge_postmortem::{Report, explain_amdgpu, explain_i915, explain_radv, explain_xe};
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveSpec};
 use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::intel::{
+    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
+    store_data, stream,
+};
 use unwedge_testkit::pm4::{CP_NOP, CP_WAIT_FOR_IDLE, CP_WAIT_REG_MEM, indirect_buffer, pkt7};
+use unwedge_testkit::{i915, xe};
 
 /// Where things are in one run, and whose they are.
 #[derive(Clone, Copy)]
@@ -191,5 +199,103 @@ fn hangs_of_amd() {
             let report = RadvBuilder::new(Gfx::V10).timeout("gfx_0.0.0", 1, 2);
             radv(&report.buffer(1000, run.ib, 0x10000, Some(2000)).fault(run.ib + 0x1000, 0x0080_0831))
         }),
+    ]);
+}
+
+// ---- Intel ----
+
+/// The render engine in a batch that its ring started, `acthd` dwords into it.
+fn intel(run: Run, batch: &[u32], acthd: usize, header: u32) -> EngineState {
+    let ring = stream(&[&[0, 0], &batch_buffer_start(run.ib), &[0, 0, 0]]);
+    EngineState::new("rcs0")
+        .ring((run.ib >> 12 & 0xff) << 16 | 0x10_0000, &ring, 0x14, 0x20)
+        .set(RingRegister::Acthd, run.ib + 4 * acthd as u64)
+        .set(RingRegister::Ipehr, header.into())
+        .set(RingRegister::Instdone, 0xffff_fffe)
+        .batch(run.ib, batch)
+        .process(run.process, run.pid as i32)
+        .hung(1)
+}
+
+fn tgl() -> Device {
+    Device::named("tgl")
+}
+
+fn i915_report(engine: EngineState) -> Report {
+    i915_of(&i915::ErrorStateBuilder::new(tgl()).engine(engine))
+}
+
+fn i915_of(builder: &i915::ErrorStateBuilder) -> Report {
+    explain_i915(&ErrorState::read(&builder.text()).expect("the builder's text is an error state"))
+}
+
+fn xe_report(engine: EngineState) -> Report {
+    let text = xe::DevcoreBuilder::new(tgl()).engine(engine).text();
+    explain_xe(&Devcore::read(&text).expect("the builder's text is a dump"))
+}
+
+#[test]
+fn hangs_of_intel() {
+    let end = [MI_BATCH_BUFFER_END];
+    let waiting = move |run: Run, flag: Option<u32>| {
+        let wait = semaphore_wait(run.fence, 5, tgl());
+        let batch = stream(&[&pipe_control(1 << 20), &wait, &end]);
+        let engine = intel(run, &batch, 6 + wait.len(), wait[0]);
+        flag.map_or(engine.clone(), |value| engine.user(run.fence, &[value]))
+    };
+    let drawing = move |run: Run| {
+        let batch = stream(&[&primitive(3), &end]);
+        intel(run, &batch, 0, batch[0])
+    };
+    let faulting = move |run: Run, address: u64| {
+        let engine = drawing(run).user(run.fence, &[1; 1024]).set(RingRegister::Fault, 1);
+        let builder = i915::ErrorStateBuilder::new(tgl()).engine(engine);
+        i915_of(&builder.fault((address >> 12) as u32, (address >> 44) as u32 & 0xf))
+    };
+    let overwritten = move |run: Run, with: &[u32]| {
+        let batch = stream(&[&store_data(run.ib, 1), with]);
+        i915_report(intel(run, &batch, 4, batch[4]))
+    };
+    let stalled = move |run: Run, before: &[u32]| {
+        let flush = pipe_control(1 << 20);
+        let batch = stream(&[before, &flush, &end]);
+        i915_report(intel(run, &batch, before.len() + 4, flush[0]))
+    };
+    let running = |run: Run, register: &str, value: u64| i915_report(drawing(run).register(register, value));
+    assert_tells_apart(&[
+        ("a semaphore nobody signals", &|run| i915_report(waiting(run, Some(3)))),
+        ("a semaphore whose value is there", &|run| i915_report(waiting(run, Some(7)))),
+        ("a semaphore whose memory is not in the dump", &|run| i915_report(waiting(run, None))),
+        ("a wait for the display", &|run| {
+            let batch = stream(&[&[0x03 << 23 | 1], &end]);
+            i915_report(intel(run, &batch, 0, batch[0]))
+        }),
+        ("a stall after a draw", &|run| stalled(run, &primitive(3))),
+        ("a stall without work", &|run| stalled(run, &store_data(run.ib, 1))),
+        ("a page fault past a buffer's end", &|run| faulting(run, run.fence + 0x1000)),
+        ("a page fault before a buffer", &|run| faulting(run, run.fence - 0x1000)),
+        ("a page fault inside a buffer", &|run| faulting(run, run.fence)),
+        ("a page fault at zero", &|run| faulting(run, 0x2000)),
+        ("a page fault elsewhere", &|run| faulting(run, 0x7fff_1234_5000)),
+        ("ones in the batch", &|run| overwritten(run, &[u32::MAX; 20])),
+        ("freed memory in the batch", &|run| overwritten(run, &[0x6b6b_6b6b; 20])),
+        ("zeros in the batch", &|run| {
+            let batch = stream(&[&store_data(run.ib, 1), &[0; 200]]);
+            i915_report(intel(run, &batch, 100, 0))
+        }),
+        ("a batch that is not in the dump", &|run| {
+            let engine = EngineState::new("rcs0").set(RingRegister::Acthd, run.fence).hung(1);
+            i915_report(engine.set(RingRegister::Ipehr, 0x7a00_0004).process(run.process, run.pid as i32))
+        }),
+        ("a buffer that no command leads to", &|run| {
+            let engine = EngineState::new("rcs0").set(RingRegister::Acthd, run.fence + 0x10).hung(1);
+            i915_report(engine.user(run.fence, &[1; 64]).set(RingRegister::Ipehr, 0x7a00_0004))
+        }),
+        ("an error of the engine", &|run| i915_report(drawing(run).set(RingRegister::Eir, 1))),
+        ("shader threads that run", &|run| running(run, "ROW_INSTDONE[0][1]", !(1 << 16) & 0xffff_ffff)),
+        ("a sampler that is not done", &|run| {
+            running(run, "SAMPLER_INSTDONE[0][1]", !(1 << 6) & 0xffff_ffff)
+        }),
+        ("a semaphore of xe", &|run| xe_report(waiting(run, Some(3)).set(RingRegister::Acthd, run.ib))),
     ]);
 }

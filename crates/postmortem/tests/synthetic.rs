@@ -28,7 +28,7 @@ fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {
 
     let wait = find(&report, FindingKind::CpWait);
     assert_eq!(wait.trust, Trust::Certain);
-    assert_eq!(wait.rule, Some(Rule::CpWaitsForValue));
+    assert_eq!(wait.rule, Rule::CpWaitsForValue);
     let awaited = wait.args.record("waits_for").unwrap();
     assert_eq!((awaited.number("iova"), awaited.number("reference")), (Some(FENCE), Some(5)));
     assert_eq!((awaited.text("relation"), wait.args.number("value")), (Some("=="), Some(3)));
@@ -37,11 +37,11 @@ fn a_cp_stalled_in_wait_reg_mem_inside_ib1() {
     assert!(wait.args.flag("idle_downstream"), "{wait:?}");
 
     let busy = find(&report, FindingKind::Busy);
-    assert_eq!(busy.rule, Some(Rule::OnlyCpBusy));
-    assert_eq!(report.findings[0].rule, Some(Rule::CpStopped));
+    assert_eq!(busy.rule, Rule::OnlyCpBusy);
+    assert_eq!(report.findings[0].rule, Rule::CpStopped);
     let pass = report.findings[0].args.record("pass").unwrap();
     assert_eq!(pass.text("name"), Some("sysmem"));
-    assert_eq!(report.findings[report.causes[0]].rule, Some(Rule::CpWaitsForValue));
+    assert_eq!(report.findings[report.causes[0]].rule, Rule::CpWaitsForValue);
     assert!(!advised(&report).contains(&AdviceId::SerializeWork), "the work before it is done");
 }
 
@@ -55,7 +55,7 @@ fn memory_that_the_dump_lacks_is_unknown_not_zero() {
             .bo_absent(FENCE, 4096, ""),
     );
     let wait = find(&report, FindingKind::CpWait);
-    assert_eq!(wait.rule, Some(Rule::CpWaitsForUnknownValue));
+    assert_eq!(wait.rule, Rule::CpWaitsForUnknownValue);
     assert_eq!(wait.trust, Trust::Likely);
 }
 
@@ -74,13 +74,13 @@ fn garbage_in_the_stream_and_in_the_sqe() {
     assert_eq!((hang.iova, hang.trust), (Some(IB1 + 8), Trust::Certain));
     let corrupt = find(&report, FindingKind::CorruptStream);
     assert_eq!(corrupt.trust, Trust::Certain);
-    assert_eq!(corrupt.rule, Some(Rule::PoisonInStream));
+    assert_eq!(corrupt.rule, Rule::PoisonInStream);
     assert!(saw_register(corrupt, "$01", 0xdead_d00d));
     assert_eq!(corrupt.evidence[0].iova, Some(IB1 + 8));
 
     let other = [nop.clone(), vec![0x1234_5678], nop.clone()].concat();
     let report = explain(stopped(At { ib1: (&other, 1), ib2: None, headers: [0x1234_5678, nop[0], 0] }).1);
-    assert_eq!(find(&report, FindingKind::CorruptStream).rule, Some(Rule::NotAPacket));
+    assert_eq!(find(&report, FindingKind::CorruptStream).rule, Rule::NotAPacket);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn faults_inside_behind_below_and_far_from_buffers() {
     for &(iova, rule, distance, trust) in cases {
         let report = faulting(iova);
         let fault = find(&report, FindingKind::Fault);
-        assert_eq!((fault.rule, fault.args.number("distance")), (Some(rule), distance), "{iova:#x}");
+        assert_eq!((fault.rule, fault.args.number("distance")), (rule, distance), "{iova:#x}");
         assert_eq!(fault.args.record("buffer").is_some(), distance.is_some());
         assert_eq!((fault.args.text("direction"), fault.args.text("source")), (Some("write"), Some("CCU")));
         assert_eq!(fault.trust, trust, "{iova:#x}");
@@ -268,7 +268,7 @@ fn a_freed_buffer_by_the_vm_log() {
         .fault(0x2_0000_0100, "READ", "TRANSLATION", "TP|VFD");
     let report = explain(builder);
     let fault = find(&report, FindingKind::Fault);
-    assert_eq!(fault.rule, Some(Rule::IommuFaultUseAfterFree));
+    assert_eq!(fault.rule, Rule::IommuFaultUseAfterFree);
     assert_eq!(fault.trust, Trust::Likely);
     assert!(all_evidence(fault).contains("vm-log: "));
 }
@@ -279,7 +279,7 @@ fn a_fault_that_says_nothing_is_no_fault() {
     dump.fault = Some(unwedge_capture::msm::Fault { iova: Some(0), ..Default::default() });
     let report = explain_msm(&dump, &Db::builtin());
     assert!(report.findings.iter().all(|f| f.kind != FindingKind::Fault));
-    assert!(report.findings.iter().any(|f| f.rule == Some(Rule::FaultInfoEmpty)));
+    assert!(report.findings.iter().any(|f| f.rule == Rule::FaultInfoEmpty));
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn busy_blocks_and_their_meaning() {
         let dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
         let report = explain(dump.named("RBBM_STATUS", status).1);
         let busy = find(&report, FindingKind::Busy);
-        assert_eq!(busy.rule, Some(rule), "{blocks:?}");
+        assert_eq!(busy.rule, rule, "{blocks:?}");
         assert_eq!(busy.trust, trust, "{blocks:?}");
         assert!(saw_register(busy, "RBBM_STATUS", u64::from(status)));
     }
@@ -330,7 +330,7 @@ fn old_generations_name_their_blocks_differently() {
     {
         let builder = DevcoreBuilder::of(generation).ring(0x1000_0000, &[]);
         let report = explain((generation, builder).named("RBBM_STATUS", status).1);
-        assert_eq!(find(&report, FindingKind::Busy).rule, Some(Rule::ShaderProcessorsStuck), "{generation}");
+        assert_eq!(find(&report, FindingKind::Busy).rule, Rule::ShaderProcessorsStuck, "{generation}");
     }
 }
 
@@ -380,7 +380,7 @@ fn an_error_among_the_hfi_messages() {
     let history = [[-1; 8], [-1, -1, -1, -1, -1, -1, -1, 0]];
     let report = explain(waiting().1.gmu_hfi(&hfi, &history));
     let gmu = find(&report, FindingKind::Gmu);
-    assert_eq!(gmu.rule, Some(Rule::GmuRefusedMessage));
+    assert_eq!(gmu.rule, Rule::GmuRefusedMessage);
     assert_eq!((gmu.args.number("message"), gmu.args.number("error")), (Some(3), Some(2)));
     assert_eq!(gmu.evidence[0].section, "gmu-hfi");
 }
@@ -411,7 +411,7 @@ fn writes_stuck_in_the_mempool() {
     assert_eq!(queued.trust, Trust::Likely);
     assert!(all_evidence(queued).contains("indexed-registers CP_MEMPOOL"));
     let suspect = find(&report, FindingKind::Suspect);
-    assert_eq!(suspect.rule, Some(Rule::BlitNotFinished));
+    assert_eq!(suspect.rule, Rule::BlitNotFinished);
     assert_eq!(suspect.subject, Subject::Work { kind: "blit", number: 0 });
 }
 
@@ -421,7 +421,7 @@ fn advice_names_the_driver_s_own_variable() {
     assert!(gles.advice.iter().all(|a| a.args.text("turnip").is_none()), "{:?}", gles.advice);
     let dump = stopped(At { ib1: (&draw(), 1), ib2: None, headers: [draw()[0], 0, 0] });
     let vulkan = explain(dump.1.process("deqp-vk", "./deqp-vk"));
-    let serialize = vulkan.advice.iter().find(|a| a.id == Some(AdviceId::SerializeWork)).unwrap();
+    let serialize = vulkan.advice.iter().find(|a| a.id == AdviceId::SerializeWork).unwrap();
     assert_eq!(serialize.args.text("turnip"), Some("flushall,syncdraw"), "{:?}", vulkan.advice);
     assert_eq!(serialize.args.text("freedreno"), None);
 }
@@ -512,7 +512,7 @@ fn both_threads_of_an_a7xx() {
     let builder = DevcoreBuilder::a7xx().ring(RING, &pkt7(CP_NOP, &[])).indexed("CP_BV_SQE_STAT_ADDR", &sqe);
     let report = explain(builder);
     let bv = find(&report, FindingKind::InFlight);
-    assert_eq!((bv.rule, bv.args.text("packet")), (Some(Rule::BvThreadAt), Some("CP_WAIT_FOR_IDLE")));
+    assert_eq!((bv.rule, bv.args.text("packet")), (Rule::BvThreadAt, Some("CP_WAIT_FOR_IDLE")));
     assert!(bv.evidence[0].section.contains("CP_BV_SQE_STAT"));
 }
 

@@ -41,7 +41,7 @@ fn a_wait_for_a_register() {
     let wait = pkt7(CP_WAIT_REG_MEM, &[3, scratch, 0, 7, u32::MAX, 16]);
     let report = explain(stopped_in(&[draw()], &wait).named("RBBM_STATUS", ONLY_CP).1.register(scratch, 3));
     let found = find(&report, FindingKind::CpWait);
-    assert_eq!((found.rule, found.args.number("value")), (Some(Rule::CpWaitsForValue), Some(3)));
+    assert_eq!((found.rule, found.args.number("value")), (Rule::CpWaitsForValue, Some(3)));
     let awaited = found.args.record("waits_for").unwrap();
     assert_eq!((awaited.text("register"), awaited.number("reference")), (Some("CP_SCRATCH[0].REG"), Some(7)));
     assert_eq!(found.trust, Trust::Certain);
@@ -53,7 +53,7 @@ fn a_wait_for_a_register() {
 
     let report = explain(stopped_in(&[draw()], &wait).named("RBBM_STATUS", ONLY_CP).1);
     let found = find(&report, FindingKind::CpWait);
-    assert_eq!(found.rule, Some(Rule::CpWaitsForUnknownValue));
+    assert_eq!(found.rule, Rule::CpWaitsForUnknownValue);
     assert_eq!(found.trust, Trust::Likely);
 }
 
@@ -62,7 +62,7 @@ fn a_wait_for_memory_that_nobody_captured() {
     let dump = stopped_in(&[draw()], &wait_for_fence()).named("RBBM_STATUS", ONLY_CP).1;
     let report = explain(dump.bo_absent(FENCE, 4096, "fences"));
     let found = find(&report, FindingKind::CpWait);
-    assert_eq!(found.rule, Some(Rule::CpWaitsForUnknownValue));
+    assert_eq!(found.rule, Rule::CpWaitsForUnknownValue);
     assert!(advised(&report).contains(&AdviceId::CaptureEarlierSubmits), "{report:#?}");
 }
 
@@ -81,9 +81,9 @@ fn what_is_stuck_behind_a_wait_for_idle() {
     for (work, busy, rule, kind) in cases {
         let report = explain(stopped_in(&work, &wait_for_idle()).named("RBBM_STATUS", ONLY_CP | busy).1);
         assert_eq!(report.hang.as_ref().unwrap().packet.as_deref(), Some("CP_WAIT_FOR_IDLE"));
-        assert_eq!(find(&report, FindingKind::Busy).rule, Some(rule));
+        assert_eq!(find(&report, FindingKind::Busy).rule, rule);
         assert_eq!(find(&report, FindingKind::Suspect).subject, Subject::Work { kind, number: 0 });
-        assert_eq!(find(&report, FindingKind::CpWait).rule, Some(Rule::CpWaitsForWork));
+        assert_eq!(find(&report, FindingKind::CpWait).rule, Rule::CpWaitsForWork);
         assert!(
             report.findings.iter().all(|f| f.kind != FindingKind::InFlight),
             "the suspect is not reported a second time: {:?}",
@@ -129,7 +129,7 @@ fn a_gpu_that_is_done_does_not_hang() {
     let report = explain(read_to_end().with_ring(|r| r.retired_fence = r.last_fence));
     assert_eq!(report.hang, None, "{report:#?}");
     assert!(report.findings.iter().all(|f| f.kind != FindingKind::HangPoint));
-    assert_eq!(find(&report, FindingKind::Progress).rule, Some(Rule::SubmitsComplete));
+    assert_eq!(find(&report, FindingKind::Progress).rule, Rule::SubmitsComplete);
     assert_eq!(advised(&report), [AdviceId::LongerHangcheck]);
 }
 
@@ -137,7 +137,7 @@ fn a_gpu_that_is_done_does_not_hang() {
 fn a_fence_that_did_not_arrive() {
     let report = explain(read_to_end());
     let progress = find(&report, FindingKind::Progress);
-    assert_eq!(progress.rule, Some(Rule::FenceNotRetired));
+    assert_eq!(progress.rule, Rule::FenceNotRetired);
     assert_eq!(progress.args.number("oldest_fence"), Some(1));
     assert!(report.hang.is_some(), "the last packet of the ring is where it is");
 }
@@ -240,7 +240,7 @@ fn a_gpu_that_was_not_initialized() {
     let dump = DevcoreBuilder::a6xx().era(Era::V6_6).gpu_initialized(false).ring(RING, &pkt7(CP_NOP, &[1]));
     let report = explain(dump);
     assert_eq!(report.findings[0].args.get("started"), Some(&Arg::Flag(false)), "{report:#?}");
-    assert_eq!(report.findings[report.causes[0]].rule, Some(Rule::GpuNotInitialized), "{report:#?}");
+    assert_eq!(report.findings[report.causes[0]].rule, Rule::GpuNotInitialized, "{report:#?}");
     assert!(rules(&report).contains(&Rule::RegistersNotCaptured));
 }
 
@@ -265,7 +265,7 @@ fn sources_of_faults_as_kernels_name_them() {
     }
     let dump = stopped_in(&[draw()], &wait_for_fence()).1;
     let report = explain(dump.fault(IB1 + 8, "READ", "EXTERNAL", "CP"));
-    assert_eq!(find(&report, FindingKind::Fault).rule, Some(Rule::IommuFaultExternal));
+    assert_eq!(find(&report, FindingKind::Fault).rule, Rule::IommuFaultExternal);
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn an_unknown_gpu_is_not_read_as_another() {
     assert_eq!(report.hang, None);
     // What needs no register is still explained, and what is lost is said.
     let fault = find(&report, FindingKind::Fault);
-    assert_eq!((fault.rule, fault.args.number("distance")), (Some(Rule::IommuFaultPermission), Some(0x10)));
+    assert_eq!((fault.rule, fault.args.number("distance")), (Rule::IommuFaultPermission, Some(0x10)));
     let progress = by_rule(&report, Rule::SubmitsOpen);
     assert_eq!((progress.args.number("open"), progress.args.number("oldest_fence")), (Some(1), Some(1)));
     assert!(report.diagnostics.iter().any(|d| d.message.contains("the GPU is not known")));

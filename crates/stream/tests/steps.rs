@@ -134,7 +134,7 @@ fn amd_ring(amd: Amd<'_>, shaders: [u32; 2]) -> (Vec<u32>, Memory) {
 #[test]
 fn steps_of_amd() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let (mut ring, held) = amd_ring(amd, [0x11, 0x22]);
     ring.extend(packet(amd, "WAIT_REG_MEM", &[0x13, 0x2000, 0, 5, 0xff, 4]));
     let mut log = Log::default();
@@ -150,7 +150,7 @@ fn steps_of_amd() {
 #[test]
 fn registers_of_amd_at_draws() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let (ring, held) = amd_ring(amd, [0x11, 0x22]);
     let mut query = query(amd, &["SPI_SHADER_PGM_LO_PS", "CB_COLOR0_INFO"], "@SPI_SHADER_PGM_LO_PS == 0x22");
     let mut draws = StepDraws::new(Rows { query: &mut query, rows: Vec::new() });
@@ -186,7 +186,7 @@ fn differences(
 #[test]
 fn what_differs_between_streams_of_amd() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let found = differences(amd::REGISTERS, |side, draws| {
         let (ring, held) = amd_ring(amd, [0x11, 0x22 + side]);
         amd_walk(amd, &ring, &held, Borrowed(draws));
@@ -292,7 +292,7 @@ fn needed(reach: &Reach, of: &[u64]) -> Vec<u64> {
 #[test]
 fn what_streams_of_amd_lead_to() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     // Shaders are pointed to in units of 256 bytes.
     let (mut ring, held) = amd_ring(amd, [0x8000, 0x9000]);
     ring.extend(packet(amd, "WAIT_REG_MEM", &[0x13, 0x2000, 0, 5, 0xff, 4]));

@@ -16,6 +16,11 @@ pub(crate) struct JsonSubject<'r>(pub(crate) &'r Subject);
 /// Typed evidence: `kind`, and what it says.
 pub(crate) struct JsonFact<'r>(pub(crate) &'r Fact);
 
+/// An address, as everywhere in the JSON of reports.
+pub(crate) fn address(iova: u64) -> String {
+    format!("{iova:#018x}")
+}
+
 fn hex(value: u64) -> String {
     format!("{value:#x}")
 }
@@ -41,7 +46,7 @@ impl Serialize for JsonArg<'_> {
             Arg::Text(text) => serializer.serialize_str(text),
             Arg::Number(number) => serializer.serialize_u64(*number),
             Arg::Value(value) => serializer.serialize_str(&hex(*value)),
-            Arg::Address(address) => serializer.serialize_str(&crate::report::address(*address)),
+            Arg::Address(iova) => serializer.serialize_str(&address(*iova)),
             Arg::Flag(flag) => serializer.serialize_bool(*flag),
             Arg::List(list) => {
                 let mut seq = serializer.serialize_seq(Some(list.len()))?;
@@ -63,7 +68,7 @@ impl Serialize for JsonSubject<'_> {
             if let Some(name) = name {
                 map.serialize_entry("name", name)?;
             }
-            iova.map_or(Ok(()), |iova| map.serialize_entry("address", &crate::report::address(iova)))
+            iova.map_or(Ok(()), |iova| map.serialize_entry("address", &address(iova)))
         };
         match self.0 {
             Subject::Dump => named("dump", None, None)?,
@@ -84,7 +89,7 @@ impl Serialize for JsonSubject<'_> {
             Subject::Context(name) => named("context", Some(name), None)?,
             Subject::Process(name) => named("process", Some(name), None)?,
             Subject::Section(name) => named("section", Some(name), None)?,
-            _ => named("gpu", None, None)?,
+            Subject::Gpu => named("gpu", None, None)?,
         }
         map.end()
     }
@@ -165,7 +170,6 @@ impl Serialize for JsonFact<'_> {
                 map.serialize_entry("kind", "line")?;
                 map.serialize_entry("text", line)?;
             }
-            _ => map.serialize_entry("kind", "words")?,
         }
         map.end()
     }

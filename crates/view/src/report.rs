@@ -6,12 +6,10 @@ use crate::sqe::{self, JsonSqe};
 use crate::{Style, words};
 use std::io::{self, Write};
 
-use crate::facts::{JsonArgs, JsonFact, JsonSubject};
+use crate::facts::{JsonArgs, JsonFact, JsonSubject, address};
 use serde::Serialize;
 use unwedge_base::{Severity, Span};
-use unwedge_postmortem::{
-    Advice, CodeExcerpt, CodeLine, Evidence, Fact, Finding, FindingKind, HangPoint, Report,
-};
+use unwedge_postmortem::{Advice, CodeExcerpt, CodeLine, Evidence, Finding, FindingKind, HangPoint, Report};
 
 /// Columns of the screen, and lines that findings may take of it.
 const WIDTH: usize = 118;
@@ -29,8 +27,9 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// Writes a report as one screen of text. `file` is what the advised commands call the dump.
 pub fn text(report: &Report, file: Option<&str>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let head =
-        [words::gpu(report), words::driver(report), words::process(report)].map(|s| clean(&s)).join(" · ");
+    let head = [words::gpu(report), words::driver(report), words::process(report)];
+    let head: Vec<String> = head.iter().map(|part| clean(part)).filter(|part| !part.is_empty()).collect();
+    let head = head.join(" · ");
     let mut head = wrap(&head, WIDTH, 3);
     if head.len() > HEAD_LINES {
         head.truncate(HEAD_LINES);
@@ -305,8 +304,7 @@ struct Level {
 
 #[derive(Serialize)]
 struct JsonFinding<'r> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<&'static str>,
+    rule: &'static str,
     kind: &'static str,
     trust: &'static str,
     signature: String,
@@ -323,8 +321,7 @@ struct JsonFinding<'r> {
 struct JsonEvidence<'r> {
     section: &'r str,
     what: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fact: Option<JsonFact<'r>>,
+    fact: JsonFact<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -365,19 +362,14 @@ struct JsonLine<'r> {
 
 #[derive(Serialize)]
 struct JsonAdvice {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'static str>,
+    id: &'static str,
     action: String,
     reason: String,
 }
 
 impl JsonAdvice {
     fn of(advice: &Advice, file: Option<&str>) -> JsonAdvice {
-        JsonAdvice {
-            id: advice.id.map(|id| id.id()),
-            action: words::action(advice, file),
-            reason: words::reason(advice),
-        }
+        JsonAdvice { id: advice.id.id(), action: words::action(advice, file), reason: words::reason(advice) }
     }
 }
 
@@ -387,10 +379,6 @@ struct JsonDiagnostic<'r> {
     message: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<[u64; 2]>,
-}
-
-pub(crate) fn address(iova: u64) -> String {
-    format!("{iova:#018x}")
 }
 
 fn bytes(span: Span) -> [u64; 2] {
@@ -451,13 +439,13 @@ impl<'r> JsonFinding<'r> {
         let evidence = finding.evidence.iter().map(|e| JsonEvidence {
             section: &e.section,
             what: words::evidence(e),
-            fact: Some(&e.fact).filter(|fact| !matches!(fact, Fact::Prose(_))).map(JsonFact),
+            fact: JsonFact(&e.fact),
             address: e.iova.map(address),
             bytes: e.span.map(bytes),
         });
         let words = words::finding(report, finding);
         JsonFinding {
-            rule: finding.rule.map(|rule| rule.row().id),
+            rule: finding.rule.row().id,
             kind: finding.kind.id(),
             trust: finding.trust.word(),
             signature: finding.signature(),
@@ -473,23 +461,16 @@ impl<'r> JsonFinding<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unwedge_postmortem::{Args, ProcessIdentity, Subject, Trust};
+    use unwedge_postmortem::{AdviceId, Arg, Args, Fact, ProcessIdentity, Rule, Subject, Trust};
 
     fn report() -> Report {
-        let finding = |kind, title: &str| Finding {
-            rule: None,
-            kind,
-            trust: Trust::Likely,
-            subject: Subject::Gpu,
-            args: Args::new(),
-            title: title.to_owned(),
-            why: "because".to_owned(),
-            evidence: vec![Evidence {
+        let finding = |rule| {
+            Finding::new(rule, Trust::Likely, Subject::Engine("rcs0".to_owned())).seen([Evidence {
                 section: "registers".to_owned(),
-                fact: Fact::Prose("CP_RB_RPTR = 0x5".to_owned()),
+                fact: Fact::Register { name: "HEAD".into(), value: 5, fields: Vec::new() },
                 iova: Some(0x1000),
                 span: Some(Span { start: 3, end: 9 }),
-            }],
+            }])
         };
         Report {
             process: ProcessIdentity {
@@ -497,16 +478,13 @@ mod tests {
                 ..ProcessIdentity::default()
             },
             findings: vec![
-                finding(FindingKind::HangPoint, "ring 0 › IB1 0x100000000+0x18: CP_NOP"),
-                finding(FindingKind::Busy, &"word ".repeat(60)),
-                finding(FindingKind::NotCaptured, "fault-info"),
+                finding(Rule::EngineAtCommand)
+                    .with("command", Arg::name("MI_NOOP"))
+                    .with("address", Arg::Address(0x1000)),
+                finding(Rule::KernelReason).with("reason", Arg::Text("word ".repeat(60))),
+                finding(Rule::RingAndBatchMissing),
             ],
-            advice: vec![Advice {
-                id: None,
-                args: Args::new(),
-                action: "TU_DEBUG=sysmem".to_owned(),
-                reason: "no tiling".to_owned(),
-            }],
+            advice: vec![Advice::new(AdviceId::XeWedgedMode, Args::new())],
             ..Report::default()
         }
     }
@@ -522,11 +500,13 @@ mod tests {
         let shown = screen(&report(), false);
         let lines: Vec<&str> = shown.lines().collect();
         assert!(lines.len() <= 45 && lines.iter().all(|l| l.chars().count() <= 120), "{shown}");
-        assert!(lines[1].starts_with("HUNG  ring 0 › IB1") && lines[1].ends_with("likely"), "{shown}");
         assert!(
-            shown.contains("\nALSO  word word") && shown.contains("\nNEXT  1. TU_DEBUG=sysmem: no tiling\n")
+            lines[1].starts_with("HUNG  rcs0 › 0x1000: MI_NOOP") && lines[1].ends_with("likely"),
+            "{shown}"
         );
-        assert!(shown.contains("not in the dump: fault-info"));
+        assert!(shown.contains("\nALSO  the kernel's reason: word word"), "{shown}");
+        assert!(shown.contains("\nNEXT  1. echo 2 > /sys/kernel/debug/dri/0/wedged_mode: "), "{shown}");
+        assert!(shown.contains("not in the dump: ring and batch of rcs0"), "{shown}");
         assert!(!shown.contains('\x1b'), "no escape sequence gets through, not even from the dump");
     }
 

@@ -5,15 +5,25 @@
 use std::path::Path;
 use unwedge_base::Generation;
 use unwedge_capture::amdgpu::Devcoredump;
+use unwedge_capture::i915::ErrorState;
+use unwedge_capture::intel::RingRegister;
 use unwedge_capture::msm::Devcore;
 use unwedge_capture::radv::{Member, RadvReport};
 use unwedge_capture::umr::UmrText;
+use unwedge_capture::xe;
 use unwedge_hw::Db;
-use unwedge_postmortem::{Report, explain_amdgpu, explain_msm, explain_radv, explain_umr};
+use unwedge_postmortem::{
+    Report, explain_amdgpu, explain_i915, explain_msm, explain_radv, explain_umr, explain_xe,
+};
 use unwedge_testkit::amdgpu::{
     AmdgpuBuilder, Era, Gfx, NOP, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, waves_text,
 };
 use unwedge_testkit::devcore::DevcoreBuilder;
+use unwedge_testkit::i915::{self, ErrorStateBuilder};
+use unwedge_testkit::intel::{
+    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
+    store_data, stream,
+};
 use unwedge_view::Style;
 
 /// Compares text with the snapshot of this name, or writes it if the switch is on.
@@ -148,4 +158,75 @@ fn msm_dumps() {
         let dump = Devcore::read(&text).expect("a dump");
         check_report(&format!("msm-{}", generation.name()), &explain_msm(&dump, &Db::builtin()));
     }
+}
+
+// ---- Intel ----
+
+const BATCH: u64 = 0x1_0010_0000;
+
+/// The render engine in a batch that its ring started, `acthd` dwords into it; `header` is what IPEHR holds.
+fn in_batch(batch: &[u32], acthd: usize, header: u32) -> EngineState {
+    let ring = stream(&[&[0, 0], &batch_buffer_start(BATCH), &[0, 0, 0]]);
+    EngineState::new("rcs0")
+        .ring(0x10_0000, &ring, 0x14, 0x20)
+        .set(RingRegister::Acthd, BATCH + 4 * acthd as u64)
+        .set(RingRegister::Ipehr, header.into())
+        .set(RingRegister::Instdone, 0xffff_fffe)
+        .batch(BATCH, batch)
+        .process("glxgears", 2345)
+        .hung(1)
+}
+
+fn tgl() -> Device {
+    Device::named("tgl")
+}
+
+fn check_state(name: &str, builder: &ErrorStateBuilder) {
+    check_report(name, &explain_i915(&ErrorState::read(&builder.text()).expect("an error state")));
+}
+
+fn check_engine(name: &str, engine: EngineState) {
+    check_state(name, &ErrorStateBuilder::new(tgl()).engine(engine));
+}
+
+#[test]
+fn i915_waits_and_work() {
+    let wait = semaphore_wait(BATCH + 0x10_0000, 5, tgl());
+    let waits = stream(&[&pipe_control(1 << 20), &wait, &[MI_BATCH_BUFFER_END]]);
+    let waiting = in_batch(&waits, 6 + wait.len(), wait[0]);
+    check_engine("i915-semaphore", waiting.clone().user(BATCH + 0x10_0000, &[3]));
+    check_engine("i915-semaphore-unknown", waiting);
+    let flush = pipe_control(1 << 20);
+    let draws = stream(&[&primitive(3), &flush, &[MI_BATCH_BUFFER_END]]);
+    let threads = 0xfffe_ffff;
+    check_engine("i915-threads", in_batch(&draws, 11, flush[0]).register("ROW_INSTDONE[0][1]", threads));
+    let copy = EngineState::new("bcs0").ring(0x20_0000, &[0; 16], 0x20, 0x20);
+    check_engine("i915-ring-read", copy.set(RingRegister::Acthd, 0x30_0000).hung(1));
+    let elsewhere = EngineState::new("rcs0").set(RingRegister::Acthd, 0x7777_0000).hung(1);
+    check_engine("i915-batch-missing", elsewhere.set(RingRegister::Ipehr, 0x7a00_0004));
+}
+
+#[test]
+fn i915_faults_and_broken_streams() {
+    let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
+    let held = BATCH + 0x10_0000;
+    let engine = in_batch(&batch, 0, batch[0]).user(held, &[1; 1024]).set(RingRegister::Fault, 1);
+    let faulting = |address: u64| {
+        let builder = ErrorStateBuilder::new(tgl()).engine(engine.clone());
+        builder.fault((address >> 12) as u32, (address >> 44) as u32)
+    };
+    check_state("i915-fault-past-end", &faulting(held + 0x1000));
+    check_state("i915-fault-before", &faulting(held - 0x1000));
+    let broken = stream(&[&store_data(BATCH, 1), &[0x6b6b_6b6b; 20]]);
+    check_engine("i915-freed-batch", in_batch(&broken, 4, broken[4]));
+    let zeros = stream(&[&store_data(BATCH, 1), &[0; 200]]);
+    check_engine("i915-zeros", in_batch(&zeros, 100, 0));
+}
+
+#[test]
+fn complete_dumps_of_intel() {
+    check_state("i915-complete", &ErrorStateBuilder::complete(tgl(), i915::Era::V6_12));
+    let builder =
+        unwedge_testkit::xe::DevcoreBuilder::complete(Device::named("bmg"), unwedge_testkit::xe::Era::V6_14);
+    check_report("xe-complete", &explain_xe(&xe::Devcore::read(&builder.text()).expect("a dump")));
 }

@@ -8,7 +8,7 @@ use super::{CodeObject, Function, SectionKind};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{Entry, Set};
-use unwedge_isa::amdgcn::model::Gen;
+use unwedge_isa::amdgcn::model::Gfx;
 
 /// What is set where a function begins, as far as its object tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl CodeObject<'_> {
                 told.map(|(rsrc2, user)| Set::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation));
             return Some(Start {
                 registers: set.and_then(|set| Start::from(set).registers),
-                wave32: stage.wave32.filter(|_| generation >= Gen::Gfx10),
+                wave32: stage.wave32.filter(|_| generation >= Gfx::Gfx10),
             });
         }
         Some(Set::of_rsrc2(self.config(4 * COMPUTE_PGM_RSRC2)?, generation).into())

@@ -193,10 +193,23 @@ impl<'d, 'a> LazyImage<'d, 'a> {
                 .is_some_and(|b| b.iova > start && b.contains(address))
         };
         let Some(start) = nearest.filter(|&start| !nearer(start)) else { return false };
+        self.unpack_at(start);
+        true
+    }
+
+    /// Unpacks the first buffer that starts after an address, if it starts within so many bytes. False where there is none.
+    pub fn want_after(&mut self, address: u64, within: u64) -> bool {
+        let Some(first) = address.checked_add(1) else { return false };
+        let mut after = self.packed.range(first..=address.saturating_add(within));
+        let Some(start) = after.next().map(|(&start, _)| start) else { return false };
+        self.unpack_at(start);
+        true
+    }
+
+    fn unpack_at(&mut self, start: u64) {
         let blocks = self.packed.remove(&start).unwrap_or_default();
         let buffers: Vec<Buffer> = blocks.into_iter().filter_map(|block| self.unpack(block)).collect();
         self.memory.extend(buffers);
-        true
     }
 
     /// Unpacks everything. False where there is no more.

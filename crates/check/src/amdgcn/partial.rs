@@ -8,7 +8,7 @@ use super::op::{Class, Op, flag};
 use super::program::Program;
 use super::state::{EMPTY, Set};
 use super::waits::{add_regs, touches};
-use unwedge_isa::amdgcn::Gen;
+use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::VA_VDST;
 
@@ -30,7 +30,7 @@ struct Way {
 }
 
 /// The first write, if an instruction reads what is forwarded in part.
-pub(super) fn first_write(program: &Program, reader: usize, generation: Gen) -> Option<usize> {
+pub(super) fn first_write(program: &Program, reader: usize, generation: Gfx) -> Option<usize> {
     let op = program.ops.get(reader)?;
     let mut open = EMPTY;
     for r in program.regs(op).iter().filter(|r| r.reads && r.is_vgpr()) {
@@ -81,7 +81,7 @@ fn walk_block(
     first: usize,
     end: usize,
     mut way: Way,
-    generation: Gen,
+    generation: Gfx,
     ways: &mut Vec<(usize, Way)>,
     steps: &mut usize,
 ) -> Option<usize> {
@@ -105,7 +105,7 @@ enum Step {
     Found,
 }
 
-fn step(program: &Program, op: &Op, way: &mut Way, generation: Gen) -> Step {
+fn step(program: &Program, op: &Op, way: &mut Way, generation: Gfx) -> Step {
     let regs = program.regs(op);
     if op.is_salu() && op.has(flag::WRITES_EXEC) {
         way.exec |= way.second.is_some();
@@ -136,7 +136,7 @@ fn step(program: &Program, op: &Op, way: &mut Way, generation: Gen) -> Step {
 }
 
 /// Whether all results of the vector ALU are there behind it.
-fn waits(op: &Op, generation: Gen) -> bool {
+fn waits(op: &Op, generation: Gfx) -> bool {
     match op.class {
         Class::Buffer
         | Class::Image

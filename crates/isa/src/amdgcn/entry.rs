@@ -3,8 +3,11 @@
 //! Facts: the AMDGPU chapter of LLVM's documentation (Initial Kernel Execution State). Never: what a driver puts into the
 //! memory these registers point to.
 
-use super::descriptor::{self, DIRECTIVES, Place, RSRC2, SIZE, Sets, Target, WAVE32};
-use super::model::Gen;
+use super::descriptor::{
+    self, DIRECTIVES, FLOAT_MODE, GROUP_SGPRS, Place, RSRC2, SCRATCH, SIZE, Sets, Target, USER_SGPR_COUNT,
+    WAVE32, WORKITEM_ID,
+};
+use super::model::Gfx;
 use super::{Gpu, Reg};
 
 /// What scalar registers hold.
@@ -77,7 +80,7 @@ impl Entry {
         }
         // Those of the hardware follow those of the user, of which there may be more than are asked for.
         next = value("user_sgpr_count") as u8;
-        let place_in_ttmp = generation >= Gen::Gfx12;
+        let place_in_ttmp = generation >= Gfx::Gfx12;
         let system = [
             ("system_sgpr_workgroup_id_x", Given::WorkgroupId(0), place_in_ttmp),
             ("system_sgpr_workgroup_id_y", Given::WorkgroupId(1), place_in_ttmp),
@@ -96,7 +99,7 @@ impl Entry {
             scalars,
             place_in_ttmp,
             axes: value("system_vgpr_workitem_id").min(2) as u8 + 1,
-            packed: generation >= Gen::Gfx11,
+            packed: generation >= Gfx::Gfx11,
             lds: value("group_segment_fixed_size"),
             scratch: value("private_segment_fixed_size"),
             arguments: value("kernarg_size"),
@@ -118,26 +121,23 @@ pub struct Set {
 
 impl Set {
     /// By a descriptor.
-    pub fn of(bytes: &[u8; SIZE], generation: Gen) -> Set {
-        let wave32 = (generation >= Gen::Gfx10).then(|| descriptor::get(bytes, WAVE32) == 1);
+    pub fn of(bytes: &[u8; SIZE], generation: Gfx) -> Set {
+        let wave32 = (generation >= Gfx::Gfx10).then(|| descriptor::get(bytes, WAVE32) == 1);
         let rsrc2 = descriptor::get(bytes, Place { byte: RSRC2, lsb: 0, width: 32 });
         Set { wave32, ..Set::of_rsrc2(rsrc2, generation) }
     }
 
     /// By `COMPUTE_PGM_RSRC2` alone, which does not tell the lanes.
-    pub fn of_rsrc2(rsrc2: u32, generation: Gen) -> Set {
-        let bits = |lowest: u32, width: u32| rsrc2 >> lowest & ((1 << width) - 1);
+    pub fn of_rsrc2(rsrc2: u32, generation: Gfx) -> Set {
+        let bits = |place: Place| place.of_word(rsrc2);
         // From gfx12 on places of workgroups are in trap registers, from gfx11 on the hardware sets scratch up.
-        let group = if generation >= Gen::Gfx12 { 0 } else { bits(7, 4).count_ones() };
-        let scratch = if generation >= Gen::Gfx11 { 0 } else { bits(0, 1) };
+        let group = if generation >= Gfx::Gfx12 { 0 } else { GROUP_SGPRS.map(bits).iter().sum() };
+        let scratch = if generation >= Gfx::Gfx11 { 0 } else { bits(SCRATCH) };
         // There a thread's whole place is in one register.
-        let vgprs = if generation >= Gen::Gfx11 { 1 } else { 1 + bits(11, 2).min(2) };
-        Set { sgprs: (bits(1, 5) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
+        let vgprs = if generation >= Gfx::Gfx11 { 1 } else { 1 + bits(WORKITEM_ID).min(2) };
+        Set { sgprs: (bits(USER_SGPR_COUNT) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
     }
 }
-
-/// Rounding and denormals, as MODE has them.
-const FLOAT_MODE: Place = Place { byte: 48, lsb: 12, width: 8 };
 
 fn user(name: &str) -> Option<Given> {
     Some(match name {

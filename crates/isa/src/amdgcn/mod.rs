@@ -26,6 +26,6 @@ pub mod waits;
 
 pub use gpu::{Gpu, GpuError};
 pub use inst::{Half, Inst, Mods, OPERANDS, Operand, dwords};
-pub use model::Gen;
+pub use model::Gfx;
 pub use opcode::{Opcode, Operation};
 pub use regs::Reg;

@@ -7,7 +7,7 @@
 
 use super::codec::source_of;
 use super::inst::{Half, Operand, dwords};
-use super::model::{Class, Encoding, Field, Form, Format, Gen, Layout, Mod, Role, Slot, Type};
+use super::model::{Class, Encoding, Field, Form, Format, Gfx, Layout, Mod, Role, Slot, Type};
 use super::tables::{Row, Variant};
 use super::text::{self, Line};
 use super::{Gpu, Reg, regs, tables};
@@ -43,8 +43,8 @@ const SIZES: [u8; 6] = [1, 2, 3, 4, 8, 16];
 
 /// The codes of a generation.
 fn codes(gpu: &Gpu) -> &'static [Codes; SIZES.len()] {
-    static CODES: [OnceLock<Box<[Codes; SIZES.len()]>>; Gen::ALL.len()] =
-        [const { OnceLock::new() }; Gen::ALL.len()];
+    static CODES: [OnceLock<Box<[Codes; SIZES.len()]>>; Gfx::ALL.len()] =
+        [const { OnceLock::new() }; Gfx::ALL.len()];
     CODES[gpu.generation() as usize].get_or_init(|| {
         let none = Said { text: [0; TEXT], length: 0, kind: 0 };
         let mut all = Box::new([[none; 512]; SIZES.len()]);
@@ -242,7 +242,7 @@ impl Plan {
         let number = tables::variant_of(layout.encoding, opcode, gpu)?;
         let variant = tables::variants().get(usize::from(number))?;
         let row = tables::rows().get(usize::from(variant.row))?;
-        let old = gpu.generation() <= Gen::Gfx7;
+        let old = gpu.generation() <= Gfx::Gfx7;
         let other = row.format.is_memory()
             || layout.dwords > 2
             || !gpu.meets(variant.need)

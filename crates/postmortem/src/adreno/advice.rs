@@ -127,7 +127,7 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
         out.extend(knobs.filter_map(|knob| knob.advice(driver)));
     }
     for finding in findings {
-        for &id in finding.rule.map_or(&[][..], |rule| rule.row().advice) {
+        for &id in finding.rule.row().advice {
             let fits = match id {
                 AdviceId::CaptureHungSubmit => finding.trust >= Trust::Likely,
                 _ if broken => false,
@@ -136,7 +136,7 @@ pub fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding], open: 
                 }
                 _ => true,
             };
-            if fits && out.iter().all(|advice: &Advice| advice.id != Some(id)) {
+            if fits && out.iter().all(|advice: &Advice| advice.id != id) {
                 out.push(Advice::new(id, Args::new()));
             }
         }

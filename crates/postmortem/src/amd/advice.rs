@@ -21,18 +21,18 @@ const ALWAYS: [AdviceId; 6] = [
 /// What to try next, the most telling first. `findings` are in their order of rank.
 pub(super) fn advise(case: &Case<'_>, stop: Option<&Stop>, findings: &[Finding]) -> Vec<Advice> {
     let counts = |f: &&Finding| f.kind == FindingKind::HangPoint || f.trust >= Trust::Possible;
-    let by_rules = findings.iter().filter(counts).filter_map(|f| Some((f.rule?.row().advice, f)));
+    let by_rules = findings.iter().filter(counts).map(|f| (f.rule.row().advice, f));
     let by_rules = by_rules.flat_map(|(ids, finding)| ids.iter().map(move |id| (*id, Some(finding))));
     let always = ALWAYS.into_iter().map(|id| (id, None));
     let mut out: Vec<Advice> = Vec::new();
     for (id, finding) in by_rules.chain(always) {
-        if out.iter().any(|advice| advice.id == Some(id)) || !fits(id, case, stop, finding, findings) {
+        if out.iter().any(|advice| advice.id == id) || !fits(id, case, stop, finding, findings) {
             continue;
         }
         let ring = matches!(id, AdviceId::UmrWaves | AdviceId::UmrRing);
         let name = case.hung.as_ref().map_or("gfx_0.0.0", |hung| hung.ring);
         let args = Args::new().with_some("ring", ring.then(|| Arg::name(name.to_owned())));
-        out.push(Advice { id: Some(id), args, action: String::new(), reason: String::new() });
+        out.push(Advice::new(id, args));
     }
     out
 }
@@ -69,7 +69,7 @@ fn fits(
 /// A fault at memory that an object was, and is not any more.
 fn is_use_after_free(finding: &Finding) -> bool {
     let unbound = || finding.args.record("binding").is_some_and(|binding| !binding.flag("bound"));
-    finding.rule == Some(Rule::GpuvmUseAfterFree) || (finding.kind == FindingKind::Fault && unbound())
+    finding.rule == Rule::GpuvmUseAfterFree || (finding.kind == FindingKind::Fault && unbound())
 }
 
 /// A fault of the blocks that write attachments.

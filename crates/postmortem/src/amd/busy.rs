@@ -100,7 +100,7 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
     for (field, rule) in STALLS {
         let Some((reg, _)) = stalled(case).into_iter().find(|(_, name)| *name == field) else { continue };
         // Several fields may say the same.
-        if out.iter().any(|f: &Finding| f.rule == Some(rule)) {
+        if out.iter().any(|f: &Finding| f.rule == rule) {
             continue;
         }
         let register = Subject::Register(reg.name.to_owned().into());

@@ -1,76 +1,46 @@
-//! What to try next.
+//! What to try next: rules name what they advise; what a dump of this driver always advises comes after.
 
 use super::case::{Case, Unit};
-use super::stop::Stop;
-use crate::prose::{Advice, Finding};
-use crate::report::FindingKind;
+use crate::args::Args;
+use crate::report::{Advice, Finding};
+use crate::rules::AdviceId;
 use unwedge_capture::intel::BlockKind;
 use unwedge_hw::intel::platform::{Driver, EngineClass};
 
-/// What to try, the most telling first.
-pub(super) fn advise(
-    case: &Case<'_, '_>,
-    hung: &[&Unit<'_, '_>],
-    stop: Option<&Stop>,
-    findings: &[Finding],
-) -> Vec<Advice> {
-    let mut advice = Vec::new();
-    let mut add = |action: &str, reason: &str| {
-        advice.push(Advice { action: action.to_owned(), reason: reason.to_owned() });
-    };
-    let has = |kind| findings.iter().any(|f| f.kind == kind);
-    if stop.is_some_and(|s| s.position.is_some()) {
-        add(
-            "unwedge decode FILE",
-            "lists the ring and the batch around the stop, with the state that was set",
-        );
+/// What helps whatever the findings are, as far as it is for this driver and engine.
+const ALWAYS: [AdviceId; 4] = [
+    AdviceId::IntelDebugCaptureAll,
+    AdviceId::LibvaTrace,
+    AdviceId::I915NextErrorState,
+    AdviceId::XeWedgedMode,
+];
+
+/// What to try, the most telling first. `findings` are in their order of rank.
+pub(super) fn advise(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>], findings: &[Finding]) -> Vec<Advice> {
+    let by_rules = findings.iter().map(|finding| finding.rule.row().advice);
+    let mut out: Vec<Advice> = Vec::new();
+    for id in by_rules.flatten().copied().chain(ALWAYS) {
+        if !out.iter().any(|advice| advice.id == id) && fits(id, case, hung) {
+            out.push(Advice::new(id, Args::new()));
+        }
     }
-    let batch = hung.iter().any(|u| case.blocks_of(u, BlockKind::Batch).any(|b| b.data.is_some()));
-    let mesa = hung
-        .iter()
-        .any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute | EngineClass::Copy));
-    if !batch && mesa && case.driver == Driver::I915 {
-        add(
-            "INTEL_DEBUG=capture-all",
-            "Mesa then has all buffers of the application in the next error state, not only the batch",
-        );
+    out
+}
+
+/// Whether advice fits this driver and the engines that hang.
+fn fits(id: AdviceId, case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> bool {
+    let any = |classes: &[EngineClass]| hung.iter().any(|unit| classes.contains(&unit.class()));
+    match id {
+        AdviceId::IntelDebugCaptureAll => {
+            let batch =
+                hung.iter().any(|unit| case.blocks_of(unit, BlockKind::Batch).any(|b| b.data.is_some()));
+            let mesa = any(&[EngineClass::Render, EngineClass::Compute, EngineClass::Copy]);
+            !batch && mesa && case.driver == Driver::I915
+        }
+        AdviceId::IntelDebugShaders => any(&[EngineClass::Render, EngineClass::Compute]),
+        AdviceId::LibvaTrace => any(&[EngineClass::VideoDecode, EngineClass::VideoEnhance]),
+        AdviceId::I915NextErrorState => case.driver == Driver::I915,
+        AdviceId::XeWedgedMode => case.driver == Driver::Xe,
+        _ => true,
     }
-    if has(FindingKind::CpWait) {
-        add(
-            "INTEL_DEBUG=sync",
-            "waits after each submission: shows whether the work itself hangs, or what it waits for",
-        );
-    }
-    if has(FindingKind::Fault) {
-        add(
-            "INTEL_DEBUG=bat,pc",
-            "prints batches and why each PIPE_CONTROL is there: find who uses the address",
-        );
-    }
-    let shades = hung.iter().any(|u| matches!(u.class(), EngineClass::Render | EngineClass::Compute));
-    let video =
-        hung.iter().any(|u| matches!(u.class(), EngineClass::VideoDecode | EngineClass::VideoEnhance));
-    if video {
-        add(
-            "LIBVA_TRACE=trace.log",
-            "libva then writes down what the player asks the video driver to decode: the stream, and the frame that hangs",
-        );
-    }
-    if shades && has(FindingKind::Busy) {
-        add(
-            "INTEL_DEBUG=cs,fs,vs",
-            "prints the shaders: look for loops without an end in those the state points at",
-        );
-    }
-    match case.driver {
-        Driver::I915 => add(
-            "cat /sys/class/drm/card0/error > next.error; echo 1 > /sys/class/drm/card0/error",
-            "keeps the state of the next hang: the kernel holds only the first until it is cleared",
-        ),
-        Driver::Xe => add(
-            "echo 2 > /sys/kernel/debug/dri/0/wedged_mode",
-            "leaves the device as it is after the next hang: its registers can be read, and nothing is reset",
-        ),
-    }
-    advice
 }

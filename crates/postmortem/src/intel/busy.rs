@@ -1,123 +1,105 @@
 //! Which units are not done, by the INSTDONE registers.
 
-use super::case::{Case, Unit, finding, list};
-use crate::prose::Finding;
-use crate::report::{FindingKind, Trust};
+use super::case::{Case, Unit, register, texts};
+use crate::report::{Evidence, Fact, FieldFact, Finding, Trust};
+use crate::rules::Rule;
 use unwedge_hw::intel::EngineClass;
 use unwedge_stream::intel::instdone;
 
-/// Units that are shown.
-const SHOWN: usize = 12;
+/// INSTDONE registers of an engine, read.
+#[derive(Default)]
+struct Units {
+    /// Units that are not done, each once.
+    not_done: Vec<String>,
+    /// Registers with bits that are not set, of which it is not known whether they are units.
+    unknown: Vec<String>,
+    /// Registers that have either.
+    evidence: Vec<Evidence>,
+    /// Registers whose units are known.
+    known: Vec<Evidence>,
+}
+
+impl Units {
+    fn read(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Units {
+        let Some(gpu) = case.gpu() else { return Units::default() };
+        let engine = unit.class();
+        let mut units = Units::default();
+        let own = unit.dump.registers.iter().map(|r| (r, instdone::register(gpu, engine, r.name)));
+        let of_device = case.registers.iter().filter(|_| engine == EngineClass::Render);
+        let of_device = of_device.map(|r| (r, instdone::register_of_device(gpu, r.name)));
+        for (read, known) in own.chain(of_device).filter(|(r, _)| instdone::is_one(r.name)) {
+            let (value, index) = (read.value as u32, read.index);
+            let name = format!("{}{index}", read.name);
+            let Some(known) = known else {
+                if value != u32::MAX {
+                    units.evidence.push(unit.seen(register(name.clone(), value.into())));
+                    units.unknown.push(name);
+                }
+                continue;
+            };
+            let busy: Vec<&str> = instdone::busy(known, value).map(|busy| busy.unit()).collect();
+            let fields =
+                busy.iter().map(|&unit| FieldFact { name: unit.into(), value: 0, meaning: None }).collect();
+            let seen = unit.seen(Fact::Register { name: name.into(), value: value.into(), fields });
+            if !busy.is_empty() {
+                units.evidence.push(seen.clone());
+            }
+            units.known.push(seen);
+            for name in busy.into_iter().map(|unit| format!("{unit}{index}")) {
+                if !units.not_done.contains(&name) {
+                    units.not_done.push(name);
+                }
+            }
+        }
+        units
+    }
+}
 
 /// Units of an engine that have something to do.
-pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
-    let Some(gpu) = case.gpu() else { return Vec::new() };
-    let engine = unit.class();
-    let (mut units, mut evidence) = (Vec::new(), Vec::new());
-    // Registers with bits that are not set, of which it is not known whether they are units.
-    let mut unread = Vec::new();
-    let mut read = 0;
-    let own = unit.dump.registers.iter().map(|r| (r, instdone::register(gpu, engine, r.name)));
-    let of_device = case.registers.iter().filter(|_| engine == EngineClass::Render);
-    let of_device = of_device.map(|r| (r, instdone::register_of_device(gpu, r.name)));
-    for (register, known) in own.chain(of_device).filter(|(r, _)| instdone::is_one(r.name)) {
-        let value = register.value as u32;
-        let (name, place) = (register.name, register.index);
-        let Some(known) = known else {
-            if value != u32::MAX {
-                unread.push(format!("{name}{place}"));
-                evidence.push(unit.seen(format!("{name}{place} = {value:#010x}: its bits are not known")));
-            }
-            continue;
-        };
-        read += 1;
-        let busy: Vec<String> =
-            instdone::busy(known, value).map(|b| format!("{}{place}", b.unit())).collect();
-        if !busy.is_empty() {
-            let names = list(&busy, SHOWN);
-            evidence.push(unit.seen(format!("{name}{place} = {value:#010x}: {names}")));
-        }
-        units.extend(busy.into_iter().filter(|unit| !units.contains(unit)).collect::<Vec<_>>());
+pub(super) fn finding(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Finding> {
+    let units = Units::read(case, unit);
+    if units.known.is_empty() {
+        return None;
     }
-    if read == 0 {
-        return Vec::new();
-    }
-    let name = unit.name();
-    if units.is_empty() && unread.is_empty() {
-        return vec![finding(
-            FindingKind::Busy,
-            Trust::Likely,
-            format!("all units of {name} are done"),
-            "The engine's units have nothing to do: it waits for something else, or its command streamer stands.",
-            vec![unit.seen("every INSTDONE bit that has a unit is set")],
-        )];
-    }
-    if units.is_empty() {
-        return vec![finding(
-            FindingKind::Busy,
-            Trust::Possible,
-            format!("{name}: what is not done is not known ({})", list(&unread, SHOWN)),
-            "Registers whose bits are not known have some that are not set; the units of all others are done.",
-            evidence,
-        )];
-    }
-    let (why, trust) = meaning(&units, unread.is_empty());
-    vec![finding(
-        FindingKind::Busy,
-        trust,
-        format!("{name}: {} not done", list(&units, SHOWN)),
-        why,
-        evidence,
-    )]
+    let complete = units.unknown.is_empty();
+    let (rule, trust) = match (units.not_done.is_empty(), complete) {
+        (true, true) => return Some(unit.finding(Rule::AllUnitsDone, Trust::Likely).seen(units.known)),
+        (true, false) => (Rule::UnknownUnitsNotDone, Trust::Possible),
+        (false, _) => meaning(&units.not_done, complete),
+    };
+    // Which of a hundred execution units it is differs from run to run.
+    let found = unit.finding(rule, trust).with("units", texts(units.not_done));
+    Some(found.with("unknown_registers", texts(units.unknown)).seen(units.evidence))
 }
 
 /// What a set of units says; `complete` where there are no others.
-fn meaning(units: &[String], complete: bool) -> (&'static str, Trust) {
-    let has = |names: &[&str]| {
-        units.iter().any(|u| {
-            let stem = u.split('[').next().unwrap_or(u);
-            names.iter().any(|n| stem.eq_ignore_ascii_case(n))
-        })
+fn meaning(units: &[String], complete: bool) -> (Rule, Trust) {
+    const STREAMERS: [&str; 9] = ["Ring", "Ring Enable", "CS", "CSFE", "RCS", "CCS", "BCS", "VCS", "VECS"];
+    let is_one = |unit: &String, names: &[&str]| {
+        let stem = unit.split('[').next().unwrap_or(unit);
+        names.iter().any(|name| stem.eq_ignore_ascii_case(name))
     };
-    let only = |names: &[&str]| {
-        units.iter().all(|u| {
-            let stem = u.split('[').next().unwrap_or(u);
-            names.iter().any(|n| stem.eq_ignore_ascii_case(n))
-        })
-    };
-    let front = ["Ring", "Ring Enable", "CS", "CSFE", "RCS", "CCS", "BCS", "VCS", "VECS"];
-    if only(&front) && !complete {
-        return ("", Trust::Possible);
+    let has = |names: &[&str]| units.iter().any(|unit| is_one(unit, names));
+    if units.iter().all(|unit| is_one(unit, &STREAMERS)) {
+        return match complete {
+            true => (Rule::OnlyStreamerNotDone, Trust::Likely),
+            false => (Rule::UnitsNotDone, Trust::Possible),
+        };
     }
-    if only(&front) {
-        return (
-            "Only the command streamer is not done: it waits (a semaphore, a flush, an event), or cannot go on.",
-            Trust::Likely,
-        );
-    }
-    if units.iter().any(|u| u.starts_with("EU") || u.starts_with("TDL") || u.contains("TDL")) {
-        return (
-            "Shader threads are running: an endless loop, a message without an answer, or a barrier that not all reach.",
-            Trust::Possible,
-        );
+    if units.iter().any(|unit| unit.starts_with("EU") || unit.contains("TDL")) {
+        return (Rule::ShaderThreadsRun, Trust::Possible);
     }
     if has(&["SVSM", "SI", "SC", "DM", "FL", "MT", "ST"]) {
-        return ("A sampler is at work: its surface or memory does not answer.", Trust::Possible);
+        return (Rule::SamplerNotDone, Trust::Possible);
     }
     if has(&["VF", "VFG", "VFE", "VFR"]) {
-        return (
-            "Vertex fetch is at work: it waits for vertices, or for the stages behind it.",
-            Trust::Possible,
-        );
+        return (Rule::VertexFetchNotDone, Trust::Possible);
     }
     if has(&["URBM", "SVG", "SOL", "GS", "CL", "SF", "TDS", "HS", "DS", "VS"]) {
-        return ("The geometry pipeline is not empty: a stage in it does not get on.", Trust::Possible);
+        return (Rule::GeometryNotDone, Trust::Possible);
     }
     if has(&["GAM", "GAMT", "GAFS", "GACFS", "TSG", "GAFM"]) {
-        return (
-            "The memory arbiter has requests open: memory, or a translation, does not answer.",
-            Trust::Possible,
-        );
+        return (Rule::MemoryArbiterNotDone, Trust::Possible);
     }
-    ("", Trust::Likely)
+    (Rule::UnitsNotDone, Trust::Likely)
 }

@@ -3,10 +3,13 @@
 //! Never: judging it.
 
 use super::device::active_head;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use crate::args::{Arg, Args};
+use crate::head::ProcessIdentity;
+use crate::report::{Evidence, Fact, FieldFact, Finding, Subject, Trust};
+use crate::rules::Rule;
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use unwedge_base::{Memory, Span};
+use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::intel::{Block, BlockKind, Engine, Register, RingRegister};
 use unwedge_hw::intel::Gpu;
 use unwedge_hw::intel::platform::{self, Driver, EngineClass, Platform, Version};
@@ -37,7 +40,7 @@ pub(super) struct Unit<'c, 'a> {
     /// Whether the kernel holds it to be hung.
     pub(super) hung: Option<bool>,
     /// Whose context was on it.
-    pub(super) process: Option<String>,
+    pub(super) process: Option<ProcessIdentity>,
     /// How often work of that context was held to be guilty before.
     pub(super) guilty: Option<i64>,
     /// Where its batch starts and ends, if the dump says.
@@ -76,20 +79,32 @@ impl<'c> Case<'c, '_> {
         self.wanted.borrow_mut().push(Wanted::Either(unit.space, address));
     }
 
+    /// Asks for the first buffer after an address, where it starts within so many bytes.
+    pub(super) fn want_after(&self, unit: &Unit<'_, '_>, address: u64, within: u64) {
+        self.wanted.borrow_mut().push(Wanted::After(unit.space, address, within));
+    }
+
     /// Asks for all memory of an engine.
     pub(super) fn want_all(&self, unit: &Unit<'_, '_>) {
         self.wanted.borrow_mut().push(Wanted::All(unit.space));
     }
 
-    /// The block that holds an address, and the offset in it.
-    pub(super) fn block_at(&self, unit: &Unit<'_, '_>, address: u64) -> Option<(String, u64)> {
+    /// The block that holds an address: what the dump calls it, where it starts, and how far into it the address is.
+    pub(super) fn block_at(&self, unit: &Unit<'_, '_>, address: u64) -> Option<Args> {
         let found = unit.ppgtt.find(address).or_else(|| self.ggtt.find(address));
         if found.is_none() {
             self.want(unit, address);
         }
-        let found = found?;
-        Some((found.name.clone(), address - found.iova))
+        found.map(|found| buffer(found, address))
     }
+}
+
+/// A block of memory, and how far into it an address is.
+pub(super) fn buffer(block: &Buffer, address: u64) -> Args {
+    Args::new()
+        .with("block", Arg::Text(block.name.clone()))
+        .with("base", Arg::Address(block.iova))
+        .with("offset", Arg::Value(address.wrapping_sub(block.iova)))
 }
 
 impl Unit<'_, '_> {
@@ -106,6 +121,12 @@ impl Unit<'_, '_> {
         self.ring(register).map(|v| v as u32)
     }
 
+    /// HEAD is at TAIL, or neither is in the dump.
+    pub(super) fn has_read_all(&self) -> bool {
+        let offset = |register| self.ring32(register).map(|value| value & 0x001f_fffc);
+        offset(RingRegister::Head) == offset(RingRegister::Tail)
+    }
+
     /// Where it reads, as an address.
     pub(super) fn active_head(&self) -> Option<u64> {
         active_head(self.dump, |address| self.ppgtt.find(address).is_some())
@@ -120,34 +141,66 @@ impl Unit<'_, '_> {
         *self.decoder.get_or_init(|| version.map(|v| Decoder::new(v, self.class())))
     }
 
-    /// That a register of it has a value.
-    pub(super) fn seen(&self, what: impl Into<String>) -> Evidence {
-        let (section, span) = (format!("engine {}", self.name()), Some(self.dump.span));
-        Evidence { section, what: what.into(), iova: None, span }
+    /// Something read of it.
+    pub(super) fn seen(&self, fact: Fact) -> Evidence {
+        seen(&format!("engine {}", self.name()), fact, Some(self.dump.span))
+    }
+
+    /// Dwords of a command of it.
+    pub(super) fn seen_command(&self, command: &CommandDwords, shown: usize) -> Evidence {
+        let fact = Fact::Dwords {
+            level: None,
+            first: None,
+            count: command.words.len() as u64,
+            words: command.words.iter().take(shown).copied().collect(),
+            packet: command.name.map(str::to_owned),
+        };
+        Evidence { iova: Some(command.address), ..self.seen(fact) }
+    }
+
+    /// A finding about it.
+    pub(super) fn finding(&self, rule: Rule, trust: Trust) -> Finding {
+        Finding::new(rule, trust, Subject::Engine(self.name()))
     }
 }
 
-/// Something read outside of an engine.
-pub(super) fn seen(section: &str, what: impl Into<String>, span: Option<Span>) -> Evidence {
-    Evidence { section: section.to_owned(), what: what.into(), iova: None, span }
+/// A command of a stream, the first of its dwords.
+#[derive(Clone, Debug)]
+pub(super) struct CommandDwords {
+    /// `None`: the tables have only its length.
+    pub(super) name: Option<&'static str>,
+    pub(super) address: u64,
+    pub(super) words: Vec<u32>,
 }
 
-/// A finding.
-pub(super) fn finding(
-    kind: FindingKind,
-    trust: Trust,
-    title: impl Into<String>,
-    why: impl Into<String>,
-    evidence: Vec<Evidence>,
-) -> Finding {
-    Finding { kind, trust, title: title.into(), why: why.into(), evidence }
-}
-
-/// A list of names, cut where it gets long.
-pub(super) fn list(names: &[String], most: usize) -> String {
-    let shown = names.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().checked_sub(most).filter(|&n| n > 0) {
-        Some(more) => format!("{shown} and {more} more"),
-        None => shown,
+impl CommandDwords {
+    pub(super) fn header(&self) -> u32 {
+        self.words.first().copied().unwrap_or(0)
     }
+}
+
+/// Something read in a section.
+pub(super) fn seen(section: &str, fact: Fact, span: Option<Span>) -> Evidence {
+    Evidence { section: section.to_owned(), fact, iova: None, span }
+}
+
+/// A register's value.
+pub(super) fn register(name: impl Into<Cow<'static, str>>, value: u64) -> Fact {
+    Fact::Register { name: name.into(), value, fields: Vec::new() }
+}
+
+/// A register whose whole value has a name.
+pub(super) fn named_register(name: &'static str, value: u64, meaning: Option<&'static str>) -> Fact {
+    let field = |meaning: &'static str| FieldFact { name: name.into(), value, meaning: Some(meaning.into()) };
+    Fact::Register { name: name.into(), value, fields: meaning.map(field).into_iter().collect() }
+}
+
+/// A field of a section.
+pub(super) fn field(name: &'static str, value: impl Into<String>) -> Fact {
+    Fact::Field { name: name.into(), value: Arg::Text(value.into()) }
+}
+
+/// Names that may be others in the next run.
+pub(super) fn texts(names: impl IntoIterator<Item = String>) -> Vec<Arg> {
+    names.into_iter().map(Arg::Text).collect()
 }

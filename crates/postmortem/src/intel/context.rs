@@ -1,17 +1,23 @@
 //! The image of the context that was on an engine, against the layout its hardware saves.
 
-use super::case::{Case, Unit, finding};
-use crate::prose::Finding;
-use crate::report::{FindingKind, Trust};
+use super::case::{Case, Unit};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, Trust};
+use crate::rules::Rule;
 use unwedge_capture::intel::{Block, BlockKind};
+use unwedge_hw::intel::platform::Version;
 use unwedge_intel::lrc::triage::{self, What};
-use unwedge_intel::lrc::{Image, Layout, Target, values};
+use unwedge_intel::lrc::{Image, Layout, Target, registers, values};
 
 /// Bytes of an image that are looked at: none has more.
 const MOST: usize = 4 << 20;
 
 /// Dwords of a register page that are too few to judge it by.
 const FEW: usize = 16;
+
+/// Dwords that are evidence, and overwritten ranges that are reported.
+const DWORDS: usize = 4;
+const RANGES: usize = 3;
 
 /// Checks the contexts of an engine.
 pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
@@ -36,13 +42,12 @@ fn check(
 ) {
     let image = Image::of_dump(case.driver, words);
     let verified = layout.verify(image.registers());
-    let name = unit.name();
     let base = block.address.unwrap_or(0) + 4096 * image.page() as u64;
-    let section = format!("{} of {name}", block.name);
-    let evidence = |what: String, dword: Option<usize>| crate::prose::Evidence {
+    let section = format!("{} of {}", block.name, unit.name());
+    let evidence = |fact: Args, dword: usize| Evidence {
         section: section.clone(),
-        what,
-        iova: dword.map(|d| base + 4 * d as u64),
+        fact: Fact::Record(fact),
+        iova: Some(base + 4 * dword as u64),
         span: Some(block.span),
     };
     // A few dwords say nothing of what happened to the others.
@@ -51,77 +56,78 @@ fn check(
     }
     if let Some(first) = verified.differences.first() {
         let count = verified.differences.len();
-        let seen = verified.differences.iter().take(4).map(|d| {
-            evidence(
-                format!("dword {:#x}: {:#010x}, expected {:#010x}", d.dword, d.found, d.expected),
-                Some(d.dword),
-            )
+        let seen = verified.differences.iter().take(DWORDS).map(|d| {
+            let fact = Args::new()
+                .with("dword", Arg::Value(d.dword as u64))
+                .with("found", Arg::Value(d.found.into()))
+                .with("expected", Arg::Value(d.expected.into()));
+            evidence(fact, d.dword)
         });
-        let seen: Vec<_> = seen.collect();
-        let mut found = triage::triage(&image, layout, &verified);
+        let mut damage = triage::triage(&image, layout, &verified);
         for memory in [case.ggtt, unit.ppgtt] {
-            triage::name_copies(&mut found, &image, std::slice::from_ref(memory), block.address);
+            triage::name_copies(&mut damage, &image, std::slice::from_ref(memory), block.address);
         }
-        if found.iter().any(|f| matches!(f.what, What::Overwritten { .. })) {
+        if damage.iter().any(|f| matches!(f.what, What::Overwritten { .. })) {
             case.want_all(unit);
         }
-        let what: Vec<String> = found.iter().take(3).map(|f| describe(f.page, &f.dwords, &f.what)).collect();
-        let blank = found.iter().any(|f| matches!(f.what, What::Blank));
-        let (title, trust) = if blank {
-            (format!("the context of {name} was never saved, or its page was cleared"), Trust::Possible)
+        let (rule, trust) = if damage.iter().any(|f| matches!(f.what, What::Blank)) {
+            (Rule::ContextNeverSaved, Trust::Possible)
         } else {
-            (
-                format!("the context of {name} is corrupted at dword {:#x} ({count} places)", first.dword),
-                if count >= 4 { Trust::Likely } else { Trust::Possible },
-            )
+            (Rule::ContextCorrupted, if count >= 4 { Trust::Likely } else { Trust::Possible })
         };
-        let why = if what.is_empty() {
-            "The registers an engine saves are always at the same places; these are not.".to_owned()
-        } else {
-            what.join("; ")
-        };
-        findings.push(finding(FindingKind::CorruptStream, trust, title, why, seen));
+        let ranges: Vec<Arg> = damage.iter().take(RANGES).map(|range| damaged(range).into()).collect();
+        findings.push(
+            unit.finding(rule, trust)
+                .with("dword", Arg::Value(first.dword as u64))
+                .with("dwords", Arg::Number(count as u64))
+                .with("damage", ranges)
+                .seen(seen),
+        );
     }
     let odd = values::odd(image.registers(), layout);
     let odd: Vec<_> = odd.iter().filter(|o| !o.why.is_usual()).collect();
     if !odd.is_empty() && verified.differences.is_empty() {
-        let seen = odd.iter().take(4).map(|o| {
-            let register = unwedge_intel::lrc::registers::at(
-                o.register,
-                layout.target().map_or(unwedge_hw::intel::platform::Version::MAX, |t| t.version),
-            );
-            let register = register.map_or_else(|| format!("{:#x}", o.register), |r| r.name().to_owned());
-            evidence(format!("{register} = {:#010x}: {}", o.value, o.why), Some(o.dword))
+        let seen = odd.iter().take(DWORDS).map(|o| {
+            let version = layout.target().map_or(Version::MAX, |target| target.version);
+            let register = registers::at(o.register, version)
+                .map_or_else(|| format!("{:#x}", o.register), |register| register.name().to_owned());
+            let fact = Args::new()
+                .with("register", Arg::name(register))
+                .with("value", Arg::Value(o.value.into()))
+                .with("odd", Arg::name(o.why.id()))
+                .with("reason", Arg::Text(o.why.to_string()));
+            evidence(fact, o.dword)
         });
-        findings.push(finding(
-            FindingKind::Progress,
-            Trust::Possible,
-            format!("values in the context of {name} that no driver sets"),
-            "",
-            seen.collect(),
-        ));
+        findings.push(unit.finding(Rule::ContextOddValues, Trust::Possible).seen(seen));
     }
 }
 
-fn describe(page: usize, dwords: &std::ops::Range<usize>, what: &What) -> String {
-    let range = format!("page {page}, dwords {:#x} to {:#x}", dwords.start, dwords.end.saturating_sub(1));
-    match what {
-        What::Blank => format!("{range}: all zeros"),
+/// A range of a context that is not as it should be: `page`, `first` and `last` dword, `damage`, and what that has.
+fn damaged(range: &triage::Finding) -> Args {
+    let args = Args::new()
+        .with("page", Arg::Number(range.page as u64))
+        .with("first", Arg::Value(range.dwords.start as u64))
+        .with("last", Arg::Value(range.dwords.end.saturating_sub(1) as u64))
+        .with("damage", Arg::name(range.what.id()));
+    match &range.what {
+        What::Blank => args,
         What::Fill { value, name } => {
-            format!("{range}: filled with {value:#010x}{}", name.map_or(String::new(), |n| format!(", {n}")))
+            args.with("value", Arg::Value((*value).into())).with_some("fill", name.map(Arg::name))
         }
-        What::Text(text) => format!("{range}: text, \"{text}\""),
-        What::CopyOfPage(other) => format!("{range}: a copy of page {other}"),
-        What::CopyOfMemory { name, address } => format!("{range}: a copy of {name} at {address:#x}"),
-        What::Shifted { by, .. } => format!("{range}: the layout, moved by {by} dwords"),
+        What::Text(text) => args.with("text", Arg::Text(text.clone())),
+        What::CopyOfPage(other) => args.with("other_page", Arg::Number(*other as u64)),
+        What::CopyOfMemory { name, address } => {
+            args.with("block", Arg::Text(name.clone())).with("address", Arg::Address(*address))
+        }
+        What::Shifted { by, .. } => {
+            let (name, dwords) = if *by < 0 { ("towards_start", by) } else { ("towards_end", by) };
+            args.with(name, Arg::Number(dwords.unsigned_abs() as u64))
+        }
         What::OtherContext(candidate) => {
-            format!(
-                "{range}: the context of {} on {}",
-                candidate.target.engine,
-                candidate.platforms.join(", ")
-            )
+            let platforms: Vec<Arg> = candidate.platforms.iter().map(|name| Arg::name(*name)).collect();
+            args.with("engine", Arg::name(candidate.target.engine.to_string())).with("platforms", platforms)
         }
-        What::OtherBase(engine) => format!("{range}: registers of {engine}"),
-        What::Overwritten { differences } => format!("{range}: overwritten ({differences} dwords differ)"),
+        What::OtherBase(engine) => args.with("engine", Arg::name(engine.to_string())),
+        What::Overwritten { differences } => args.with("dwords", Arg::Number(*differences as u64)),
     }
 }

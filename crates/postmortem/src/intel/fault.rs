@@ -4,10 +4,11 @@
 //! register, with the address in it. From gen8 on there is one for all engines: i915 reads the same one for each of them, its
 //! bits 16:12 say whose fault it is, and the address and its space are in FAULT_TLB_DATA.
 
-use super::case::{Case, Unit, finding, seen};
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
-use unwedge_base::Memory;
+use super::case::{Case, Unit, buffer, register, seen};
+use crate::args::{Arg, Args};
+use crate::report::{Evidence, Fact, Finding, Subject, Trust};
+use crate::rules::Rule;
+use unwedge_base::{Buffer, Memory, Span};
 use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Register, RingRegister};
 use unwedge_hw::intel::Value;
@@ -17,15 +18,20 @@ use unwedge_intel::registers;
 /// From this version on there is one fault register for all engines.
 const ONE_FOR_ALL: Version = Version::new(8, 0);
 
-/// Where an access failed, and in which space: to the page, and through the device's table.
-type Place = (u64, bool);
+/// An access that misses a buffer by less is taken for one past its end, or before its start.
+const OVERRUN: u64 = 1 << 20;
+/// See [`OVERRUN`].
+const UNDERRUN: u64 = 1 << 16;
+
+/// Where an access failed: the page, and whether it is through the device's table.
+type FaultAddress = (u64, bool);
 
 /// A fault, put together of registers.
 #[derive(Default)]
 struct Fault {
     /// The fault register; `None` where only the address is known.
     value: Option<u32>,
-    place: Option<Place>,
+    address: Option<FaultAddress>,
     /// Whose fault it is, by name or number.
     engine: Option<(u64, Option<&'static str>)>,
     kind: Option<(u64, Option<&'static str>)>,
@@ -41,17 +47,17 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
     for unit in &case.engines {
         let Some(value) = unit.ring32(RingRegister::Fault).filter(|v| v & 1 != 0) else { continue };
         let captured = ErrorState::fault_tlb_data(&unit.dump.registers);
-        let place = captured.or(device).map(|(data0, data1)| fault_address(data0, data1));
-        let evidence = unit.seen(format!("FAULT_REG = {value:#010x}"));
-        let same = faults.iter_mut().find(|(_, f)| !own && f.value == Some(value) && f.place == place);
+        let address = captured.or(device).map(|(data0, data1)| fault_address(data0, data1));
+        let evidence = unit.seen(register("FAULT_REG", value.into()));
+        let same = faults.iter_mut().find(|(_, f)| !own && f.value == Some(value) && f.address == address);
         if let Some((_, fault)) = same {
             fault.evidence.push(evidence);
             continue;
         }
-        let mut fault = Fault { place, ..decoded(value, case.version) };
+        let mut fault = Fault { address, ..decoded(value, case.version) };
         fault.evidence.push(evidence);
         if captured.is_some() {
-            fault.evidence.extend(data_seen(&unit.dump.registers, |what, _| unit.seen(what)));
+            fault.evidence.extend(data_seen(&unit.dump.registers, |fact, _| unit.seen(fact)));
         }
         let by_id = || named_engine(fault.engine?.1?);
         let of = if own {
@@ -62,39 +68,40 @@ pub(super) fn findings(case: &Case<'_, '_>) -> Vec<Finding> {
         faults.push((of, fault));
     }
     let of_device = |r: &&Register<'_>| matches!(r.name, "FAULT_REG" | "RING_FAULT_REG") && r.value & 1 != 0;
-    if let Some(register) = case.registers.iter().find(of_device)
-        && !faults.iter().any(|(_, f)| f.value == Some(register.value as u32))
+    if let Some(read) = case.registers.iter().find(of_device)
+        && !faults.iter().any(|(_, f)| f.value == Some(read.value as u32))
     {
-        let mut fault = decoded(register.value as u32, case.version);
-        fault.place = device.map(|(data0, data1)| fault_address(data0, data1));
-        let what = format!("{} = {:#010x}", register.name, register.value);
-        fault.evidence.push(seen("registers", what, Some(register.span)));
+        let mut fault = decoded(read.value as u32, case.version);
+        fault.address = device.map(|(data0, data1)| fault_address(data0, data1));
+        fault.evidence.push(of_registers(read));
         faults.push((None, fault));
     }
     if let Some((data0, data1)) = device {
-        let place = Some(fault_address(data0, data1));
-        let evidence = data_seen(case.registers, |what, span| seen("registers", what, span));
-        match faults.iter_mut().find(|(_, f)| f.place == place) {
+        let address = Some(fault_address(data0, data1));
+        let evidence = data_seen(case.registers, |fact, span| seen("registers", fact, span));
+        match faults.iter_mut().find(|(_, f)| f.address == address) {
             Some((_, fault)) => fault.evidence.extend(evidence),
-            None => faults.push((None, Fault { place, evidence, ..Fault::default() })),
+            None => faults.push((None, Fault { address, evidence, ..Fault::default() })),
         }
     }
-    faults.into_iter().map(|(unit, fault)| told(case, unit, fault)).collect()
+    faults.into_iter().map(|(unit, fault)| page_fault(case, unit, fault)).collect()
 }
 
-/// The registers that FAULT_TLB_DATA stands in.
-fn data_seen(
-    registers: &[Register<'_>],
-    seen: impl Fn(String, Option<unwedge_base::Span>) -> Evidence,
-) -> Vec<Evidence> {
+/// A register of the device.
+fn of_registers(read: &Register<'_>) -> Evidence {
+    seen("registers", register(read.name.to_owned(), read.value), Some(read.span))
+}
+
+/// The registers that hold FAULT_TLB_DATA.
+fn data_seen(registers: &[Register<'_>], seen: impl Fn(Fact, Option<Span>) -> Evidence) -> Vec<Evidence> {
     let of_fault = registers
         .iter()
         .filter(|r| r.name.contains("FAULT_TLB_DATA") && r.value != 0 || r.name == "FAULT_TLB_DATA");
-    let line = |r: &Register<'_>| match ErrorState::fault_tlb_data_of(r) {
-        Some((data0, data1)) => format!("{} = {data1:#010x} {data0:#010x}", r.name),
-        None => format!("{} = {:#010x}", r.name, r.value),
+    let value = |r: &Register<'_>| match ErrorState::fault_tlb_data_of(r) {
+        Some((data0, data1)) => u64::from(data1) << 32 | u64::from(data0),
+        None => r.value,
     };
-    of_fault.map(|r| seen(line(r), Some(r.span))).collect()
+    of_fault.map(|r| seen(register(r.name.to_owned(), value(r)), Some(r.span))).collect()
 }
 
 /// The address of a fault that FAULT_TLB_DATA0 and 1 hold, and whether it counts in the device's table.
@@ -108,17 +115,17 @@ fn decoded(value: u32, version: Option<Version>) -> Fault {
     let fields = register.map(registers::Register::fields).unwrap_or_default();
     let field = |name: &str| {
         let field = fields.iter().find(|f| f.name == name)?;
-        let said = match field.value(value.into()) {
-            Value::Enum(_, said) => Some(said),
+        let meaning = match field.value(value.into()) {
+            Value::Enum(_, meaning) => Some(meaning),
             _ => None,
         };
-        Some((field.raw(value.into()), said))
+        Some((field.raw(value.into()), meaning))
     };
     let own = version.is_some_and(|v| v < ONE_FOR_ALL);
     let ggtt = field("GTTSEL").map(|(bit, _)| bit != 0);
     Fault {
         value: Some(value),
-        place: ggtt.filter(|_| own).map(|ggtt| (u64::from(value & !0xfff), ggtt)),
+        address: ggtt.filter(|_| own).map(|ggtt| (u64::from(value & !0xfff), ggtt)),
         engine: field("Engine ID"),
         kind: field("Fault Type"),
         source: field("SRCID of Fault").map(|(source, _)| source),
@@ -139,34 +146,43 @@ fn named_engine(name: &str) -> Option<Engine> {
     Some(Engine { class, instance })
 }
 
-fn told(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Fault) -> Finding {
-    let place = match fault.place {
-        Some((address, true)) => format!(" at {address:#x} in the global table (GGTT)"),
-        Some((address, false)) => format!(" at {address:#x} in the context's address space (PPGTT)"),
-        None => String::new(),
+fn page_fault(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, fault: Fault) -> Finding {
+    let (rule, near) = match fault.address {
+        Some(address) => near(case, unit, address),
+        None => (Rule::PageFaultWithoutAddress, None),
     };
-    let who = unit.map_or(String::new(), |u| format!(" of {}", u.name()));
-    let named = |(number, name): (u64, Option<&str>)| match name {
-        Some(name) => format!("{number} ({name})"),
-        None => number.to_string(),
-    };
-    let why = [
-        fault.place.map(|place| near(case, unit, place)),
-        fault.kind.map(|kind| format!("fault type {}", named(kind))),
-        fault.source.map(|source| format!("source {source:#x}")),
-        fault.engine.map(|engine| format!("engine id {}", named(engine))),
-    ];
-    let why = why.into_iter().flatten().collect::<Vec<_>>().join("; ");
     // The address registers keep the last fault of anybody; a valid bit says that it is fresh.
     let trust = if fault.value.is_some() { Trust::Certain } else { Trust::Possible };
-    finding(FindingKind::Fault, trust, format!("page fault{who}{place}"), why, fault.evidence)
+    let subject = match (unit, fault.address) {
+        (Some(unit), _) => Subject::Engine(unit.name()),
+        (None, Some((address, _))) => Subject::Memory(address),
+        (None, None) => Subject::Gpu,
+    };
+    let number = |(number, _): (u64, Option<&'static str>)| Arg::Number(number);
+    let name = |of: Option<(u64, Option<&'static str>)>| Some(Arg::name(of?.1?));
+    Finding::new(rule, trust, subject)
+        .with_some("address", fault.address.map(|(address, _)| Arg::Address(address)))
+        .with_some("space", fault.address.map(|(_, ggtt)| Arg::name(if ggtt { "GGTT" } else { "PPGTT" })))
+        .with_some("near", near)
+        .with_some("fault_type", fault.kind.map(number))
+        .with_some("fault_type_name", name(fault.kind))
+        .with_some("source", fault.source.map(Arg::Value))
+        .with_some("engine_id", fault.engine.map(number))
+        .with_some("engine_id_name", name(fault.engine))
+        .seen(fault.evidence)
 }
 
-/// Which memory is next to an address: of the engine, where it is known, else of any.
-fn near(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, (address, ggtt): Place) -> String {
+/// What is next to an address, of an engine where that is known, else of any: the rule, and the buffer with its `distance`.
+/// `engine` says whose buffer it is where there are several address spaces.
+fn near(
+    case: &Case<'_, '_>,
+    unit: Option<&Unit<'_, '_>>,
+    (address, ggtt): FaultAddress,
+) -> (Rule, Option<Args>) {
     let mut memories: Vec<(Option<&Unit<'_, '_>>, &Memory)> = Vec::new();
     for of in case.engines.iter().filter(|u| unit.is_none_or(|unit| std::ptr::eq(unit, *u))) {
         case.want(of, address);
+        case.want_after(of, address, UNDERRUN);
         let known = memories.iter().any(|(other, _)| other.is_some_and(|other| other.space == of.space));
         if !ggtt && !known {
             memories.push((Some(of), of.ppgtt));
@@ -176,74 +192,67 @@ fn near(case: &Case<'_, '_>, unit: Option<&Unit<'_, '_>>, (address, ggtt): Place
         memories.push((None, case.ggtt));
     }
     let several = memories.len() > 1;
-    let of = |unit: Option<&Unit<'_, '_>>| {
-        unit.filter(|_| several).map_or(String::new(), |u| format!(" of {}", u.name()))
+    let found = |unit: Option<&Unit<'_, '_>>, block: &Buffer, distance: Option<u64>| {
+        let engine = unit.filter(|_| several).map(|unit| Arg::name(unit.name()));
+        Some(
+            buffer(block, address)
+                .with_some("distance", distance.map(Arg::Value))
+                .with_some("engine", engine),
+        )
     };
-    let inside = memories.iter().find_map(|(unit, memory)| Some((unit, memory.find(address)?)));
-    if let Some((&unit, buffer)) = inside {
-        let at = address - buffer.iova;
-        return format!(
-            "inside of {} {:#x}+{at:#x}{}, which the dump holds",
-            buffer.name,
-            buffer.iova,
-            of(unit)
-        );
+    if let Some((unit, block)) =
+        memories.iter().find_map(|(unit, memory)| Some((*unit, memory.find(address)?)))
+    {
+        return (Rule::PageFaultInBuffer, found(unit, block, None));
     }
     let neighbours = || memories.iter().map(|(unit, memory)| (*unit, memory.neighbours(address)));
     let before = neighbours().filter_map(|(unit, (before, _))| Some((unit, before?)));
     let before = before.map(|(unit, b)| (address - b.end(), unit, b)).min_by_key(|(by, ..)| *by);
-    let behind = neighbours().filter_map(|(unit, (_, behind))| Some((unit, behind?)));
-    let behind = behind.map(|(unit, b)| (b.iova - address, unit, b)).min_by_key(|(by, ..)| *by);
-    match (before, behind) {
-        (Some((by, unit, before)), _) if by < 1 << 20 => format!(
-            "{by:#x} bytes behind the end of {} {:#x}{}: an access past a buffer's end",
-            before.name,
-            before.iova,
-            of(unit)
-        ),
-        (_, Some((by, unit, behind))) if by < 1 << 16 => {
-            format!("{by:#x} bytes before {} {:#x}{}", behind.name, behind.iova, of(unit))
+    let after = neighbours().filter_map(|(unit, (_, after))| Some((unit, after?)));
+    let after = after.map(|(unit, b)| (b.iova - address, unit, b)).min_by_key(|(by, ..)| *by);
+    // The nearer one is the one that was meant.
+    let before =
+        before.filter(|(by, ..)| after.is_none_or(|(to_next, ..)| *by <= to_next || to_next >= UNDERRUN));
+    match (before, after) {
+        (Some((by, unit, block)), _) if by < OVERRUN => {
+            (Rule::PageFaultOverrun, found(unit, block, Some(by)))
         }
-        _ if address < 0x1_0000 => "next to address 0: an address that was never set".to_owned(),
-        _ => "in none of the buffers the dump holds".to_owned(),
+        (_, Some((by, unit, block))) if by < UNDERRUN => {
+            (Rule::PageFaultUnderrun, found(unit, block, Some(by)))
+        }
+        _ if address < 0x1_0000 => (Rule::PageFaultNull, None),
+        _ => (Rule::PageFaultOutside, None),
     }
 }
 
-/// Registers that say what the hardware complains of.
+/// Registers in which the hardware records errors.
 pub(super) fn errors(case: &Case<'_, '_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for register in case.registers.iter().filter(|r| r.value != 0) {
-        let why = match register.name {
-            "EIR" | "PGTBL_ER" => {
-                "The hardware recorded an error; the bits are those of the register of this name."
-            }
-            "ERROR" | "ERROR_GEN6" => "The memory interface recorded an error: see the bits of ERROR_GEN6.",
+    for read in case.registers.iter().filter(|r| r.value != 0) {
+        let rule = match read.name {
+            "EIR" | "PGTBL_ER" => Rule::DeviceErrorRegister,
+            "ERROR" | "ERROR_GEN6" => Rule::MemoryInterfaceError,
             _ => continue,
         };
-        findings.push(finding(
-            FindingKind::ErrorInterrupt,
-            Trust::Certain,
-            format!("{} = {:#x}", register.name, register.value),
-            why,
-            vec![seen(
-                "registers",
-                format!("{} = {:#x}", register.name, register.value),
-                Some(register.span),
-            )],
-        ));
+        findings.push(
+            Finding::new(rule, Trust::Certain, Subject::Register(read.name.to_owned().into()))
+                .with("register", Arg::name(read.name.to_owned()))
+                .with("value", Arg::Value(read.value))
+                .seen([of_registers(read)]),
+        );
     }
     for unit in &case.engines {
-        for (register, label) in
+        for (of, name) in
             [(RingRegister::Eir, "EIR"), (RingRegister::Ipeir, "IPEIR"), (RingRegister::Esr, "ESR")]
         {
-            let Some(value) = unit.ring32(register).filter(|&v| v != 0) else { continue };
-            findings.push(finding(
-                FindingKind::ErrorInterrupt,
-                if register == RingRegister::Ipeir { Trust::Possible } else { Trust::Likely },
-                format!("{}: {label} = {value:#x}", unit.name()),
-                "The instruction parser or the engine raised an error.",
-                vec![unit.seen(format!("{label} = {value:#010x}"))],
-            ));
+            let Some(value) = unit.ring32(of).filter(|&v| v != 0) else { continue };
+            let trust = if of == RingRegister::Ipeir { Trust::Possible } else { Trust::Likely };
+            findings.push(
+                unit.finding(Rule::EngineErrorRegister, trust)
+                    .with("register", Arg::name(name))
+                    .with("value", Arg::Value(value.into()))
+                    .seen([unit.seen(register(name, value.into()))]),
+            );
         }
     }
     findings

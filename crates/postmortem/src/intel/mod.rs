@@ -1,6 +1,6 @@
 //! Hangs of Intel GPUs: error states of i915 and devcoredumps of xe.
 //!
-//! Which engine hangs and whose work was on it; where it stands; what it waits for; which units are not done; faults; the
+//! Which engine hangs and whose work was on it; where it stopped; what it waits for; which units are not done; faults; the
 //! image of its context. Never: formatting.
 
 mod advice;
@@ -13,10 +13,11 @@ mod state;
 mod stop;
 mod wait;
 
+use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
-use crate::prose::Finding;
-use crate::report::{FindingKind, Report, Trust};
-use case::{Case, Unit, finding, list, seen};
+use crate::report::{Evidence, Fact, Finding, Report, Subject, Trust};
+use crate::rules::{Rule, causes, rank};
+use case::{Case, Unit, field, seen, texts};
 pub use device::{Device, active_head, queue_engine};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
@@ -53,9 +54,9 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
     for engine in &dump.engines {
         let id = engine.id();
         let context = dump.context(engine);
-        let process = context.map(|c| format!("{} [{}]", c.name, c.pid)).or_else(|| {
+        let process = context.map(|c| process(c.name, Some(c.pid))).or_else(|| {
             let found = processes.iter().find(|p| p.engine.is_some() && p.engine == engine.id());
-            found.map(|p| format!("{} [{}]", p.name, p.pid))
+            found.map(|p| process(p.name, Some(p.pid)))
         });
         let (space, ppgtt) = memory.ppgtt(engine);
         engines.push(Unit {
@@ -90,36 +91,30 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
         },
         process: hang
             .and_then(|h| Some((h.process?, h.pid?)))
-            .map(|(name, pid)| ProcessIdentity {
-                name: Some(name.to_owned()),
-                command_line: None,
-                pid: Some(pid),
-            })
+            .map(|(name, pid)| process(name, Some(pid)))
             .unwrap_or_default(),
         ..Report::default()
     };
     let mut more = Vec::new();
     if let Some(hang) = hang {
-        let reason = hang.reason.map_or(String::new(), |r| format!(": {r}"));
-        more.push(finding(
-            FindingKind::Progress,
-            Trust::Certain,
-            format!(
-                "the kernel's code of this hang: {}:{:x}:{:08x}{reason}",
-                hang.generation, hang.engines, hang.code
-            ),
-            "IPEHR xor INSTDONE of the engine: the same code twice is likely the same hang.",
-            vec![seen("header", dump.field("GPU HANG").unwrap_or_default().to_owned(), span)],
-        ));
+        let line = Fact::Line(dump.field("GPU HANG").unwrap_or_default().to_owned());
+        more.push(
+            Finding::new(Rule::KernelHangCode, Trust::Certain, Subject::Gpu)
+                .with("generation", Arg::Number(hang.generation.into()))
+                .with("engines", Arg::Value(hang.engines as u64))
+                .with("code", Arg::Value(hang.code.into()))
+                .with_some("reason", hang.reason.map(|reason| Arg::Text(reason.to_owned())))
+                .seen([seen("header", line, span)]),
+        );
     }
-    if let Some(count) = dump.field("Reset count").filter(|c| c.trim() != "0") {
-        more.push(finding(
-            FindingKind::Progress,
-            Trust::Certain,
-            format!("{} resets before this one", count.trim()),
-            "",
-            vec![seen("header", format!("Reset count: {count}"), None)],
-        ));
+    let resets = dump.field("Reset count").and_then(|count| count.trim().parse::<u64>().ok());
+    if let Some(count) = resets.filter(|&count| count > 0) {
+        let fact = Fact::Field { name: "Reset count".into(), value: Arg::Number(count) };
+        more.push(
+            Finding::new(Rule::EarlierResets, Trust::Certain, Subject::Gpu)
+                .with("resets", Arg::Number(count))
+                .seen([seen("header", fact, None)]),
+        );
     }
     judge(&case, more, &mut report);
     (report, case.wanted.into_inner())
@@ -136,10 +131,7 @@ pub fn explain_xe(dump: &Devcore<'_>) -> Report {
 /// With what is unpacked; also what was missed.
 fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
     let Device { driver, platform, version } = Device::of_xe(dump);
-    let process = dump.process().map(|(name, pid)| match pid {
-        Some(pid) => format!("{name} [{pid}]"),
-        None => name.to_owned(),
-    });
+    let process = dump.process().map(|(name, pid)| process(name, pid));
     let class = device::queue_class(dump);
     let engines: Vec<Unit<'_, '_>> = dump
         .engines
@@ -179,23 +171,17 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Repor
             linux: dump.field("kernel").map(str::trim).and_then(some_text),
             mesa: None,
         },
-        process: dump
-            .process()
-            .map(|(name, pid)| ProcessIdentity { name: Some(name.to_owned()), command_line: None, pid })
-            .unwrap_or_default(),
+        process: process.clone().unwrap_or_default(),
         ..Report::default()
     };
     let mut more = Vec::new();
     if let Some(reason) = dump.field("Reason") {
         let span = dump.fields.iter().find(|f| f.key == "Reason").map(|f| f.span);
-        let evidence = vec![seen("header", format!("Reason: {reason}"), span)];
-        more.push(finding(
-            FindingKind::Progress,
-            Trust::Certain,
-            format!("the kernel says: {reason}"),
-            "",
-            evidence,
-        ));
+        more.push(
+            Finding::new(Rule::KernelReason, Trust::Certain, Subject::Gpu)
+                .with("reason", Arg::Text(reason.to_owned()))
+                .seen([seen("header", field("Reason", reason), span)]),
+        );
     }
     queues(dump, &mut more);
     vm(dump, &mut more);
@@ -203,44 +189,52 @@ fn explain_xe_with(dump: &Devcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Repor
     (report, case.wanted.into_inner())
 }
 
+/// A process by its name and number.
+fn process(name: &str, pid: Option<i64>) -> ProcessIdentity {
+    ProcessIdentity { name: Some(name.to_owned()), command_line: None, pid }
+}
+
 /// The queues that hang, and their jobs.
 fn queues(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
     for queue in &dump.queues {
-        let name = queue.field("Name").map_or_else(|| "a queue".to_owned(), str::to_owned);
-        let mut evidence = Vec::new();
-        for key in ["Schedule State", "Flags", "Timeout", "Ref"] {
-            if let Some(value) = queue.field(key) {
-                evidence.push(seen("queue", format!("{key}: {value}"), Some(queue.span)));
-            }
-        }
+        let read = |name: &'static str, value: Option<&str>| {
+            value.map(|value| seen("queue", field(name, value), Some(queue.span)))
+        };
+        let mut evidence: Vec<Evidence> = ["Schedule State", "Flags", "Timeout", "Ref"]
+            .into_iter()
+            .filter_map(|key| read(key, queue.field(key)))
+            .collect();
         for context in &queue.contexts {
-            for key in ["LRC Head", "LRC Tail", "Seqno", "Start seqno"] {
-                if let Some(value) = context.field(key) {
-                    evidence.push(seen("queue", format!("{key}: {value}"), Some(queue.span)));
-                }
-            }
+            let keys = ["LRC Head", "LRC Tail", "Seqno", "Start seqno"];
+            evidence.extend(keys.into_iter().filter_map(|key| read(key, context.field(key))));
         }
-        let jobs: Vec<String> =
-            queue.jobs.iter().map(|j| j.value.to_string()).filter(|v| !v.is_empty()).collect();
-        let open =
-            if jobs.is_empty() { String::new() } else { format!(", jobs not done: {}", list(&jobs, 3)) };
-        let id = queue.guc_id.map_or(String::new(), |id| format!(" (GuC id {id})"));
-        let title = format!("queue {name}{id} timed out{open}");
-        more.push(finding(FindingKind::Progress, Trust::Certain, title, "", evidence));
+        let name = queue.field("Name");
+        let jobs = queue.jobs.iter().map(|job| job.value.to_string()).filter(|job| !job.is_empty());
+        more.push(
+            Finding::new(
+                Rule::QueueTimedOut,
+                Trust::Certain,
+                Subject::Context(name.unwrap_or_default().to_owned()),
+            )
+            .with_some("queue", name.map(|name| Arg::Text(name.to_owned())))
+            .with_some("guc_id", queue.guc_id.map(|id| Arg::Number(id.into())))
+            .with("jobs", texts(jobs))
+            .seen(evidence),
+        );
     }
 }
 
 /// What could not be captured of the address space.
 fn vm(dump: &Devcore<'_>, more: &mut Vec<Finding>) {
-    let failed: Vec<String> = dump
-        .blocks
-        .iter()
-        .filter(|b| b.kind == BlockKind::Vm)
-        .filter_map(|b| Some(format!("{:#x} (error {})", b.address?, b.error?)))
-        .collect();
+    let failed = dump.blocks.iter().filter(|block| block.kind == BlockKind::Vm).filter_map(|block| {
+        let error = block.error?;
+        let args = Args::new().with("address", Arg::Address(block.address?));
+        Some(args.with("error", Arg::Text(error.to_string())).into())
+    });
+    let failed: Vec<Arg> = failed.collect();
     if !failed.is_empty() {
-        let title = format!("{} buffers of the address space: {}", failed.len(), list(&failed, 3));
-        more.push(finding(FindingKind::NotCaptured, Trust::Certain, title, "", Vec::new()));
+        let finding = Finding::new(Rule::VmBuffersMissing, Trust::Certain, Subject::Dump);
+        more.push(finding.with("buffers", failed));
     }
 }
 
@@ -280,39 +274,39 @@ fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
     findings.extend(fault::errors(case));
     let hung: Vec<&Unit<'_, '_>> = suspects(case);
     let mut verdict = None;
-    let mut first_stop = None;
     for unit in &hung {
         let stop = stop::locate(case, unit);
-        findings.extend(busy::findings(case, unit));
+        let busy = busy::finding(case, unit);
+        findings.extend(busy.clone());
         findings.extend(context::findings(case, unit));
         let Some(stop) = stop else { continue };
-        let wait = wait::finding_of(case, unit, &stop);
-        let corrupt = stop::corrupt(case, unit, &stop);
-        let because = wait.as_ref().or_else(|| corrupt.iter().find(|f| f.trust >= Trust::Likely));
-        let because = because.map(|f| f.title.clone()).unwrap_or_default();
-        let told = stop::verdict(case, unit, &stop, &because);
-        findings.extend(wait);
-        findings.extend(corrupt);
+        let stopped = stop::verdict(case, unit, &stop, busy.as_ref());
+        findings.extend(wait::finding(case, unit, &stop, busy.as_ref()));
+        findings.extend(stop::corrupt(case, unit, &stop));
         findings.extend(in_flight(unit, &stop));
-        match verdict {
-            None => {
-                report.hang = stop.point(unit, told.trust);
-                verdict = Some(told);
-                first_stop = Some(stop);
-            }
-            // Another engine stands too: it is told of, and the first one's place is the report's.
-            Some(_) => findings.push(Finding { kind: FindingKind::Suspect, ..told }),
+        if verdict.is_none() {
+            report.hang = stop.point(unit, stopped.trust);
+            verdict = Some(stopped);
+        } else {
+            // The place of the first engine is the report's.
+            findings.push(other_engine(stopped));
         }
     }
     findings.extend(who(case, &hung));
-    findings.sort_by_key(|f| std::cmp::Reverse(weight(f)));
+    rank(&mut findings);
     if let Some(verdict) = verdict {
         findings.insert(0, verdict);
     }
     findings.extend(missing(case, &hung));
-    report.advice =
-        advice::advise(case, &hung, first_stop.as_ref(), &findings).into_iter().map(Into::into).collect();
-    report.findings = findings.into_iter().map(Into::into).collect();
+    report.advice = advice::advise(case, &hung, &findings);
+    report.causes = causes(&findings);
+    report.findings = findings;
+}
+
+/// Where another engine stopped.
+fn other_engine(stopped: Finding) -> Finding {
+    let rule = Rule::OtherEngineStopped;
+    Finding { rule, kind: rule.row().kind, ..stopped }
 }
 
 /// The engines that hang: those the kernel says, or else those that have not read all there is.
@@ -321,11 +315,7 @@ fn suspects<'u, 'c, 'a>(case: &'u Case<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
     if !said.is_empty() {
         return said;
     }
-    let busy = |u: &&Unit<'_, '_>| {
-        let offset = |r| u.ring32(r).map(|v| v & 0x001f_fffc);
-        offset(RingRegister::Head) != offset(RingRegister::Tail)
-    };
-    let open: Vec<_> = case.engines.iter().filter(busy).collect();
+    let open: Vec<_> = case.engines.iter().filter(|u| !u.has_read_all()).collect();
     if open.is_empty() { case.engines.iter().take(1).collect() } else { open }
 }
 
@@ -334,36 +324,26 @@ fn who(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for unit in hung {
         let Some(process) = &unit.process else { continue };
-        let before = unit
-            .guilty
-            .filter(|&n| n > 0)
-            .map_or(String::new(), |n| format!("; its work was held to be guilty {n} times"));
-        findings.push(finding(
-            FindingKind::Progress,
-            if unit.hung == Some(true) { Trust::Certain } else { Trust::Possible },
-            format!("{} runs {process}{before}", unit.name()),
-            "",
-            vec![unit.seen("the context on the engine")],
-        ));
+        let trust = if unit.hung == Some(true) { Trust::Certain } else { Trust::Possible };
+        let name = process.name.clone().unwrap_or_default();
+        let shown = match process.pid {
+            Some(pid) => format!("{name} [{pid}]"),
+            None => name.clone(),
+        };
+        findings.push(
+            unit.finding(Rule::EngineRunsProcess, trust)
+                .with("process", Arg::Text(name))
+                .with_some("pid", process.pid.and_then(|pid| Some(Arg::Number(u64::try_from(pid).ok()?))))
+                .with_some("guilty", unit.guilty.and_then(|n| u64::try_from(n).ok()).map(Arg::Number))
+                .seen([unit.seen(field("context", shown))]),
+        );
     }
-    let others: Vec<String> = case
-        .engines
-        .iter()
-        .filter(|u| !hung.iter().any(|h| std::ptr::eq(*h, *u)))
-        .filter(|u| {
-            let offset = |r| u.ring32(r).map(|v| v & 0x001f_fffc);
-            offset(RingRegister::Head).is_some() && offset(RingRegister::Head) != offset(RingRegister::Tail)
-        })
-        .map(|u| u.name())
-        .collect();
+    let others = case.engines.iter().filter(|u| !hung.iter().any(|h| std::ptr::eq(*h, *u)));
+    let others = others.filter(|u| u.ring(RingRegister::Head).is_some() && !u.has_read_all());
+    let others: Vec<Arg> = others.map(|u| Arg::name(u.name())).collect();
     if !others.is_empty() {
-        findings.push(finding(
-            FindingKind::Suspect,
-            Trust::Guess,
-            format!("{} not done either", list(&others, 6)),
-            "HEAD is not at TAIL: they may wait for the engine that hangs, or it for them.",
-            Vec::new(),
-        ));
+        let finding = Finding::new(Rule::OtherEnginesNotDone, Trust::Guess, Subject::Gpu);
+        findings.push(finding.with("engines", others));
     }
     findings
 }
@@ -371,60 +351,41 @@ fn who(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
 /// What was set up or started before the stop.
 fn in_flight(unit: &Unit<'_, '_>, stop: &stop::Stop) -> Option<Finding> {
     let mut evidence = Vec::new();
-    if let Some(flush) = &stop.flush {
-        let flags = flush.words.get(1).copied().unwrap_or(0);
-        evidence
-            .push(unit.seen(format!("the last {} at {:#x}: flags {flags:#010x}", flush.name, flush.address)));
-    }
-    if let Some(pipeline) = &stop.pipeline {
-        evidence.push(unit.seen(format!("pipeline: {pipeline}")));
-    }
-    evidence.extend(stop.state.iter().map(|line| unit.seen(line.as_str())));
+    evidence.extend(stop.flush.as_ref().map(|flush| unit.seen_command(flush, 2)));
+    evidence.extend(
+        stop.pipeline
+            .map(|pipeline| unit.seen(Fact::Field { name: "pipeline".into(), value: Arg::name(pipeline) })),
+    );
+    evidence.extend(stop.state.iter().cloned());
     if evidence.is_empty() || stop.draws == 0 && stop.state.is_empty() {
         return None;
     }
-    let title = match stop.draws {
-        0 => format!("{}: no draw, dispatch or blit before the stop", unit.name()),
-        n => format!("{}: {n} draws, dispatches or blits on the way to the stop", unit.name()),
+    let trust = stop.trust().min(Trust::Likely);
+    let finding = match stop.draws {
+        0 => unit.finding(Rule::StateBeforeStop, trust),
+        n => unit.finding(Rule::WorkBeforeStop, trust).with("work", Arg::Number(n.into())),
     };
-    Some(finding(FindingKind::InFlight, stop.trust().min(Trust::Likely), title, "", evidence))
+    Some(finding.seen(evidence))
 }
 
 /// What the dump does not hold, and would help.
 fn missing(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
+    let of_dump = |rule| Finding::new(rule, Trust::Certain, Subject::Dump);
     let mut absent = Vec::new();
     if case.engines.is_empty() {
-        absent.push("engines".to_owned());
+        absent.push(of_dump(Rule::EnginesMissing));
     }
     if case.version.is_none() {
-        absent.push("which GPU it is: commands and registers are not read".to_owned());
+        absent.push(of_dump(Rule::IntelGenerationUnknown));
     }
     for unit in hung {
         let has = |kind| case.blocks_of(unit, kind).any(|b: &Block<'_>| b.data.is_some());
         if !has(BlockKind::Ring) && !has(BlockKind::Batch) && !has(BlockKind::Vm) {
-            absent.push(format!("ring and batch of {}", unit.name()));
+            absent.push(unit.finding(Rule::RingAndBatchMissing, Trust::Certain));
         }
         if !has(BlockKind::HwContext) {
-            absent.push(format!("the context of {}", unit.name()));
+            absent.push(unit.finding(Rule::ContextMissing, Trust::Certain));
         }
     }
-    let told = |title: String| finding(FindingKind::NotCaptured, Trust::Certain, title, "", Vec::new());
-    absent.into_iter().map(told).collect()
-}
-
-/// How telling a finding is: what is likely comes first, then its kind counts.
-fn weight(finding: &Finding) -> u32 {
-    let kind = match finding.kind {
-        FindingKind::HangPoint => 100,
-        FindingKind::CpWait => 60,
-        FindingKind::Fault => 55,
-        FindingKind::CorruptStream => 50,
-        FindingKind::ErrorInterrupt => 44,
-        FindingKind::Suspect => 40,
-        FindingKind::Busy => 36,
-        FindingKind::InFlight => 20,
-        FindingKind::Progress => 10,
-        _ => 0,
-    };
-    if finding.trust >= Trust::Likely { 1000 + kind } else { kind }
+    absent
 }

@@ -1,9 +1,10 @@
-//! Where an engine stands: its ring and batch walked, ACTHD and IPEHR against the commands there.
+//! Where an engine stopped: its ring and batch walked, ACTHD and IPEHR against the commands there.
 
-use super::case::{Case, Unit, finding};
-use super::state;
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, HangPoint, LevelPosition, Trust};
+use super::case::{Case, CommandDwords, Unit, named_register, register};
+use super::{state, wait};
+use crate::args::Arg;
+use crate::report::{Evidence, Fact, Finding, HangPoint, LevelPosition, Trust};
+use crate::rules::Rule;
 use unwedge_capture::intel::{BlockKind, RingRegister};
 use unwedge_stream::intel::commands::{Command, Decoder};
 use unwedge_stream::intel::position::{Agreement, CommandPos, Locator, Position};
@@ -17,19 +18,19 @@ const RING: u64 = 2 << 20;
 /// Dwords of an unknown stretch that are shown.
 const SHOWN: usize = 8;
 
-/// What is known of where an engine stands.
+/// What is known of where an engine stopped.
 #[derive(Default)]
 pub(super) struct Stop {
     pub(super) position: Option<Position>,
     /// Name and dwords of the command that is executed.
-    pub(super) command: Option<Found>,
+    pub(super) command: Option<CommandDwords>,
     /// Draws, dispatches and blits in the walk up to it, itself counted.
     pub(super) draws: u32,
-    /// The last PIPE_CONTROL (or MI_FLUSH_DW) in front of it.
-    pub(super) flush: Option<Found>,
+    /// The last PIPE_CONTROL (or MI_FLUSH_DW) before it.
+    pub(super) flush: Option<CommandDwords>,
     /// The pipeline that was selected last.
-    pub(super) pipeline: Option<String>,
-    /// Dwords that are no command, that the walk met: where, and the first of them.
+    pub(super) pipeline: Option<&'static str>,
+    /// Dwords that are not valid commands, that the walk met: where, and the first of them.
     pub(super) unknown: Option<(u64, Vec<u32>)>,
     /// Memory the walk wanted to go to, and the dump does not hold.
     pub(super) absent: Option<u64>,
@@ -43,25 +44,13 @@ pub(super) struct Stop {
     pub(super) path: Vec<(u8, u64)>,
     /// The ring says that everything was read.
     pub(super) drained: bool,
-    /// What was set in front of the stop, in words.
-    pub(super) state: Vec<String>,
+    /// What was set before the stop.
+    pub(super) state: Vec<Evidence>,
 }
 
-/// A command that was found.
-#[derive(Clone, Debug)]
-pub(super) struct Found {
-    pub(super) name: String,
-    pub(super) address: u64,
-    pub(super) words: Vec<u32>,
-}
-
-impl Found {
-    fn of(command: &Command<'_>, address: u64) -> Found {
-        let header = command.header();
-        let name = command.name().map_or_else(|| format!("a command {header:#010x}"), str::to_owned);
-        let words = command.words.iter().take(16).copied().collect();
-        Found { name, address, words }
-    }
+/// The first dwords of a command.
+fn dwords(command: &Command<'_>, address: u64) -> CommandDwords {
+    CommandDwords { name: command.name(), address, words: command.words.iter().take(16).copied().collect() }
 }
 
 /// Walks what an engine had to execute. `None`: the generation is not known.
@@ -82,7 +71,7 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
         if let Some(position) = stop.position {
             let place = position.executing.unwrap_or(position.at_acthd);
             stop.count_up_to(walk.1.clone(), place);
-            stop.state = state::lines(case, unit, &State::before(walk.1, place));
+            stop.state = state::evidence(case, unit, &State::before(walk.1, place));
         }
         let better = match &best {
             None => true,
@@ -102,11 +91,8 @@ pub(super) fn locate(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Option<Stop> {
 
 /// HEAD has reached TAIL, of a ring that is there.
 fn drained(unit: &Unit<'_, '_>) -> bool {
-    if unit.ring(RingRegister::Start).is_none_or(|start| start == 0) {
-        return false;
-    }
-    let offset = |r| unit.ring32(r).map(|v| v & 0x001f_fffc);
-    matches!((offset(RingRegister::Head), offset(RingRegister::Tail)), (Some(h), Some(t)) if h == t)
+    let ring = unit.ring(RingRegister::Start).is_some_and(|start| start != 0);
+    ring && unit.ring(RingRegister::Head).is_some() && unit.has_read_all()
 }
 
 /// Walks that may come by where the engine stands: its ring, its batch, then every buffer that holds ACTHD.
@@ -152,7 +138,7 @@ fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u
     let mut locator = acthd.map(|acthd| Locator::new(acthd, None, ipehr));
     let mut stop = Stop { start: Some(start), ..Stop::default() };
     // What may turn out to be the command that is executed, by address.
-    let mut recent: std::collections::VecDeque<Found> = std::collections::VecDeque::new();
+    let mut recent: std::collections::VecDeque<CommandDwords> = std::collections::VecDeque::new();
     for event in walk {
         if let Some(locator) = locator.as_mut() {
             locator.see(&event);
@@ -173,21 +159,21 @@ fn along(walk: Walk<'_>, acthd: Option<u64>, ipehr: Option<u32>, start: (bool, u
     stop
 }
 
-fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::VecDeque<Found>) {
+fn remember(event: &Event<'_>, stop: &mut Stop, recent: &mut std::collections::VecDeque<CommandDwords>) {
     match &event.kind {
         EventKind::Command(command) => {
-            let found = Found::of(command, event.address);
-            if Work::of(&found.name).is_some() {
+            let found = dwords(command, event.address);
+            let name = found.name.unwrap_or_default();
+            if Work::of(name).is_some() {
                 stop.draws += 1;
             }
-            if found.name.starts_with("PIPE_CONTROL") || found.name.starts_with("MI_FLUSH") {
+            if name.starts_with("PIPE_CONTROL") || name.starts_with("MI_FLUSH") {
                 stop.flush = Some(found.clone());
             }
-            if found.name == "PIPELINE_SELECT" {
+            if name == "PIPELINE_SELECT" {
                 let selected = command.fields().find(|f| f.name == "Pipeline Selection");
                 let value = selected.and_then(|f| f.value()?.number());
-                stop.pipeline =
-                    value.map(|v| ["3D", "media", "GPGPU"].get(v as usize & 3).unwrap_or(&"?").to_string());
+                stop.pipeline = value.map(|v| *["3D", "media", "GPGPU"].get(v as usize & 3).unwrap_or(&"?"));
             }
             if recent.len() == 128 {
                 recent.pop_front();
@@ -262,7 +248,10 @@ impl Stop {
             ring: None,
             ring_name: Some(unit.name()),
             levels,
-            packet: self.command.as_ref().map(|c| c.name.clone()),
+            packet: self.command.as_ref().map(|c| match c.name {
+                Some(name) => name.to_owned(),
+                None => format!("a command {:#010x}", c.header()),
+            }),
             header: None,
             iova: Some(place.address),
             draw: (self.draws > 0).then_some(self.draws),
@@ -271,199 +260,161 @@ impl Stop {
     }
 }
 
-/// Where an engine stands, for the verdict.
-pub(super) fn verdict(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop, because: &str) -> Finding {
-    let name = unit.name();
-    let acthd = unit.ring(RingRegister::Acthd);
+/// Where an engine stopped, for the verdict. `busy` is the finding on the units that are not done.
+pub(super) fn verdict(
+    case: &Case<'_, '_>,
+    unit: &Unit<'_, '_>,
+    stop: &Stop,
+    busy: Option<&Finding>,
+) -> Finding {
     let ipehr = unit.ring32(RingRegister::Ipehr);
-    let mut evidence: Vec<Evidence> = Vec::new();
-    let mut add = |what: String| evidence.push(unit.seen(what));
-    if let Some(acthd) = acthd {
-        add(format!("ACTHD = {acthd:#x}"));
-    }
-    if let Some(ipehr) = ipehr {
-        add(format!("IPEHR = {ipehr:#010x}{}", named(unit, case, ipehr)));
-    }
-    for (register, label) in [
+    let named = ipehr.map(|ipehr| named_register("IPEHR", ipehr.into(), name_of(unit, case, ipehr)));
+    let registers = [
         (RingRegister::Start, "START"),
         (RingRegister::Head, "HEAD"),
         (RingRegister::Tail, "TAIL"),
         (RingRegister::BbAddr, "BBADDR"),
-    ] {
-        if let Some(value) = unit.ring(register) {
-            add(format!("{label} = {value:#x}"));
-        }
-    }
-    let Some(position) = stop.position else {
-        let (title, why) = nowhere(case, unit, stop, unit.active_head());
-        return finding(FindingKind::HangPoint, Trust::Possible, title, join(&why, because), evidence);
+    ];
+    let ring = |(of, name)| Some(register(name, unit.ring(of)?));
+    let acthd = ring((RingRegister::Acthd, "ACTHD"));
+    let facts = acthd.into_iter().chain(named).chain(registers.into_iter().filter_map(ring));
+    let found = match stop.position {
+        Some(position) => at_command(case, unit, stop, &position, ipehr),
+        None => nowhere(case, unit, stop),
     };
+    found.with_some("busy", busy.map(wait::units)).seen(facts.map(|fact| unit.seen(fact)))
+}
+
+/// The command that an engine was executing, and how the registers agree with it.
+fn at_command(
+    case: &Case<'_, '_>,
+    unit: &Unit<'_, '_>,
+    stop: &Stop,
+    position: &Position,
+    ipehr: Option<u32>,
+) -> Finding {
     let place = position.executing.unwrap_or(position.at_acthd);
-    let what = match (&stop.command, stop.noops) {
-        (_, Some(count)) if place.header == 0 => format!("{count} MI_NOOP in a row"),
-        (Some(command), _) => command.name.clone(),
-        (None, _) => format!("{:#010x}", place.header),
+    let name = stop.command.as_ref().and_then(|command| command.name);
+    let zeros = stop.noops.filter(|_| place.header == 0);
+    let ahead = match position.agreement {
+        Agreement::Here => Some(0),
+        Agreement::Before(bytes) => Some(bytes),
+        Agreement::Nowhere | Agreement::Unknown => None,
     };
-    let buffer = case.block_at(unit, place.address).map_or_else(
-        || format!("{:#x}", place.address),
-        |(block, at)| format!("{block} {:#x}+{at:#x}", place.address - at),
-    );
-    let draw = if stop.draws > 0 {
-        format!(", {} draws or dispatches into the walk", stop.draws)
-    } else {
-        String::new()
-    };
-    let title = format!("{name} › {buffer}: {what}{draw}");
-    let why = match position.agreement {
-        Agreement::Here => "the command at ACTHD has the header that IPEHR holds".to_owned(),
-        Agreement::Before(bytes) if position.is_doubtful() => format!(
-            "IPEHR may name this command, {bytes} bytes before ACTHD with {} commands between them",
-            position.between()
-        ),
-        Agreement::Before(bytes) => {
-            format!("IPEHR names the command {bytes} bytes before ACTHD: the streamer reads that far ahead")
-        }
-        Agreement::Nowhere if position.behind.is_some() => {
-            format!(
-                "no command at or before ACTHD has the header that IPEHR holds ({:#010x})",
-                ipehr.unwrap_or(0)
-            )
-        }
-        Agreement::Nowhere => format!(
-            "nothing near ACTHD has the header that IPEHR holds ({:#010x}): memory was changed after it was read, or the \
-             registers were read at another time",
-            ipehr.unwrap_or(0)
-        ),
-        Agreement::Unknown => "IPEHR is not in the dump".to_owned(),
-    };
-    let why = match position.bytes_behind() {
-        Some(bytes) => format!(
-            "{why}; the next command with that header stands {bytes} bytes behind ACTHD, at {:#x}",
-            position.acthd.saturating_add(bytes)
-        ),
-        None => why,
-    };
-    finding(FindingKind::HangPoint, stop.trust(), title, join(&why, because), evidence)
+    let next = position.bytes_behind();
+    unit.finding(Rule::EngineAtCommand, stop.trust())
+        .with_some("command", name.filter(|_| zeros.is_none()).map(Arg::name))
+        .with_some("noops", zeros.map(|count| Arg::Number(count.into())))
+        .with("header", Arg::Value(place.header.into()))
+        .with("address", Arg::Address(place.address))
+        .with_some("buffer", case.block_at(unit, place.address))
+        .with_some("draws", Some(stop.draws).filter(|&n| n > 0).map(|n| Arg::Number(n.into())))
+        .with_some("ipehr", ipehr.map(|value| Arg::Value(value.into())))
+        .with_some("bytes_ahead", ahead.map(Arg::Number))
+        .with_some("between", position.is_doubtful().then(|| Arg::Number(position.between())))
+        .with_some("next_after", next.map(Arg::Number))
+        .with_some("next_address", next.map(|bytes| Arg::Address(position.acthd.saturating_add(bytes))))
 }
 
-fn join(why: &str, because: &str) -> String {
-    if because.is_empty() { why.to_owned() } else { format!("{because}; {why}") }
-}
-
-/// The name of a header.
-fn named(unit: &Unit<'_, '_>, case: &Case<'_, '_>, header: u32) -> String {
+/// The name of a header: `not a valid command` where it starts none.
+fn name_of(unit: &Unit<'_, '_>, case: &Case<'_, '_>, header: u32) -> Option<&'static str> {
     let words = [header];
-    let command = unit.decoder(case.version).and_then(|d| d.command(&words));
-    match command.map(|c| c.name()) {
-        Some(Some(name)) => format!(" ({name})"),
-        Some(None) => String::new(),
-        None => " (no command)".to_owned(),
+    match unit.decoder(case.version).and_then(|d| d.command(&words)) {
+        Some(command) => command.name(),
+        None => Some("not a valid command"),
     }
 }
 
-/// What is to be said where no walk came by ACTHD.
-fn nowhere(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop, acthd: Option<u64>) -> (String, String) {
-    let name = unit.name();
-    let Some(acthd) = acthd else {
-        return (format!("{name}: the dump does not say where it stands"), "ACTHD is not in it".to_owned());
-    };
+/// Where an engine stopped that no walk came by.
+fn nowhere(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> Finding {
+    let trust = Trust::Possible;
+    let Some(acthd) = unit.active_head() else { return unit.finding(Rule::EnginePositionMissing, trust) };
     if stop.drained {
-        return (
-            format!("{name} › ring: all of it was read, up to {acthd:#x}"),
-            "HEAD is at TAIL: the streamer has nothing left to read; what it started, or what it waits for, is not done"
-                .to_owned(),
-        );
+        return unit.finding(Rule::EngineRingDrained, trust).with("read_to", Arg::Address(acthd));
     }
     match case.block_at(unit, acthd) {
-        Some((block, at)) => (
-            format!("{name} › {block} {:#x}+{at:#x}: in a buffer that no command leads to", acthd - at),
-            "neither the ring nor the batch jumps there, as far as the dump holds them".to_owned(),
-        ),
-        None => (
-            format!("{name} › {acthd:#x}: memory that the dump does not hold"),
-            "the batch that was executed was not captured, or the engine ran out of its buffers".to_owned(),
-        ),
+        Some(buffer) => unit.finding(Rule::EngineInUnreachedBuffer, trust).with("buffer", buffer),
+        None => unit.finding(Rule::EngineInMissingMemory, trust),
     }
+    .with("acthd", Arg::Address(acthd))
 }
 
-/// A stream that is broken: dwords that are no command, a stop in zeros, a way into memory that is not there.
+/// Dwords of memory; `words` as far as they matter.
+fn of_memory(count: u64, words: Vec<u32>) -> Fact {
+    Fact::Dwords { level: None, first: None, count, words, packet: None }
+}
+
+/// A stream that is broken: dwords that are not valid commands, a stop in zeros, a way into memory that is not there.
 pub(super) fn corrupt(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let name = unit.name();
-    if let Some(ipehr) = unit.ring32(RingRegister::Ipehr).filter(|&h| h != 0) {
+    if let Some(ipehr) = unit.ring32(RingRegister::Ipehr).filter(|&header| header != 0) {
         let decoder = unit.decoder(case.version);
         if decoder.is_some_and(|d| d.command(&[ipehr]).is_none()) {
-            findings.push(finding(
-                FindingKind::CorruptStream,
-                Trust::Likely,
-                format!("{name} was given {ipehr:#010x}, which is no command"),
-                "The streamer stops at a header it does not know. The batch is broken, or the engine ran out of it.",
-                vec![unit.seen(format!("IPEHR = {ipehr:#010x}"))],
-            ));
+            findings.push(
+                unit.finding(Rule::HeaderNotCommand, Trust::Likely)
+                    .with("header", Arg::Value(ipehr.into()))
+                    .seen([unit.seen(register("IPEHR", ipehr.into()))]),
+            );
         }
     }
-    if let Some((address, words)) = &stop.unknown {
-        let shown = words.iter().map(|w| format!("{w:08x}")).collect::<Vec<_>>().join(" ");
-        let pattern = pattern(words).map_or(String::new(), |p| format!(": {p}"));
-        findings.push(finding(
-            FindingKind::CorruptStream,
-            if pattern.is_empty() { Trust::Possible } else { Trust::Likely },
-            format!("{name}: dwords that are no command at {address:#x}{pattern}"),
-            "Commands were overwritten, or a length before them is wrong.",
-            vec![Evidence {
-                section: case.block_at(unit, *address).map_or_else(|| "memory".to_owned(), |b| b.0),
-                what: shown,
-                iova: Some(*address),
-                span: None,
-            }],
-        ));
-    }
+    findings.extend(stop.unknown.as_ref().map(|(address, words)| not_commands(case, unit, *address, words)));
     if let Some(count) = stop.noops.filter(|&n| n >= 16) {
-        findings.push(finding(
-            FindingKind::CorruptStream,
-            Trust::Likely,
-            format!("{name} runs through {count} MI_NOOP: zeros where commands should be"),
-            "A batch without an end, or one whose memory was cleared or never written.",
-            stop.position
-                .map(|p| unit.seen(format!("ACTHD in the zeros from {:#x} on", p.at_acthd.address)))
-                .into_iter()
-                .collect(),
-        ));
+        let from = stop.position.map(|position| position.at_acthd.address);
+        let seen =
+            from.map(|from| Evidence { iova: Some(from), ..unit.seen(of_memory(count.into(), Vec::new())) });
+        findings.push(
+            unit.finding(Rule::ZerosInStream, Trust::Likely)
+                .with("dwords", Arg::Number(count.into()))
+                .with_some("from", from.map(Arg::Address))
+                .seen(seen),
+        );
     }
     if let Some(absent) = stop.absent.filter(|_| stop.position.is_none()) {
-        let known = unit.active_head().is_some_and(|a| a.abs_diff(absent) < 0x10_0000);
-        findings.push(finding(
-            FindingKind::NotCaptured,
-            Trust::Certain,
-            match stop.start {
-                Some((true, ring)) if absent.wrapping_sub(ring) <= RING => {
-                    format!("the ring of {name} from {absent:#x} on")
-                }
-                _ => format!("the batch at {absent:#x} that {name} goes to"),
-            },
-            if known { "ACTHD is near it." } else { "" },
-            Vec::new(),
-        ));
+        let near = unit.active_head().is_some_and(|acthd| acthd.abs_diff(absent) < 0x10_0000);
+        let rule = match stop.start {
+            Some((true, ring)) if absent.wrapping_sub(ring) <= RING => Rule::RingPartMissing,
+            _ => Rule::BatchMissing,
+        };
+        findings.push(
+            unit.finding(rule, Trust::Certain)
+                .with("address", Arg::Address(absent))
+                .with("acthd_is_near", near),
+        );
     }
     findings
 }
 
-/// What memory is known to be filled with.
-fn pattern(words: &[u32]) -> Option<&'static str> {
+/// Dwords that a walk met and that are not valid commands.
+fn not_commands(case: &Case<'_, '_>, unit: &Unit<'_, '_>, address: u64, words: &[u32]) -> Finding {
+    let buffer = case.block_at(unit, address);
+    let section = buffer.as_ref().and_then(|buffer| buffer.text("block")).unwrap_or("memory").to_owned();
+    let fact = of_memory(words.len() as u64, words.to_vec());
+    let fill = fill(words);
+    let (rule, trust) = match fill {
+        Some(_) => (Rule::FillInStream, Trust::Likely),
+        None => (Rule::DwordsNotCommands, Trust::Possible),
+    };
+    unit.finding(rule, trust)
+        .with("address", Arg::Address(address))
+        .with_some("fill", fill.map(Arg::name))
+        .with_some("buffer", buffer)
+        .seen([Evidence { section, fact, iova: Some(address), span: None }])
+}
+
+/// What memory is filled with.
+fn fill(words: &[u32]) -> Option<&'static str> {
     let first = *words.first()?;
-    if words.len() < 2 || !words.iter().all(|&w| w == first) {
-        let text = words
-            .iter()
-            .flat_map(|w| w.to_le_bytes())
-            .all(|b| b == 0 || b == b'\n' || (0x20..0x7f).contains(&b));
+    if words.len() < 2 || !words.iter().all(|&word| word == first) {
+        let is_text = |byte: u8| byte == 0 || byte == b'\n' || (0x20..0x7f).contains(&byte);
+        let text = words.iter().flat_map(|word| word.to_le_bytes()).all(is_text);
         return (text && words.len() >= 4).then_some("text");
     }
     Some(match first {
-        0xffff_ffff => "all ones: memory or a device that is gone",
-        0x6b6b_6b6b => "the kernel's poison for freed memory",
-        0x5a5a_5a5a => "the kernel's poison for memory not written yet",
-        0xdead_beef => "0xdeadbeef, written on purpose",
-        0xcccc_cccc => "0xcc, the mark of uninitialized memory",
-        _ => "one value over and over",
+        0xffff_ffff => "ones",
+        0x6b6b_6b6b => "freed",
+        0x5a5a_5a5a => "not-written",
+        0xdead_beef => "deadbeef",
+        0xcccc_cccc => "uninitialized",
+        _ => "repeated",
     })
 }

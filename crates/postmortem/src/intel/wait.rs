@@ -2,52 +2,53 @@
 //!
 //! Facts: MI_SEMAPHORE_WAIT and MI_WAIT_FOR_EVENT as the command reference has them.
 
-use super::case::{Case, Unit, finding};
-use super::stop::{Found, Stop};
-use crate::prose::{Evidence, Finding};
-use crate::report::{FindingKind, Trust};
+use super::case::{Case, CommandDwords, Unit};
+use super::stop::Stop;
+use crate::args::Arg;
+use crate::report::{Evidence, Fact, Finding, Trust};
+use crate::rules::Rule;
 use unwedge_stream::intel::walk::canonical;
 
 /// Opcodes of commands that wait: bits 28:23 of an MI header.
 const MI_WAIT_FOR_EVENT: u32 = 0x03;
 const MI_WAIT_FOR_EVENT_2: u32 = 0x04;
 const MI_SEMAPHORE_WAIT: u32 = 0x1c;
+/// Dwords of a command that are evidence.
+const SHOWN: usize = 6;
 
-/// What the command waits for that an engine stands at.
-pub(super) fn finding_of(case: &Case<'_, '_>, unit: &Unit<'_, '_>, stop: &Stop) -> Option<Finding> {
+/// What the command waits for that an engine was executing. `busy` is the finding on the units that are not done.
+pub(super) fn finding(
+    case: &Case<'_, '_>,
+    unit: &Unit<'_, '_>,
+    stop: &Stop,
+    busy: Option<&Finding>,
+) -> Option<Finding> {
     let command = stop.command.as_ref()?;
     let header = *command.words.first()?;
     if header >> 29 != 0 {
-        return flush(unit, stop, command);
+        return flush(unit, stop, command, busy);
     }
     match header >> 23 & 0x3f {
-        MI_SEMAPHORE_WAIT => semaphore(case, unit, stop, command, header),
-        MI_WAIT_FOR_EVENT | MI_WAIT_FOR_EVENT_2 => Some(finding(
-            FindingKind::CpWait,
-            stop.trust(),
-            format!("{} waits for an event of the display ({})", unit.name(), command.name),
-            "A vertical blank or scan line that does not come: the pipe is off, or the event is not enabled.",
-            vec![at(unit, command)],
-        )),
+        MI_SEMAPHORE_WAIT => semaphore(case, unit, stop, command),
+        MI_WAIT_FOR_EVENT | MI_WAIT_FOR_EVENT_2 => Some(
+            unit.finding(Rule::DisplayEventWait, stop.trust())
+                .with_some("command", command.name.map(Arg::name))
+                .seen([unit.seen_command(command, SHOWN)]),
+        ),
         _ => None,
     }
 }
 
-fn at(unit: &Unit<'_, '_>, command: &Found) -> Evidence {
-    let words = command.words.iter().take(6).map(|w| format!("{w:08x}")).collect::<Vec<_>>().join(" ");
-    let mut evidence = unit.seen(format!("{} at {:#x}: {words}", command.name, command.address));
-    evidence.iova = Some(command.address);
-    evidence
-}
+/// How a semaphore compares: the sign, and whether it is met.
+type Comparison = (&'static str, fn(u32, u32) -> bool);
 
 fn semaphore(
     case: &Case<'_, '_>,
     unit: &Unit<'_, '_>,
     stop: &Stop,
-    command: &Found,
-    header: u32,
+    command: &CommandDwords,
 ) -> Option<Finding> {
-    let [_, wanted, low, ..] = command.words[..] else { return None };
+    let [header, wanted, low, ..] = command.words[..] else { return None };
     let high = command.words.get(3).copied().unwrap_or(0);
     let address = canonical(u64::from(high) << 32 | u64::from(low & !3));
     let ggtt = header >> 22 & 1 != 0;
@@ -57,7 +58,7 @@ fn semaphore(
     if held.is_none() {
         case.want(unit, address);
     }
-    let (sign, met): (&str, fn(u32, u32) -> bool) = match header >> 12 & 7 {
+    let (relation, met): Comparison = match header >> 12 & 7 {
         0 => (">", |a, b| a > b),
         1 => (">=", |a, b| a >= b),
         2 => ("<", |a, b| a < b),
@@ -66,63 +67,51 @@ fn semaphore(
         5 => ("!=", |a, b| a != b),
         _ => ("?", |_, _| false),
     };
-    let mut evidence = vec![at(unit, command)];
-    let (state, why, trust) = match held {
-        Some(value) if met(value, wanted) => (
-            format!("memory holds {value:#x} by now"),
-            "The value is there: the wait ends, or the engine was not told of the change (no signal, a stale cache).",
-            Trust::Possible,
-        ),
-        Some(value) => (
-            format!("memory holds {value:#x}"),
-            "Whoever is to write it has not: look at the other engines and processes, and at the value that is wanted.",
-            stop.trust(),
-        ),
-        None => (
-            "the dump does not hold it".to_owned(),
-            "Whether the value has come is not known.",
-            stop.trust().min(Trust::Likely),
-        ),
+    let (rule, trust) = match held {
+        Some(value) if met(value, wanted) => (Rule::SemaphoreValueIsThere, Trust::Possible),
+        Some(_) => (Rule::SemaphoreNotSignaled, stop.trust()),
+        None => (Rule::SemaphoreValueMissing, stop.trust().min(Trust::Likely)),
     };
-    if let Some(value) = held {
-        let mut read = unit.seen(format!("{address:#x} holds {value:#010x}"));
-        read.iova = Some(address);
-        evidence.push(read);
-    }
-    let space = if ggtt { "GGTT " } else { "" };
-    let mode = if header >> 15 & 1 != 0 { "polls" } else { "waits for a signal at" };
-    Some(finding(
-        FindingKind::CpWait,
-        trust,
-        format!("{} {mode} {space}{address:#x} until it is {sign} {wanted:#x}; {state}", unit.name()),
-        why,
-        evidence,
-    ))
+    let found = unit
+        .finding(rule, trust)
+        .with("address", Arg::Address(address))
+        .with("ggtt", ggtt)
+        .with("polls", header >> 15 & 1 != 0)
+        .with("relation", Arg::name(relation))
+        .with("reference", Arg::Value(wanted.into()))
+        .with_some("value", held.map(|value| Arg::Value(value.into())))
+        .seen([unit.seen_command(command, SHOWN)]);
+    Some(found.seen(held.map(|value| {
+        let fact = Fact::Dwords { level: None, first: None, count: 1, words: vec![value], packet: None };
+        Evidence { iova: Some(address), ..unit.seen(fact) }
+    })))
 }
 
 /// A flush that does not end is a wait for everything before it.
-fn flush(unit: &Unit<'_, '_>, stop: &Stop, command: &Found) -> Option<Finding> {
-    if !command.name.starts_with("PIPE_CONTROL") {
+fn flush(
+    unit: &Unit<'_, '_>,
+    stop: &Stop,
+    command: &CommandDwords,
+    busy: Option<&Finding>,
+) -> Option<Finding> {
+    if !command.name?.starts_with("PIPE_CONTROL") {
         return None;
     }
     let flags = command.words.get(1).copied().unwrap_or(0);
-    let stall = flags >> 20 & 1 != 0;
-    let why = if stall && stop.draws == 0 {
-        "It stalls the streamer until everything before it is done; no draw or dispatch stands before it in this walk."
-    } else if stall {
-        "It stalls the streamer until everything before it is done: the draw or dispatch before it is what hangs."
-    } else {
-        "It flushes or invalidates caches; what comes before it may be what hangs."
+    let rule = match (flags >> 20 & 1 != 0, stop.draws) {
+        (true, 0) => Rule::StallWithoutWork,
+        (true, _) => Rule::StallWaitsForWork,
+        (false, _) => Rule::FlushAtStop,
     };
-    Some(finding(
-        FindingKind::CpWait,
-        stop.trust().min(Trust::Likely),
-        format!(
-            "{} is at a PIPE_CONTROL with the flags {flags:#010x}{}",
-            unit.name(),
-            if stall { " (CS stall)" } else { "" }
-        ),
-        why,
-        vec![at(unit, command)],
-    ))
+    Some(
+        unit.finding(rule, stop.trust().min(Trust::Likely))
+            .with("flags", Arg::Value(flags.into()))
+            .with_some("busy", busy.map(units))
+            .seen([unit.seen_command(command, SHOWN)]),
+    )
+}
+
+/// What the units say, by the rule of the finding on them.
+pub(super) fn units(busy: &Finding) -> Arg {
+    Arg::name(busy.rule.row().id)
 }

@@ -110,12 +110,12 @@ pub fn waiting() -> (Generation, DevcoreBuilder) {
 
 /// The rules that fired, in order.
 pub fn rules(report: &Report) -> Vec<Rule> {
-    report.findings.iter().filter_map(|f| f.rule).collect()
+    report.findings.iter().map(|f| f.rule).collect()
 }
 
 /// The finding by a rule.
 pub fn by_rule(report: &Report, rule: Rule) -> &Finding {
-    let found = report.findings.iter().find(|f| f.rule == Some(rule));
+    let found = report.findings.iter().find(|f| f.rule == rule);
     found.unwrap_or_else(|| panic!("no {rule:?} in {report:#?}"))
 }
 
@@ -128,5 +128,5 @@ pub fn saw_register(finding: &Finding, register: &str, expected: u64) -> bool {
 
 /// What is advised, in order.
 pub fn advised(report: &Report) -> Vec<AdviceId> {
-    report.advice.iter().filter_map(|a| a.id).collect()
+    report.advice.iter().map(|a| a.id).collect()
 }

@@ -11,6 +11,7 @@ mod once;
 mod op;
 mod ops;
 mod predicate;
+pub mod read_ahead;
 mod state;
 mod steps;
 mod wait;

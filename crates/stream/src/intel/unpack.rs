@@ -19,6 +19,8 @@ pub enum Wanted {
     Ppgtt(usize, u64),
     /// At an address, in the address space or in the device's table.
     Either(usize, u64),
+    /// The first buffer after an address in the address space, where it starts within so many bytes.
+    After(usize, u64, u64),
     /// All of an address space, and of the device's table.
     All(usize),
 }
@@ -76,6 +78,9 @@ impl<'d, 'a> AddressSpaces<'d, 'a> {
                     Wanted::Either(space, address) => {
                         let of_context = self.want(space, address);
                         self.ggtt.want(address) || of_context
+                    }
+                    Wanted::After(space, address, within) => {
+                        self.ppgtt.get_mut(space).is_some_and(|(.., lazy)| lazy.want_after(address, within))
                     }
                     Wanted::All(space) => {
                         let of_context = self.ppgtt.get_mut(space).is_some_and(|(.., lazy)| lazy.want_all());

@@ -8,6 +8,7 @@ use std::io::Write;
 use unwedge_base::{Diagnostic, Severity};
 use unwedge_hw::{Db, Identity, Selected};
 use unwedge_stream::query::{RegisterNames, StepDraws};
+use unwedge_stream::{Flow, Registers, Step, StepSink};
 
 /// Answers a question about a dump of any driver. `lost` is what was lost of it before it got here; `db` the database of
 /// Adreno. Memory is unpacked in proportion to `max_size`. A failed write is for the owner of `out` to remember.
@@ -78,7 +79,7 @@ fn answer<'d>(
     let rows = Rows::new(style, &mut *out);
     let family = streams.family().name();
     let mut ask = Some(Ask { query: Some(question.bind(registers, selected)?), rows });
-    let mut walked = false;
+    let (mut walked, mut packets) = (false, 0_u64);
     streams.each(&mut |stream| {
         let Some(mut visitor) = ask.take() else { return false };
         if !std::mem::replace(&mut walked, true) {
@@ -87,7 +88,9 @@ fn answer<'d>(
         visitor.rows.name.clone_from(&stream.name);
         let mut draws = StepDraws::new(visitor);
         draws.submit = stream.number;
-        stream.walk(&mut draws);
+        let mut counted = Counted { sink: &mut draws, packets: 0 };
+        stream.walk(&mut counted);
+        packets = packets.saturating_add(counted.packets);
         for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
             let message = format!("ring {}, {}: {message}", stream.number, stream.name);
             diagnostics.push(Diagnostic { severity, span: None, message });
@@ -100,8 +103,25 @@ fn answer<'d>(
         return Err(ViewError::NoStreams);
     }
     let Some(Ask { query, mut rows }) = ask else { return Err(ViewError::NoStreams) };
+    if packets == 0 {
+        let message = "the dump does not hold the memory of its streams: no packet was read";
+        diagnostics.push(Diagnostic::loss(None, message));
+    }
     let lost = diagnostics.iter().any(|d| d.severity == Severity::Loss);
     let left_out = query.as_ref().map_or(0, |query| query.left_out);
     rows.end(tables, lost, left_out);
     Ok(left_out)
+}
+
+/// Counts packets on their way.
+struct Counted<'s> {
+    sink: &'s mut dyn StepSink,
+    packets: u64,
+}
+
+impl StepSink for Counted<'_> {
+    fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
+        self.packets = self.packets.saturating_add(u64::from(matches!(step, Step::Packet(_))));
+        self.sink.step(regs, step)
+    }
 }

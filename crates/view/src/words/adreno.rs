@@ -1,7 +1,151 @@
 //! The words of rules over dumps of msm.
 
 use super::{Words, because};
-use unwedge_postmortem::{AdviceId, Arg, Args, Finding, Report, Rule, Subject};
+use unwedge_postmortem::{AdrenoRule, AdviceId, Arg, Args, Finding, Report, Subject};
+
+/// The words of a rule.
+pub(super) fn words(report: &Report, f: &Finding, rule: AdrenoRule) -> Words {
+    match rule {
+        AdrenoRule::UnknownGpu => Words::new(
+            "the GPU's generation: the dump has no revision this tool knows",
+            "Registers and packets differ by generation; none can be named without it.",
+        ),
+        AdrenoRule::BackEndNotDraining => Words::new(
+            "the back end does not drain: RB or CCU are busy, no shader runs, and the front end waits for them",
+            "With SP and HLSQ idle, what RB and CCU still hold is earlier work, such as a blit, a resolve or a cache flush that does not finish.",
+        ),
+        AdrenoRule::FrontEndWaitsForMemory => Words::new(
+            "the front end waits for memory: index, vertex or visibility data does not arrive",
+            "PC, VFD or VPC have work and so has UCHE, and nothing downstream of them does.",
+        ),
+        AdrenoRule::FrontEndStuck => Words::new(
+            "the front end is stuck: PC or VFD are busy and nothing downstream is",
+            "The draw does not get past primitive and vertex fetch because of a bad draw initiator, index buffer, visibility stream or vertex layout.",
+        ),
+        AdrenoRule::ShadersWaitForTextures => Words::new(
+            "shaders wait for textures: SP, TP and UCHE are busy",
+            "Shader processors, texture units and the L2 cache all have work open, so memory does not answer a fetch, or a shader is very slow.",
+        ),
+        AdrenoRule::ShadersWaitForMemory => Words::new(
+            "shaders wait for memory: SP, UCHE and the bus are busy",
+            "Loads or stores are on their way through the L2 cache and are not answered.",
+        ),
+        AdrenoRule::ShaderProcessorsStuck => Words::new(
+            "the shader processors are stuck: SP is busy with no memory access open",
+            "A shader computes and never ends. It may be in an endless loop, at a barrier that not all waves reach, or waiting for a result that never comes.",
+        ),
+        AdrenoRule::RenderBackendsStuck => Words::new(
+            "the render backends are stuck: only RB or CCU are busy",
+            "All work is in the back end: a resolve, a cache flush, or writes that memory does not accept.",
+        ),
+        AdrenoRule::RasterizerStuck => Words::new(
+            "the rasterizer is stuck: only TSE, RAS or LRZ are busy",
+            "Primitives entered rasterization and no fragments leave it. Bad LRZ or scissor state can do that.",
+        ),
+        AdrenoRule::CacheWaitsForMemory => Words::new(
+            "UCHE waits for memory: the L2 cache is busy and none of its clients is",
+            "Memory does not complete a flush, an invalidation or a write-back.",
+        ),
+        AdrenoRule::SequencerWaits => Words::new(
+            "HLSQ is busy with no shader running: it waits for state, constants or instructions",
+            "The sequencer has work that it cannot hand to the shader processors.",
+        ),
+        AdrenoRule::CpWaitsOnAhb => Words::new(
+            "the CP waits for a register access: it is master on the AHB bus and all other blocks are idle",
+            "A register read or write of the CP is not answered, as by a block without clock or power, or at a bad register.",
+        ),
+        AdrenoRule::CpWaitsForMemory => Words::new(
+            "the CP waits for memory: only the CP and the bus are busy",
+            "A fetch of commands or a memory packet is not answered.",
+        ),
+        AdrenoRule::OnlyCpBusy => Words::new(
+            "only the CP is busy: everything downstream of it has finished",
+            "The hardware is idle and the CP itself is stuck. The packet at the stop is the one to look at.",
+        ),
+        AdrenoRule::NoBlockBusy => Words::new(
+            "no block is busy: the GPU was idle when the dump was taken",
+            "It finished late, was not given the work, or lost power. Compare the rings' pointers and fences.",
+        ),
+        AdrenoRule::BlitEngineBusy => Words::new(
+            "the 2D engine is busy: a blit does not finish",
+            "A2D has work and the shaders have none.",
+        ),
+        AdrenoRule::ShaderProcessorsBusy => {
+            Words::new("the shader processors are busy", "Shaders are running or stuck.")
+        }
+        AdrenoRule::GpuNotInitialized => Words::new(
+            "the GPU was not initialized when the dump was taken",
+            "It did not come up, or was down again by then. What is missing was not read, and registers that are there may belong to a block without clocks.",
+        ),
+        AdrenoRule::GmuWatchdog => Words::new("the GMU's watchdog fired: its firmware stopped", ""),
+        AdrenoRule::GmuFenceStoppedAccess => {
+            Words::new("a register access was stopped at the GMU's fence", "")
+        }
+        AdrenoRule::GmuBusError => Words::new("an AHB bus error on the GMU's side", ""),
+        AdrenoRule::GmuProcessorFault => Words::new("the GMU's processor reports a fault", ""),
+        AdrenoRule::GmuFenceDroppedWrite => Words::new("a register write was dropped at the GMU's fence", ""),
+        AdrenoRule::GmuMessageUnread => Words::new("the GMU has not read the kernel's last message", ""),
+        AdrenoRule::HfiDroppedMessages => Words::new("a HFI queue dropped messages", ""),
+        AdrenoRule::SmmuStalled => Words::new(
+            "the IOMMU holds the GPU at a fault",
+            "Whatever blocks are busy, a translation fault stalls their access.",
+        ),
+        AdrenoRule::FaultInfoEmpty => Words::new(
+            "fault-info is there, but names no fault",
+            "An address of zero without direction or type is not evidence of a page fault.",
+        ),
+        AdrenoRule::RegistersNotCaptured => Words::new(
+            "registers",
+            "Without them neither the position nor the state of the hardware is known.",
+        ),
+        AdrenoRule::RingNotCaptured => Words::new("the ring", "No stream can be walked."),
+        AdrenoRule::RingDwordsNotCaptured => Words::new("the ring's contents", "No stream can be walked."),
+        AdrenoRule::CpStopped => cp_stopped(report, f),
+        AdrenoRule::PoisonInStream => garbage_at_stop(f, true),
+        AdrenoRule::NotAPacket => garbage_at_stop(f, false),
+        AdrenoRule::EarlierBadHeaders => earlier_bad_headers(f),
+        AdrenoRule::ErrorInterrupt => error_interrupt(f),
+        AdrenoRule::CpHwFault => cp_hw_fault(f),
+        AdrenoRule::ProtectedRegister => protected_register(f),
+        AdrenoRule::IommuFaultNullPage
+        | AdrenoRule::IommuFaultNotAnAddress
+        | AdrenoRule::IommuFaultTrapRange
+        | AdrenoRule::IommuFaultPermission
+        | AdrenoRule::IommuFaultExternal
+        | AdrenoRule::IommuFaultUnmappedBuffer
+        | AdrenoRule::IommuFaultListedBuffer
+        | AdrenoRule::IommuFaultUseAfterFree
+        | AdrenoRule::IommuFaultOverrun
+        | AdrenoRule::IommuFaultUnderrun
+        | AdrenoRule::IommuFaultBetweenBuffers
+        | AdrenoRule::IommuFaultOutside
+        | AdrenoRule::IommuFaultNoBuffers => iommu_fault(f, rule),
+        AdrenoRule::CpWaitsForValue
+        | AdrenoRule::CpAwaitedValueIsThere
+        | AdrenoRule::CpWaitsForUnknownValue => cp_waits_for_value(f, rule),
+        AdrenoRule::CpWaitsForWork => cp_waits_for(f, "earlier work to finish"),
+        AdrenoRule::CpWaitsForRegisterWrites => cp_waits_for(f, "earlier register writes to land"),
+        AdrenoRule::CpWaitsForWaits => cp_waits_for(f, "earlier waits to end"),
+        AdrenoRule::GmuStartResult => gmu_start_result(f),
+        AdrenoRule::GmuErrorMessage => gmu_error_message(f),
+        AdrenoRule::GmuRefusedMessage => gmu_refused_message(f),
+        AdrenoRule::BlitNotFinished => blit_not_finished(f),
+        AdrenoRule::WorkMayBeRunning => work_may_be_running(f),
+        AdrenoRule::QueuedWrites => queued_writes(f),
+        AdrenoRule::WorkStarting => own_work(f, "the CP was starting"),
+        AdrenoRule::WorkLastSent => own_work(f, "the last work sent was"),
+        AdrenoRule::BvThreadAt => bv_thread_at(f),
+        AdrenoRule::FenceNotRetired
+        | AdrenoRule::SubmitsOpen
+        | AdrenoRule::SubmitsComplete
+        | AdrenoRule::FencesNotCaptured
+        | AdrenoRule::OtherRingWaits
+        | AdrenoRule::OtherRingUnread => ring_progress(f, rule),
+        AdrenoRule::WritePointerNotSeen => write_pointer_not_seen(f),
+        AdrenoRule::IbNotCaptured => ib_not_captured(f),
+        AdrenoRule::SectionsNotCaptured => sections_not_captured(f),
+    }
+}
 
 fn records(list: &[Arg]) -> impl Iterator<Item = &Args> {
     list.iter().filter_map(|arg| match arg {
@@ -54,7 +198,7 @@ fn sentences(parts: &[&str]) -> String {
 
 // ---- Where it hung ----
 
-pub(super) fn cp_stopped(report: &Report, f: &Finding) -> Words {
+fn cp_stopped(report: &Report, f: &Finding) -> Words {
     let place = report.hang.as_ref().map(super::hang_place).unwrap_or_default();
     let packet = match (f.args.text("packet"), f.args.number("garbage")) {
         (Some(packet), _) if !f.args.flag("started") => {
@@ -106,7 +250,7 @@ fn pass(args: &Args) -> String {
 
 // ---- Broken streams and error interrupts ----
 
-pub(super) fn garbage_at_stop(f: &Finding, deliberate: bool) -> Words {
+fn garbage_at_stop(f: &Finding, deliberate: bool) -> Words {
     let raw = f.args.number("header").unwrap_or(0);
     let (title, cause) = match deliberate {
         true => (
@@ -126,7 +270,7 @@ pub(super) fn garbage_at_stop(f: &Finding, deliberate: bool) -> Words {
     Words::new(title, sentences(&[where_seen, cause]))
 }
 
-pub(super) fn earlier_bad_headers(f: &Finding) -> Words {
+fn earlier_bad_headers(f: &Finding) -> Words {
     let (count, raw) = (f.args.number("count").unwrap_or(0), f.args.number("header").unwrap_or(0));
     let at = f.args.number("iova").map(|iova| format!(" at {iova:#x}")).unwrap_or_default();
     let headers = if count == 1 {
@@ -155,18 +299,18 @@ const ERRORS: &[(&str, &str)] = &[
     ("SWFUSEVIOLATION", "a feature that is fused off was used"),
 ];
 
-pub(super) fn error_interrupt(f: &Finding) -> Words {
+fn error_interrupt(f: &Finding) -> Words {
     let error = f.args.text("error").unwrap_or_default();
     let meaning = ERRORS.iter().find(|(name, _)| *name == error).map_or("an error interrupt", |row| row.1);
     Words::new(format!("{meaning} ({})", f.args.text("flag").unwrap_or(error)), "")
 }
 
-pub(super) fn cp_hw_fault(f: &Finding) -> Words {
+fn cp_hw_fault(f: &Finding) -> Words {
     let value = f.args.number("value").unwrap_or(0);
     Words::new(format!("the CP hardware reports a fault: CP_HW_FAULT = {value:#x}"), "")
 }
 
-pub(super) fn protected_register(f: &Finding) -> Words {
+fn protected_register(f: &Finding) -> Words {
     let access = if f.args.flag("read") { "read" } else { "wrote" };
     let register = f.args.text("register").unwrap_or_default();
     Words::new(
@@ -218,7 +362,7 @@ fn buffer(f: &Finding) -> String {
     format!("buffer {start:#x}…{end:#x}{name}")
 }
 
-pub(super) fn iommu_fault(f: &Finding, rule: Rule) -> Words {
+fn iommu_fault(f: &Finding, rule: AdrenoRule) -> Words {
     let iova = f.args.number("iova").unwrap_or(0);
     let distance = f.args.number("distance").unwrap_or(0);
     let log = f.args.text("vm_log");
@@ -227,46 +371,48 @@ pub(super) fn iommu_fault(f: &Finding, rule: Rule) -> Words {
     let inside = || format!("{distance:#x} into {}", buffer(f));
     let null = format!("An address this low is a null pointer plus {iova:#x}: an unset descriptor or base.");
     let (place, why, history) = match rule {
-        Rule::IommuFaultNullPage => ("in the null page".to_owned(), &*null, &*history),
-        Rule::IommuFaultNotAnAddress => (
+        AdrenoRule::IommuFaultNullPage => ("in the null page".to_owned(), &*null, &*history),
+        AdrenoRule::IommuFaultNotAnAddress => (
             "which is not a GPU address".to_owned(),
             "It has more bits than GPU addresses have: garbage used as a pointer.",
             "",
         ),
-        Rule::IommuFaultTrapRange => {
+        AdrenoRule::IommuFaultTrapRange => {
             ("in UCHE's trap range".to_owned(), "UCHE sends accesses out of bounds there.", "")
         }
-        Rule::IommuFaultPermission => {
+        AdrenoRule::IommuFaultPermission => {
             (inside(), "The buffer is mapped, but not for this kind of access.", &*history)
         }
-        Rule::IommuFaultExternal => {
+        AdrenoRule::IommuFaultExternal => {
             (inside(), "The translation succeeded and the memory refused the access.", &*history)
         }
-        Rule::IommuFaultUnmappedBuffer => (inside(), "The buffer is listed, but was unmapped.", &*history),
-        Rule::IommuFaultListedBuffer => (
+        AdrenoRule::IommuFaultUnmappedBuffer => {
+            (inside(), "The buffer is listed, but was unmapped.", &*history)
+        }
+        AdrenoRule::IommuFaultListedBuffer => (
             inside(),
             "The submit lists this buffer: it was mapped too late, unmapped too early, or only in part.",
             &*history,
         ),
-        Rule::IommuFaultUseAfterFree => {
+        AdrenoRule::IommuFaultUseAfterFree => {
             ("in unmapped memory".to_owned(), "It was mapped once: use after free.", &*history)
         }
-        Rule::IommuFaultOverrun => (
+        AdrenoRule::IommuFaultOverrun => (
             format!("{distance:#x} past the end of {}", buffer(f)),
             "Closest to the end of that buffer: an overrun of it.",
             "",
         ),
-        Rule::IommuFaultUnderrun => (
+        AdrenoRule::IommuFaultUnderrun => (
             format!("{distance:#x} below {}", buffer(f)),
             "Closest to the start of that buffer: an underrun of it.",
             "",
         ),
-        Rule::IommuFaultBetweenBuffers => (
+        AdrenoRule::IommuFaultBetweenBuffers => (
             "between the buffers of the submit".to_owned(),
             "A hole between buffers: a freed buffer's address, or one that the submit does not list.",
             "",
         ),
-        Rule::IommuFaultNoBuffers => (
+        AdrenoRule::IommuFaultNoBuffers => (
             "in unknown memory".to_owned(),
             "The dump lists no buffers, so the owner of that address is not known.",
             &*history,
@@ -311,7 +457,7 @@ pub(super) fn packet_wait(args: &Args) -> String {
     format!("{packet} waits for {}", args.record("waits_for").map(wait).unwrap_or_default())
 }
 
-pub(super) fn cp_waits_for_value(f: &Finding, rule: Rule) -> Words {
+fn cp_waits_for_value(f: &Finding, rule: AdrenoRule) -> Words {
     let packet = f.args.text("packet").unwrap_or("a packet");
     let wanted = f.args.record("waits_for").map(wait).unwrap_or_default();
     let now = f.args.number("value").unwrap_or(0);
@@ -320,11 +466,11 @@ pub(super) fn cp_waits_for_value(f: &Finding, rule: Rule) -> Words {
         false => "",
     };
     let (value, why) = match rule {
-        Rule::CpWaitsForValue => (
+        AdrenoRule::CpWaitsForValue => (
             format!("has {now:#x}"),
             sentences(&[&format!("The CP polls until the value is there; the dump has {now:#x}."), idle]),
         ),
-        Rule::CpAwaitedValueIsThere => (
+        AdrenoRule::CpAwaitedValueIsThere => (
             format!("has {now:#x} now"),
             "The awaited value is there in the dump: it came late, or the CP is past this packet.".to_owned(),
         ),
@@ -335,25 +481,25 @@ pub(super) fn cp_waits_for_value(f: &Finding, rule: Rule) -> Words {
     Words::new(format!("the CP waits in {packet} for {wanted}: {value}"), why)
 }
 
-pub(super) fn cp_waits_for(f: &Finding, awaited: &str) -> Words {
+fn cp_waits_for(f: &Finding, awaited: &str) -> Words {
     let packet = f.args.text("packet").unwrap_or("a packet");
     Words::new(format!("the CP waits in {packet} for {awaited}"), "The culprit is upstream of this packet.")
 }
 
 // ---- Work in flight ----
 
-pub(super) fn own_work(f: &Finding, verb: &str) -> Words {
+fn own_work(f: &Finding, verb: &str) -> Words {
     let work = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
     Words::new(format!("{verb} {work}"), state(f))
 }
 
-pub(super) fn blit_not_finished(f: &Finding) -> Words {
+fn blit_not_finished(f: &Finding) -> Words {
     let work = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
     let why = "The PS cluster has not taken the end of a 2D event, and this is the last blit sent.";
     Words::new(format!("earlier work has not finished: {work}"), sentences(&[why, &state(f)]))
 }
 
-pub(super) fn work_may_be_running(f: &Finding) -> Words {
+fn work_may_be_running(f: &Finding) -> Words {
     let newest = f.args.record("work").map(|args| work(args, true)).unwrap_or_default();
     let pieces = match f.args.number("open") {
         None | Some(1) => "1 piece of earlier work".to_owned(),
@@ -368,7 +514,7 @@ pub(super) fn work_may_be_running(f: &Finding) -> Words {
     Words::new(title, sentences(&[&why, &state(f)]))
 }
 
-pub(super) fn bv_thread_at(f: &Finding) -> Words {
+fn bv_thread_at(f: &Finding) -> Words {
     let packet =
         f.args.text("packet").map(str::to_owned).unwrap_or_else(|| {
             format!("{:#010x} (not a valid packet)", f.args.number("header").unwrap_or(0))
@@ -380,7 +526,7 @@ pub(super) fn bv_thread_at(f: &Finding) -> Words {
     )
 }
 
-pub(super) fn queued_writes(f: &Finding) -> Words {
+fn queued_writes(f: &Finding) -> Words {
     let empty = Args::new();
     let longest = f.args.record("longest").unwrap_or(&empty);
     let next = match (longest.text("next"), longest.number("value")) {
@@ -400,24 +546,24 @@ pub(super) fn queued_writes(f: &Finding) -> Words {
 
 // ---- The GMU ----
 
-pub(super) fn gmu_start_result(f: &Finding) -> Words {
+fn gmu_start_result(f: &Finding) -> Words {
     let result = f.args.number("result").unwrap_or(0);
     Words::new(format!("the GMU firmware's start result is {result:#x}"), "Its boot did not end as usual.")
 }
 
-pub(super) fn gmu_error_message(f: &Finding) -> Words {
+fn gmu_error_message(f: &Finding) -> Words {
     let code = f.args.number("code").unwrap_or(0);
     Words::new(format!("the GMU sent an error message, code {code:#x}"), "")
 }
 
-pub(super) fn gmu_refused_message(f: &Finding) -> Words {
+fn gmu_refused_message(f: &Finding) -> Words {
     let (message, error) = (f.args.number("message").unwrap_or(0), f.args.number("error").unwrap_or(0));
     Words::new(format!("the GMU refused message {message} with error {error:#x}"), "")
 }
 
 // ---- Rings and fences ----
 
-pub(super) fn ring_progress(f: &Finding, rule: Rule) -> Words {
+fn ring_progress(f: &Finding, rule: AdrenoRule) -> Words {
     let ring = match f.subject {
         Subject::Ring(id) => format!("ring {id}"),
         _ => "a ring".to_owned(),
@@ -429,22 +575,24 @@ pub(super) fn ring_progress(f: &Finding, rule: Rule) -> Words {
     let fence = f.args.number("oldest_fence").map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     let other = "It is not the ring the CP was reading: preempted, or not scheduled yet.";
     match rule {
-        Rule::FenceNotRetired => Words::new(
+        AdrenoRule::FenceNotRetired => Words::new(
             format!("{ring} is read to its end and no block is busy, but fence {fence} is not retired"),
             "The write of the fence or its interrupt was lost, or the dump was taken just before them.",
         ),
-        Rule::SubmitsOpen => Words::new(format!("{ring}: {open}, the oldest is fence {fence}"), ""),
-        Rule::SubmitsComplete => Words::new(
+        AdrenoRule::SubmitsOpen => Words::new(format!("{ring}: {open}, the oldest is fence {fence}"), ""),
+        AdrenoRule::SubmitsComplete => Words::new(
             format!("{ring}: all submits are complete"),
             "The GPU finished before the dump was taken, or what hung is not a submit.",
         ),
-        Rule::OtherRingWaits => Words::new(format!("{ring} waits too: {open}"), other),
-        Rule::OtherRingUnread => Words::new(format!("{ring} has commands that the CP has not read"), other),
+        AdrenoRule::OtherRingWaits => Words::new(format!("{ring} waits too: {open}"), other),
+        AdrenoRule::OtherRingUnread => {
+            Words::new(format!("{ring} has commands that the CP has not read"), other)
+        }
         _ => Words::new(format!("{ring}: fences are not in the dump"), ""),
     }
 }
 
-pub(super) fn write_pointer_not_seen(f: &Finding) -> Words {
+fn write_pointer_not_seen(f: &Finding) -> Words {
     let ring = match f.subject {
         Subject::Ring(id) => id,
         _ => 0,
@@ -458,7 +606,7 @@ pub(super) fn write_pointer_not_seen(f: &Finding) -> Words {
 
 // ---- What is missing ----
 
-pub(super) fn ib_not_captured(f: &Finding) -> Words {
+fn ib_not_captured(f: &Finding) -> Words {
     let (level, base) = (f.args.text("level").unwrap_or("IB"), f.args.number("base").unwrap_or(0));
     Words::new(
         format!("the contents of {level} at {base:#x}"),
@@ -466,7 +614,7 @@ pub(super) fn ib_not_captured(f: &Finding) -> Words {
     )
 }
 
-pub(super) fn sections_not_captured(f: &Finding) -> Words {
+fn sections_not_captured(f: &Finding) -> Words {
     use unwedge_postmortem::Fact;
     let name = |fact: &Fact| match fact {
         Fact::Absent { name, .. } if name == "fault-info" => {

@@ -2,7 +2,91 @@
 
 use super::{Words, because};
 use unwedge_check::amdgcn::Rule as Check;
-use unwedge_postmortem::{AdviceId, Arg, Args, Finding, Report, Subject};
+use unwedge_postmortem::{AdviceId, AmdRule, Arg, Args, Finding, Report, Subject};
+
+/// The words of a rule.
+pub(super) fn words(report: &Report, f: &Finding, rule: AmdRule) -> Words {
+    match rule {
+        AmdRule::JobTimedOut => job_timed_out(report, f),
+        AmdRule::QueueHungAfterTracePoint => queue_hung_after_trace_point(report, f),
+        AmdRule::DwordsNotPackets => dwords_not_packets(f),
+        AmdRule::GpuvmFault => gpuvm_fault(f, ""),
+        AmdRule::GpuvmUseAfterFree => {
+            gpuvm_fault(f, "the page is in a buffer that was destroyed: use after free")
+        }
+        AmdRule::GpuvmUnmappedRange => gpuvm_fault(f, "the page is in a sparse range that was unmapped"),
+        AmdRule::GpuvmNoBuffer => gpuvm_fault(f, "no buffer was ever there"),
+        AmdRule::PacketWaitsForOtherQueue => packet_waits_for_other_queue(f),
+        AmdRule::PacketWaitsForLaterWrite => packet_waits_for_later_write(f),
+        AmdRule::PacketWaitsForEarlierWrite => packet_waits_for_earlier_write(f),
+        AmdRule::PacketWaitsForRegister => packet_waits_for_register(f),
+        AmdRule::MeWaitsForShaders => stall("the ME waits for shaders to end"),
+        AmdRule::FenceWaitsForPipeline => stall("a fence waits for the pipeline to drain"),
+        AmdRule::MeWaitsForComputeShaders => stall("the ME waits for compute shaders to end"),
+        AmdRule::MeWaitsForPixelShaders => stall("the ME waits for pixel shaders to end"),
+        AmdRule::CacheFlushWaitsForDraws => stall("a cache flush waits for draws to end"),
+        AmdRule::CacheFlushWaitsForCaches => stall("a cache flush waits for caches to be clean"),
+        AmdRule::RegisterContextsInUse => {
+            stall("all register contexts are in use by draws that have not ended")
+        }
+        AmdRule::MeWaitsForMemoryRead => stall("the ME waits for memory it reads"),
+        AmdRule::MeWaitsForRegisterRead => stall("the ME waits for a register it reads"),
+        AmdRule::MeWaitsForMemoryWrite => stall("the ME waits for a write to arrive in memory"),
+        AmdRule::RegisterViolation => stall("a packet touched a register it must not"),
+        AmdRule::MeWaitsForConstantEngine => stall("the ME waits for the constant engine"),
+        AmdRule::ConstantEngineWaitsForMe => stall("the constant engine waits for the ME"),
+        AmdRule::AddressTranslationOpen => stall("an address translation is open"),
+        AmdRule::CpPolls => stall("the command processor polls until a condition holds"),
+        AmdRule::CodeMissesWait => code_misses_wait(f),
+        AmdRule::CodeBreaksRule => code_breaks_rule(f),
+        AmdRule::WavesWithErrors
+        | AmdRule::WavesInLoop
+        | AmdRule::WavesInUnlistedCode
+        | AmdRule::WavesAtInstruction => waves(f),
+        AmdRule::ShaderException => shader_exception(f),
+        AmdRule::AddressWithoutBuffer => address_without_buffer(f),
+        AmdRule::GrbmWorkDoesNotEnd => {
+            busy_blocks(f, "draws or dispatches do not end: the command processor waits for them")
+        }
+        AmdRule::GrbmWorkWhilePolling => busy_blocks(f, "work is open while the command processor polls"),
+        AmdRule::GrbmWorkOpen => busy_blocks(f, "draws or dispatches are open"),
+        AmdRule::GrbmCpAlone => grbm_cp_alone(),
+        AmdRule::GrbmIdle => grbm_idle(),
+        AmdRule::SdmaBusy => sdma_busy(f),
+        AmdRule::NoWaves => no_waves(),
+        AmdRule::WorkRunsShaders => work_runs_shaders(f),
+        AmdRule::StoppedBetweenTracePoints => stopped_between_trace_points(f),
+        AmdRule::PassedEveryTracePoint => passed_every_trace_point(f),
+        AmdRule::EngineLastRead => engine_last_read(f),
+        AmdRule::EngineRemembers => engine_remembers(f),
+        AmdRule::JobsOpen | AmdRule::JobsEnded => jobs(f),
+        AmdRule::VramLost => vram_lost(),
+        AmdRule::AmdGenerationUnknown => Words::new(
+            "the GPU's generation",
+            "Registers and packets differ by generation; none can be named without it.",
+        ),
+        AmdRule::RingNotNamed => Words::new(
+            "the ring that timed out",
+            "Something other than a job made the kernel reset the GPU, or the name is lost.",
+        ),
+        AmdRule::RingContentsMissing => Words::new("the ring's contents", "Its packets are unknown."),
+        AmdRule::VideoRingPackets => Words::new(
+            "the packets of this ring",
+            "They are for a video engine, whose packets this tool does not know.",
+        ),
+        AmdRule::CalledBuffersMissing => {
+            Words::new("the buffers that the ring calls", "The kernel dumps them from Linux 6.19 on.")
+        }
+        AmdRule::NoFaultRecorded => {
+            Words::new("a page fault: the status register is 0, none was recorded", "")
+        }
+        AmdRule::FaultsNotReported => Words::new("page faults: none is reported", ""),
+        AmdRule::GpuRegistersMissing => Words::new("registers", "Which blocks are busy is not known."),
+        AmdRule::WavesMissing => {
+            Words::new("waves", "What shaders execute is not known; umr reads them while the GPU hangs.")
+        }
+    }
+}
 
 /// What is in a list, by name.
 fn names(list: &[Arg]) -> impl Iterator<Item = &str> {
@@ -27,7 +111,7 @@ fn waves_are(count: u64) -> String {
 
 // ---- Where it hung ----
 
-pub(super) fn job_timed_out(report: &Report, f: &Finding) -> Words {
+fn job_timed_out(report: &Report, f: &Finding) -> Words {
     let place = report.hang.as_ref().map(super::hang_place).unwrap_or_default();
     let packet = f.args.text("packet").map(str::to_owned);
     let packet = packet.or_else(|| Some(format!("unknown packet {:#010x}", f.args.number("header")?)));
@@ -52,7 +136,7 @@ pub(super) fn job_timed_out(report: &Report, f: &Finding) -> Words {
     Words::new(format!("{place} timed out{after}{packet}"), why)
 }
 
-pub(super) fn queue_hung_after_trace_point(report: &Report, f: &Finding) -> Words {
+fn queue_hung_after_trace_point(report: &Report, f: &Finding) -> Words {
     let point = trace_point(&f.args).unwrap_or_default();
     let packet = f.args.text("packet").map(|packet| format!(": {packet}")).unwrap_or_default();
     Words::new(format!("a queue of the process hung after {point}{packet}"), because(report))
@@ -69,7 +153,7 @@ fn trace_point(args: &Args) -> Option<String> {
     Some(format!("trace point {number} ({stream}{dwords})"))
 }
 
-pub(super) fn dwords_not_packets(f: &Finding) -> Words {
+fn dwords_not_packets(f: &Finding) -> Words {
     let dwords = f.args.number("dwords").unwrap_or(0);
     let at = match f.args.number("address") {
         Some(address) => format!("at {address:#x}"),
@@ -104,7 +188,7 @@ fn client(name: &str) -> Option<&'static str> {
 }
 
 /// A fault; `memory` says what was there.
-pub(super) fn gpuvm_fault(f: &Finding, memory: &str) -> Words {
+fn gpuvm_fault(f: &Finding, memory: &str) -> Words {
     let args = &f.args;
     let hub = args.text("hub").unwrap_or("GPU");
     let at = args.number("address").map_or("an unknown page".to_owned(), |a| format!("{a:#x}"));
@@ -213,21 +297,21 @@ fn value(f: &Finding) -> String {
     }
 }
 
-pub(super) fn packet_waits_for_other_queue(f: &Finding) -> Words {
+fn packet_waits_for_other_queue(f: &Finding) -> Words {
     let writer = "no packet in the dump writes it: another queue or the CPU has to";
     waits(f, vec![value(f), writer.to_owned()])
 }
 
-pub(super) fn packet_waits_for_later_write(f: &Finding) -> Words {
+fn packet_waits_for_later_write(f: &Finding) -> Words {
     let writer = format!("of this stream, only {} writes it, after the wait: that cannot end it", writer(f));
     waits(f, vec![value(f), writer])
 }
 
-pub(super) fn packet_waits_for_earlier_write(f: &Finding) -> Words {
+fn packet_waits_for_earlier_write(f: &Finding) -> Words {
     waits(f, vec![value(f), format!("it is written by {}, before the wait", writer(f))])
 }
 
-pub(super) fn packet_waits_for_register(f: &Finding) -> Words {
+fn packet_waits_for_register(f: &Finding) -> Words {
     let value = f.args.number("value").map(|value| match f.args.flag("holds") {
         true => format!("the dump has {value:#x} there, which it waits for"),
         false => format!("the dump has {value:#x} there"),
@@ -236,33 +320,33 @@ pub(super) fn packet_waits_for_register(f: &Finding) -> Words {
 }
 
 /// What stalls the command processor; the title is all.
-pub(super) fn stall(title: &'static str) -> Words {
+fn stall(title: &'static str) -> Words {
     Words::new(title, "")
 }
 
 // ---- Blocks ----
 
 /// Blocks that are busy, and what that means.
-pub(super) fn busy_blocks(f: &Finding, why: &'static str) -> Words {
+fn busy_blocks(f: &Finding, why: &'static str) -> Words {
     let blocks: Vec<&str> = names(f.args.list("blocks")).collect();
     Words::new(format!("busy: {}", blocks.join(", ")), why)
 }
 
-pub(super) fn grbm_idle() -> Words {
+fn grbm_idle() -> Words {
     Words::new(
         "no block is busy",
         "the job ended late, its interrupt was lost, or these registers are from after the reset",
     )
 }
 
-pub(super) fn grbm_cp_alone() -> Words {
+fn grbm_cp_alone() -> Words {
     Words::new(
         "busy: the command processor alone",
         "no draw is open: it waits for something that is not the GPU's own work, or fetches what is not there",
     )
 }
 
-pub(super) fn sdma_busy(f: &Finding) -> Words {
+fn sdma_busy(f: &Finding) -> Words {
     let engine = match &f.subject {
         Subject::Engine(name) => name,
         _ => "a DMA engine",
@@ -327,7 +411,7 @@ fn code(f: &Finding, wrong: &str) -> Words {
     Words::new(title, why.join("; "))
 }
 
-pub(super) fn code_misses_wait(f: &Finding) -> Words {
+fn code_misses_wait(f: &Finding) -> Words {
     let wait =
         format!("{}({})", f.args.text("counter").unwrap_or_default(), f.args.number("until").unwrap_or(0));
     let wrong = match f.args.text("registers") {
@@ -337,7 +421,7 @@ pub(super) fn code_misses_wait(f: &Finding) -> Words {
     code(f, &wrong)
 }
 
-pub(super) fn code_breaks_rule(f: &Finding) -> Words {
+fn code_breaks_rule(f: &Finding) -> Words {
     let rule = f.args.text("check").and_then(Check::named);
     code(f, &format!("is wrong: {}", rule.map_or("", |rule| rule.info().then)))
 }
@@ -416,7 +500,7 @@ fn error(register: &str, field: &str) -> &'static str {
     }
 }
 
-pub(super) fn waves(f: &Finding) -> Words {
+fn waves(f: &Finding) -> Words {
     let args = &f.args;
     let count = args.number("waves").unwrap_or(0);
     let place = args.record("place").map(code_place).unwrap_or_default();
@@ -453,17 +537,17 @@ pub(super) fn waves(f: &Finding) -> Words {
     Words::new(format!("{} at {place}{text}", waves_are(count)), why.join("; "))
 }
 
-pub(super) fn no_waves() -> Words {
+fn no_waves() -> Words {
     Words::new("no wave was running", "no shader is what the command processor waits for")
 }
 
-pub(super) fn shader_exception(f: &Finding) -> Words {
+fn shader_exception(f: &Finding) -> Words {
     let place = f.args.record("place").map(code_place).unwrap_or_default();
     let text = f.args.text("instruction").map(|text| format!(": {text}")).unwrap_or_default();
     Words::new(format!("a shader raised an exception at {place}{text}"), "RADV's trap handler caught it")
 }
 
-pub(super) fn address_without_buffer(f: &Finding) -> Words {
+fn address_without_buffer(f: &Finding) -> Words {
     let packet = match &f.subject {
         Subject::Packet { name: Some(name), .. } => name,
         _ => "a packet",
@@ -476,7 +560,7 @@ pub(super) fn address_without_buffer(f: &Finding) -> Words {
     )
 }
 
-pub(super) fn work_runs_shaders(f: &Finding) -> Words {
+fn work_runs_shaders(f: &Finding) -> Words {
     let shaders = records(f.args.list("shaders")).map(|shader| {
         let stage = shader.text("stage").unwrap_or_default();
         match (shader.number("start"), shader.number("start_low")) {
@@ -495,7 +579,7 @@ pub(super) fn work_runs_shaders(f: &Finding) -> Words {
 
 // ---- Progress ----
 
-pub(super) fn stopped_between_trace_points(f: &Finding) -> Words {
+fn stopped_between_trace_points(f: &Finding) -> Words {
     let commands: Vec<&str> = names(f.args.list("commands")).collect();
     let commands = if commands.is_empty() { String::new() } else { format!(": {}", commands.join(", ")) };
     let number = |name| f.args.number(name).unwrap_or(0);
@@ -509,7 +593,7 @@ pub(super) fn stopped_between_trace_points(f: &Finding) -> Words {
     )
 }
 
-pub(super) fn passed_every_trace_point(f: &Finding) -> Words {
+fn passed_every_trace_point(f: &Finding) -> Words {
     let point = f.args.number("trace_point").unwrap_or(0);
     Words::new(
         format!("the command processor passed every trace point, the last one being {point}"),
@@ -531,7 +615,7 @@ fn remembered(f: &Finding) -> (String, Vec<String>) {
     (engine, packets.collect())
 }
 
-pub(super) fn engine_last_read(f: &Finding) -> Words {
+fn engine_last_read(f: &Finding) -> Words {
     let (engine, packets) = remembered(f);
     let why = match f.args.flag("in_dump") {
         true => "which of those in the dump is not recorded",
@@ -540,13 +624,13 @@ pub(super) fn engine_last_read(f: &Finding) -> Words {
     Words::new(format!("{engine} last read {}", packets.join(", ")), why)
 }
 
-pub(super) fn engine_remembers(f: &Finding) -> Words {
+fn engine_remembers(f: &Finding) -> Words {
     let (engine, packets) = remembered(f);
     let why = "the newest is at one end of the list, but which end is not recorded";
     Words::new(format!("{engine} remembers {}", packets.join(", ")), why)
 }
 
-pub(super) fn jobs(f: &Finding) -> Words {
+fn jobs(f: &Finding) -> Words {
     let ring = f.args.text("ring").unwrap_or_default();
     let title = match f.args.number("open").unwrap_or(0) {
         0 => format!("{ring}: every job has ended"),
@@ -556,7 +640,7 @@ pub(super) fn jobs(f: &Finding) -> Words {
     Words::new(title, "")
 }
 
-pub(super) fn vram_lost() -> Words {
+fn vram_lost() -> Words {
     Words::new(
         "the contents of VRAM were lost in the reset",
         "every process that used the GPU lost its buffers, not only this one",

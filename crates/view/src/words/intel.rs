@@ -1,1 +1,597 @@
 //! The words of rules over dumps of i915 and xe.
+
+use super::{Words, because, because_of, hex};
+use unwedge_postmortem::{AdviceId, Arg, Args, FieldFact, Finding, IntelRule, Report, Subject};
+
+/// Units that are named.
+const UNITS: usize = 12;
+/// Engines that are named.
+const ENGINES: usize = 6;
+/// Jobs and buffers that are named.
+const NAMED: usize = 3;
+
+/// The words of a rule.
+pub(super) fn words(report: &Report, f: &Finding, rule: IntelRule) -> Words {
+    match rule {
+        IntelRule::EngineAtCommand
+        | IntelRule::EngineRingDrained
+        | IntelRule::EngineInUnreachedBuffer
+        | IntelRule::EngineInMissingMemory
+        | IntelRule::EnginePositionMissing => stopped(f, because(report)),
+        IntelRule::OtherEngineStopped => stopped(f, because_of(report, |cause| cause.subject == f.subject)),
+        IntelRule::OtherEnginesNotDone => other_engines_not_done(f),
+        IntelRule::SemaphoreNotSignaled => semaphore(
+            f,
+            "The value was not written: look at the other engines and processes, and at the awaited value.",
+        ),
+        IntelRule::SemaphoreValueIsThere => semaphore(
+            f,
+            "The wait was about to end, or the engine did not see the change because of a missing signal or a stale cache.",
+        ),
+        IntelRule::SemaphoreValueMissing => semaphore(f, "Whether the value was written is not known."),
+        IntelRule::DisplayEventWait => Words::new(
+            format!(
+                "{} waits for an event of the display ({})",
+                engine(f),
+                f.args.text("command").unwrap_or("MI_WAIT_FOR_EVENT")
+            ),
+            "A vertical blank or scan line does not come because the pipe is off or the event is not enabled.",
+        ),
+        IntelRule::StallWaitsForWork => flush(
+            f,
+            " (CS stall)",
+            "It stalls the streamer until everything before it is done: the draw or dispatch before it is what hangs.",
+        ),
+        IntelRule::StallWithoutWork => flush(
+            f,
+            " (CS stall)",
+            "It stalls the streamer until everything before it is done; no draw or dispatch comes before it in this walk.",
+        ),
+        IntelRule::FlushAtStop => {
+            flush(f, "", "It flushes or invalidates caches; what comes before it may be what hangs.")
+        }
+        IntelRule::PageFaultInBuffer
+        | IntelRule::PageFaultOverrun
+        | IntelRule::PageFaultUnderrun
+        | IntelRule::PageFaultNull
+        | IntelRule::PageFaultOutside
+        | IntelRule::PageFaultWithoutAddress => page_fault(f, rule),
+        IntelRule::HeaderNotCommand
+        | IntelRule::FillInStream
+        | IntelRule::DwordsNotCommands
+        | IntelRule::ZerosInStream => broken_stream(f, rule),
+        IntelRule::ContextNeverSaved => Words::new(
+            format!("the context of {} was never saved, or its page was cleared", engine(f)),
+            damage(f),
+        ),
+        IntelRule::ContextCorrupted => context_corrupted(f),
+        IntelRule::DeviceErrorRegister => error_register(
+            f,
+            "The hardware recorded an error; the bits are those of the register of this name.",
+        ),
+        IntelRule::MemoryInterfaceError => {
+            error_register(f, "The memory interface recorded an error: see the bits of ERROR_GEN6.")
+        }
+        IntelRule::EngineErrorRegister => {
+            error_register(f, "The instruction parser or the engine raised an error.")
+        }
+        IntelRule::AllUnitsDone
+        | IntelRule::UnknownUnitsNotDone
+        | IntelRule::OnlyStreamerNotDone
+        | IntelRule::ShaderThreadsRun
+        | IntelRule::SamplerNotDone
+        | IntelRule::VertexFetchNotDone
+        | IntelRule::GeometryNotDone
+        | IntelRule::MemoryArbiterNotDone
+        | IntelRule::UnitsNotDone => units(f, rule),
+        IntelRule::WorkBeforeStop => work_before_stop(f),
+        IntelRule::StateBeforeStop => {
+            Words::new(format!("{}: no draw, dispatch or blit before the stop", engine(f)), "")
+        }
+        IntelRule::KernelHangCode
+        | IntelRule::KernelReason
+        | IntelRule::EarlierResets
+        | IntelRule::QueueTimedOut
+        | IntelRule::EngineRunsProcess => kernel(f, rule),
+        IntelRule::ContextOddValues => {
+            Words::new(format!("values in the context of {} that no driver sets", engine(f)), "")
+        }
+        IntelRule::RingPartMissing
+        | IntelRule::BatchMissing
+        | IntelRule::VmBuffersMissing
+        | IntelRule::EnginesMissing
+        | IntelRule::IntelGenerationUnknown
+        | IntelRule::RingAndBatchMissing
+        | IntelRule::ContextMissing => missing(f, rule),
+    }
+}
+
+/// The engine that a finding is about.
+fn engine(f: &Finding) -> &str {
+    match &f.subject {
+        Subject::Engine(name) => name,
+        _ => "the GPU",
+    }
+}
+
+fn number(f: &Finding, name: &str) -> u64 {
+    f.args.number(name).unwrap_or(0)
+}
+
+/// The first names of a list, and how many more there are.
+fn list(names: &[Arg], most: usize) -> String {
+    let shown = names.iter().take(most).map(super::value).collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(most).filter(|&n| n > 0) {
+        Some(more) => format!("{shown} and {more} more"),
+        None => shown,
+    }
+}
+
+/// `1 draw`, `3 draws`
+fn count(number: u64, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
+}
+
+/// `batch 0x100100000+0x18`
+fn in_buffer(buffer: &Args) -> String {
+    let offset = buffer.number("offset").unwrap_or(0);
+    format!("{}+{offset:#x}", at_base(buffer))
+}
+
+/// `batch 0x100100000`
+fn at_base(buffer: &Args) -> String {
+    let base = buffer.number("base").unwrap_or(0);
+    format!("{} {base:#x}", buffer.text("block").unwrap_or("memory"))
+}
+
+// ---- Where it stopped ----
+
+/// Where an engine stopped; `because` names the causes.
+fn stopped(f: &Finding, because: String) -> Words {
+    let (title, why) = match (f.args.number("address"), f.args.number("read_to"), f.args.number("acthd")) {
+        (Some(address), ..) => (at_command(f, address), agreement(f)),
+        (None, Some(read_to), _) => (
+            format!("{} › ring: all of it was read, up to {read_to:#x}", engine(f)),
+            "HEAD is at TAIL: the streamer has nothing left to read, and what it started or waits for is not done"
+                .to_owned(),
+        ),
+        (None, None, Some(acthd)) => match f.args.record("buffer") {
+            Some(buffer) => (
+                format!("{} › {}: in a buffer that no command leads to", engine(f), in_buffer(buffer)),
+                "neither the ring nor the batch jumps there, as far as the dump holds them".to_owned(),
+            ),
+            None => (
+                format!("{} › {acthd:#x}: memory that the dump does not hold", engine(f)),
+                "the batch that was executed was not captured, or the engine ran out of its buffers"
+                    .to_owned(),
+            ),
+        },
+        (None, None, None) => (
+            format!("{}: where it stopped is not in the dump", engine(f)),
+            "ACTHD was not captured".to_owned(),
+        ),
+    };
+    let why = if because.is_empty() { why } else { format!("{because}; {why}") };
+    Words::new(title, why)
+}
+
+/// `rcs0 › batch 0x100100000+0x18: MI_SEMAPHORE_WAIT, 1 draw or dispatch into the walk`
+fn at_command(f: &Finding, address: u64) -> String {
+    let command = match (f.args.number("noops"), f.args.text("command")) {
+        (Some(noops), _) => format!("{noops} MI_NOOP in a row"),
+        (None, Some(command)) => command.to_owned(),
+        (None, None) => format!("{:#010x}", number(f, "header")),
+    };
+    let place = f.args.record("buffer").map_or_else(|| format!("{address:#x}"), in_buffer);
+    let draws = f.args.number("draws").map(|n| {
+        let draws = count(n, "draw or dispatch", "draws or dispatches");
+        format!(", {draws} into the walk")
+    });
+    format!("{} › {place}: {command}{}", engine(f), draws.unwrap_or_default())
+}
+
+/// How IPEHR and ACTHD agree.
+fn agreement(f: &Finding) -> String {
+    let Some(ipehr) = f.args.number("ipehr") else { return "IPEHR is not in the dump".to_owned() };
+    let next = f.args.number("next_after");
+    let why = match (f.args.number("bytes_ahead"), f.args.number("between")) {
+        (Some(0), _) => "the command at ACTHD has the header that IPEHR holds".to_owned(),
+        (Some(bytes), Some(between)) => format!(
+            "IPEHR may name this command, {bytes} bytes before ACTHD with {} between them",
+            count(between, "command", "commands")
+        ),
+        (Some(bytes), None) => {
+            format!("IPEHR names the command {bytes} bytes before ACTHD: the streamer reads that far ahead")
+        }
+        (None, _) if next.is_some() => {
+            format!("no command at or before ACTHD has the header that IPEHR holds ({ipehr:#010x})")
+        }
+        (None, _) => format!(
+            "nothing near ACTHD has the header that IPEHR holds ({ipehr:#010x}): memory was changed after it was read, or the \
+             registers were read at another time"
+        ),
+    };
+    match next {
+        Some(bytes) => format!(
+            "{why}; the next command with that header is {bytes} bytes past ACTHD, at {:#x}",
+            number(f, "next_address")
+        ),
+        None => why,
+    }
+}
+
+fn other_engines_not_done(f: &Finding) -> Words {
+    Words::new(
+        format!("{} not done either", list(f.args.list("engines"), ENGINES)),
+        "HEAD is not at TAIL: they may wait for the engine that hangs, or it for them.",
+    )
+}
+
+// ---- What it waits for ----
+
+fn semaphore(f: &Finding, why: &str) -> Words {
+    let held = match f.args.number("value") {
+        Some(value) if f.rule == unwedge_postmortem::Rule::SemaphoreValueIsThere => {
+            format!("memory holds {value:#x} by now")
+        }
+        Some(value) => format!("memory holds {value:#x}"),
+        None => "the dump does not hold it".to_owned(),
+    };
+    let waits = if f.args.flag("polls") { "polls" } else { "waits for a signal at" };
+    let space = if f.args.flag("ggtt") { "GGTT " } else { "" };
+    let relation = f.args.text("relation").unwrap_or("?");
+    let (address, reference) = (number(f, "address"), number(f, "reference"));
+    let title =
+        format!("{} {waits} {space}{address:#x} until it is {relation} {reference:#x}; {held}", engine(f));
+    Words::new(title, why)
+}
+
+fn flush(f: &Finding, stall: &str, why: &str) -> Words {
+    let flags = number(f, "flags");
+    Words::new(format!("{} is at a PIPE_CONTROL with the flags {flags:#010x}{stall}", engine(f)), why)
+}
+
+// ---- Faults and errors ----
+
+fn page_fault(f: &Finding, rule: IntelRule) -> Words {
+    let of = match &f.subject {
+        Subject::Engine(name) => format!(" of {name}"),
+        _ => String::new(),
+    };
+    let space = match f.args.text("space") {
+        Some("GGTT") => "the global table (GGTT)",
+        _ => "the context's address space (PPGTT)",
+    };
+    let at = f.args.number("address").map(|address| format!(" at {address:#x} in {space}"));
+    let near = f.args.record("near");
+    let buffer = near.map(|near| match near.text("engine") {
+        Some(engine) => format!("{} of {engine}", at_base(near)),
+        None => at_base(near),
+    });
+    let buffer = buffer.unwrap_or_default();
+    let distance = near.and_then(|near| near.number("distance")).unwrap_or(0);
+    let offset = near.and_then(|near| near.number("offset")).unwrap_or(0);
+    let near = match rule {
+        IntelRule::PageFaultInBuffer => {
+            Some(format!("{offset:#x} bytes into {buffer}, which the dump holds"))
+        }
+        IntelRule::PageFaultOverrun if distance == 0 => {
+            Some(format!("at the end of {buffer}: an access past a buffer's end"))
+        }
+        IntelRule::PageFaultOverrun => {
+            Some(format!("{distance:#x} bytes past the end of {buffer}: an access past a buffer's end"))
+        }
+        IntelRule::PageFaultUnderrun => Some(format!("{distance:#x} bytes before {buffer}")),
+        IntelRule::PageFaultNull => Some("next to address 0: an address that was never set".to_owned()),
+        IntelRule::PageFaultOutside => Some("in none of the buffers the dump holds".to_owned()),
+        _ => None,
+    };
+    let named = |value: &str, name: &str, what: &str| {
+        let value = f.args.number(value)?;
+        Some(match f.args.text(name) {
+            Some(name) => format!("{what} {value} ({name})"),
+            None => format!("{what} {value}"),
+        })
+    };
+    let why = [
+        near,
+        named("fault_type", "fault_type_name", "fault type"),
+        f.args.number("source").map(|source| format!("source {source:#x}")),
+        named("engine_id", "engine_id_name", "engine id"),
+    ];
+    let why = why.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    Words::new(format!("page fault{of}{}", at.unwrap_or_default()), why)
+}
+
+fn error_register(f: &Finding, why: &str) -> Words {
+    let of = match &f.subject {
+        Subject::Engine(name) => format!("{name}: "),
+        _ => String::new(),
+    };
+    let register = f.args.text("register").unwrap_or_default();
+    Words::new(format!("{of}{register} = {:#x}", number(f, "value")), why)
+}
+
+// ---- Broken streams and contexts ----
+
+fn broken_stream(f: &Finding, rule: IntelRule) -> Words {
+    let engine = engine(f);
+    match rule {
+        IntelRule::HeaderNotCommand => Words::new(
+            format!("{engine} was given {:#010x}, which is not a valid command", number(f, "header")),
+            "The streamer stops at a header it does not know. The batch is broken, or the engine ran out of it.",
+        ),
+        IntelRule::ZerosInStream => Words::new(
+            format!("{engine} runs through {} MI_NOOP: zeros where commands should be", number(f, "dwords")),
+            "The batch has no end, or its memory was cleared or never written.",
+        ),
+        _ => {
+            let fill = f.args.text("fill").map(|name| format!(": {}", fill(name)));
+            Words::new(
+                format!(
+                    "{engine}: dwords at {:#x} are not valid commands{}",
+                    number(f, "address"),
+                    fill.unwrap_or_default()
+                ),
+                "Commands were overwritten, or a length before them is wrong.",
+            )
+        }
+    }
+}
+
+/// What memory is filled with, by the names that the rule has for it.
+fn fill(name: &str) -> &str {
+    match name {
+        "ones" => "all ones, as memory or a device reads that is gone",
+        "freed" => "the kernel's poison for freed memory",
+        "not-written" => "the kernel's poison for memory not written yet",
+        "deadbeef" => "0xdeadbeef, written on purpose",
+        "uninitialized" => "0xcc, the mark of uninitialized memory",
+        "repeated" => "one value over and over",
+        name => name,
+    }
+}
+
+fn context_corrupted(f: &Finding) -> Words {
+    let places = count(number(f, "dwords"), "dword differs", "dwords differ");
+    let title = format!("the context of {} is corrupted from dword {:#x} on", engine(f), number(f, "dword"));
+    Words::new(format!("{title} ({places})"), damage(f))
+}
+
+/// What is wrong with the ranges of a context.
+fn damage(f: &Finding) -> String {
+    let ranges = f.args.list("damage").iter().filter_map(|range| match range {
+        Arg::Record(range) => Some(damaged(range)),
+        _ => None,
+    });
+    let ranges = ranges.collect::<Vec<_>>().join("; ");
+    if ranges.is_empty() {
+        return "The registers an engine saves are always at the same places; these are not.".to_owned();
+    }
+    ranges
+}
+
+fn damaged(range: &Args) -> String {
+    let number = |name: &str| range.number(name).unwrap_or(0);
+    let text = |name: &str| range.text(name).unwrap_or_default();
+    let platforms = || range.list("platforms").iter().map(super::value).collect::<Vec<_>>().join(", ");
+    let what = match text("damage") {
+        "blank" => "all zeros".to_owned(),
+        "fill" => match range.text("fill") {
+            Some(name) => format!("filled with {:#010x}, {name}", number("value")),
+            None => format!("filled with {:#010x}", number("value")),
+        },
+        "text" => format!("text, \"{}\"", text("text")),
+        "copy-of-page" => format!("a copy of page {}", number("other_page")),
+        "copy-of-memory" => format!("a copy of {} at {:#x}", text("block"), number("address")),
+        "shifted" => match range.number("towards_start") {
+            Some(dwords) => format!("the layout, moved {dwords} dwords towards the start"),
+            None => format!("the layout, moved {} dwords towards the end", number("towards_end")),
+        },
+        "other-context" => format!("the context of {} on {}", text("engine"), platforms()),
+        "other-base" => format!("registers of {}", text("engine")),
+        "overwritten" => format!("overwritten ({} dwords differ)", number("dwords")),
+        other => other.to_owned(),
+    };
+    format!("page {}, dwords {:#x} to {:#x}: {what}", number("page"), number("first"), number("last"))
+}
+
+// ---- Units ----
+
+fn units(f: &Finding, rule: IntelRule) -> Words {
+    let why = match rule {
+        IntelRule::AllUnitsDone => {
+            return Words::new(
+                format!("all units of {} are done", engine(f)),
+                "The engine's units have nothing to do: it waits for something else, or its command streamer is stuck.",
+            );
+        }
+        IntelRule::UnknownUnitsNotDone => {
+            let registers = list(f.args.list("unknown_registers"), UNITS);
+            return Words::new(
+                format!("{}: the units that are not done are not known ({registers})", engine(f)),
+                "Some bits of registers whose bits are not known are not set; the units of all others are done.",
+            );
+        }
+        IntelRule::OnlyStreamerNotDone => {
+            "Only the command streamer is not done: it waits for a semaphore, a flush or an event, or is stuck."
+        }
+        IntelRule::ShaderThreadsRun => {
+            "Shader threads are running. One may be in an endless loop, wait for a message without an answer, or be at a barrier that not all reach."
+        }
+        IntelRule::SamplerNotDone => "A sampler has work open: its surface or memory does not answer.",
+        IntelRule::VertexFetchNotDone => {
+            "Vertex fetch has work open: it waits for vertices, or for the stages downstream of it."
+        }
+        IntelRule::GeometryNotDone => "The geometry pipeline is not empty: a stage in it is stuck.",
+        IntelRule::MemoryArbiterNotDone => {
+            "The memory arbiter has requests open: memory, or a translation, does not answer."
+        }
+        _ => "",
+    };
+    Words::new(format!("{}: {} not done", engine(f), list(f.args.list("units"), UNITS)), why)
+}
+
+/// An INSTDONE register with the units that are not done.
+pub(super) fn instdone(name: &str, value: u64, fields: &[FieldFact]) -> String {
+    let units: Vec<Arg> = fields.iter().map(|field| Arg::Name(field.name.clone())).collect();
+    format!("{name} = {value:#010x}: {}", list(&units, UNITS))
+}
+
+// ---- The way to the stop ----
+
+fn work_before_stop(f: &Finding) -> Words {
+    let work = count(number(f, "work"), "draw, dispatch or blit", "draws, dispatches or blits");
+    Words::new(format!("{}: {work} on the way to the stop", engine(f)), "")
+}
+
+/// A command with its dwords.
+pub(super) fn command(name: &str, iova: u64, words: &[u32]) -> String {
+    format!("{name} at {iova:#x}: {}", hex(words))
+}
+
+/// Records that have words of their own; `None` for others.
+pub(super) fn record(args: &Args) -> Option<String> {
+    let number = |name: &str| args.number(name);
+    if let Some(work) = args.text("last_work") {
+        return Some(format!("the last work before it: {work} at {:#x}", number("address")?));
+    }
+    if let Some(command) = args.text("kernel_of") {
+        let place = match (number("address"), args.record("buffer")) {
+            (Some(address), Some(buffer)) => format!(" = {address:#x}, in {}", in_buffer(buffer)),
+            (Some(address), None) => format!(" = {address:#x}, not in the dump"),
+            (None, _) => ", and no instruction base address is set in this walk".to_owned(),
+        };
+        return Some(format!("{command}, {}: {:#x}{place}", args.text("field")?, number("offset")?));
+    }
+    if let (Some(found), Some(expected)) = (number("found"), number("expected")) {
+        return Some(format!("dword {:#x}: {found:#010x}, expected {expected:#010x}", number("dword")?));
+    }
+    if args.text("odd").is_some() {
+        let (register, reason) = (args.text("register")?, args.text("reason")?);
+        return Some(format!("{register} = {:#010x}: {reason}", number("value")?));
+    }
+    let bases = args.list("base_addresses").iter().filter_map(|base| match base {
+        Arg::Record(base) => Some(format!("{} {:#x}", base.text("base")?, base.number("address")?)),
+        _ => None,
+    });
+    let bases: Vec<String> = bases.collect();
+    (!bases.is_empty()).then(|| format!("base addresses: {}", bases.join(", ")))
+}
+
+// ---- What the kernel reports ----
+
+fn kernel(f: &Finding, rule: IntelRule) -> Words {
+    match rule {
+        IntelRule::KernelHangCode => {
+            let reason = f.args.text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+            let (generation, engines, code) =
+                (number(f, "generation"), number(f, "engines"), number(f, "code"));
+            Words::new(
+                format!("the kernel's code of this hang is {generation}:{engines:x}:{code:08x}{reason}"),
+                "IPEHR xor INSTDONE of the engine: the same code twice is likely the same hang.",
+            )
+        }
+        IntelRule::KernelReason => {
+            Words::new(format!("the kernel's reason: {}", f.args.text("reason").unwrap_or_default()), "")
+        }
+        IntelRule::EarlierResets => {
+            Words::new(format!("{} before this one", count(number(f, "resets"), "reset", "resets")), "")
+        }
+        IntelRule::QueueTimedOut => queue_timed_out(f),
+        _ => {
+            let process = f.args.text("process").unwrap_or_default();
+            let pid = f.args.number("pid").map(|pid| format!(" [{pid}]")).unwrap_or_default();
+            let guilty = f.args.number("guilty").filter(|&n| n > 0);
+            let guilty =
+                guilty.map(|n| format!("; its work was held to be guilty {}", count(n, "time", "times")));
+            Words::new(format!("{} runs {process}{pid}{}", engine(f), guilty.unwrap_or_default()), "")
+        }
+    }
+}
+
+fn queue_timed_out(f: &Finding) -> Words {
+    let queue = f.args.text("queue").map_or_else(|| "a queue".to_owned(), |name| format!("queue {name}"));
+    let id = f.args.number("guc_id").map(|id| format!(" (GuC id {id})")).unwrap_or_default();
+    let jobs = f.args.list("jobs");
+    let open =
+        if jobs.is_empty() { String::new() } else { format!(", jobs not done: {}", list(jobs, NAMED)) };
+    Words::new(format!("{queue}{id} timed out{open}"), "")
+}
+
+// ---- What is not in the dump ----
+
+fn missing(f: &Finding, rule: IntelRule) -> Words {
+    let near = if f.args.flag("acthd_is_near") { "ACTHD is near it." } else { "" };
+    match rule {
+        IntelRule::RingPartMissing => {
+            Words::new(format!("the ring of {} from {:#x} on", engine(f), number(f, "address")), near)
+        }
+        IntelRule::BatchMissing => {
+            Words::new(format!("the batch at {:#x} that {} goes to", number(f, "address"), engine(f)), near)
+        }
+        IntelRule::VmBuffersMissing => {
+            let buffers = f.args.list("buffers");
+            let named: Vec<Arg> = buffers
+                .iter()
+                .filter_map(|buffer| match buffer {
+                    Arg::Record(buffer) => Some(Arg::Text(format!(
+                        "{:#x} (error {})",
+                        buffer.number("address")?,
+                        buffer.text("error")?
+                    ))),
+                    _ => None,
+                })
+                .collect();
+            let count = count(buffers.len() as u64, "buffer", "buffers");
+            Words::new(format!("{count} of the address space: {}", list(&named, NAMED)), "")
+        }
+        IntelRule::EnginesMissing => Words::new("engines", ""),
+        IntelRule::IntelGenerationUnknown => {
+            Words::new("which GPU it is: commands and registers are not read", "")
+        }
+        IntelRule::RingAndBatchMissing => Words::new(format!("ring and batch of {}", engine(f)), ""),
+        _ => Words::new(format!("the context of {}", engine(f)), ""),
+    }
+}
+
+// ---- Advice ----
+
+/// What to do and what it will tell.
+pub(super) fn advice(id: AdviceId) -> Option<(&'static str, &'static str)> {
+    Some(match id {
+        AdviceId::DecodeEngineStreams => (
+            "unwedge decode FILE",
+            "lists the ring and the batch around the stop, with the state that was set",
+        ),
+        AdviceId::IntelDebugCaptureAll => (
+            "INTEL_DEBUG=capture-all",
+            "has Mesa put all buffers of the application into the next error state, not only the batch",
+        ),
+        AdviceId::IntelDebugSync => (
+            "INTEL_DEBUG=sync",
+            "waits after each submission: shows whether the work itself hangs, or what it waits for",
+        ),
+        AdviceId::IntelDebugBatches => (
+            "INTEL_DEBUG=bat,pc",
+            "prints batches and the reason of each PIPE_CONTROL, to find who uses the address",
+        ),
+        AdviceId::IntelDebugShaders => (
+            "INTEL_DEBUG=cs,fs,vs",
+            "prints the shaders: look for loops without an end in those the state points at",
+        ),
+        AdviceId::LibvaTrace => (
+            "LIBVA_TRACE=trace.log",
+            "has libva write down what the player asks the video driver to decode: the stream, and the frame that hangs",
+        ),
+        AdviceId::I915NextErrorState => (
+            "cat /sys/class/drm/card0/error > next.error; echo 1 > /sys/class/drm/card0/error",
+            "keeps the state of the next hang: the kernel holds only the first until it is cleared",
+        ),
+        AdviceId::XeWedgedMode => (
+            "echo 2 > /sys/kernel/debug/dri/0/wedged_mode",
+            "leaves the device as it is after the next hang: its registers can be read, and nothing is reset",
+        ),
+        _ => return None,
+    })
+}

@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::Counter;
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// Hardware registers of `s_setreg`: MODE, TRAPSTS.
 const MODE: u8 = 1;
@@ -89,7 +89,7 @@ impl Hazards {
         let when = |condition: bool, rule: Rule| condition.then_some(rule);
         if is(Kind::ValuSgpr) {
             if op.class == Class::Smem {
-                return when(self.generation == Gen::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
+                return when(self.generation == Gfx::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
             }
             if op.is_vmem() || op.is_flat_like() {
                 return when(reads_sgpr(), Rule::VmemReadValuSgpr);
@@ -163,7 +163,7 @@ impl Hazards {
     }
 
     fn vccz(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs], said: Option<&WaitValues>) {
-        if !self.has_vccz || self.generation > Gen::Gfx7 {
+        if !self.has_vccz || self.generation > Gfx::Gfx7 {
             return;
         }
         let stale = |p: &&mut Pending| p.kind == Kind::StaleVccz as u8;
@@ -178,7 +178,7 @@ impl Hazards {
     }
 
     fn begin_gfx6(&self, list: &mut List, number: u32, op: &Op, regs: &[Regs]) {
-        let dpp = self.has_dpp && self.generation >= Gen::Gfx8;
+        let dpp = self.has_dpp && self.generation >= Gfx::Gfx8;
         let mut push = |new: Option<Pending>| {
             if let Some(new) = new {
                 list.push(new);
@@ -200,7 +200,7 @@ impl Hazards {
                 }
             }
             Class::Vintrp => {
-                if self.generation == Gen::Gfx6 {
+                if self.generation == Gfx::Gfx6 {
                     push(pending_of(Kind::InterpVgpr, number, true, regs, |r| r.writes));
                 }
                 if dpp {
@@ -208,7 +208,7 @@ impl Hazards {
                 }
             }
             Class::Salu | Class::Sopp => {
-                if self.generation == Gen::Gfx6 {
+                if self.generation == Gfx::Gfx6 {
                     let written = pending_of(Kind::SaluSgpr, number, false, regs, |r| r.writes);
                     push(written.filter(|p| meet(&p.regs, &self.late_sgprs)));
                 }

@@ -4,7 +4,7 @@ use super::line::Line;
 use super::write::{inline, register};
 use super::{hints, swizzle};
 use crate::amdgcn::inst::{Half, Inst, Operand};
-use crate::amdgcn::model::{Class, Format, Gen, Mod, Slot, Trait};
+use crate::amdgcn::model::{Class, Format, Gfx, Mod, Slot, Trait};
 use crate::amdgcn::{Gpu, Reg, mem};
 
 /// Appends operands and modifiers.
@@ -99,7 +99,7 @@ fn smem_offset(inst: &Inst, gpu: &Gpu, out: &mut Line) {
         .written()
         .any(|(slot, operand)| slot.class == Class::SmemOffset && matches!(operand, Operand::Reg { .. }));
     let value = inst.mods.get(Mod::Offset);
-    let said = value != 0 || inst.mods.has(Mod::Soe) || gpu.generation() == Gen::Gfx12;
+    let said = value != 0 || inst.mods.has(Mod::Soe) || gpu.generation() == Gfx::Gfx12;
     if register && said {
         out.push_str(" offset:");
         signed_hex(value, out);
