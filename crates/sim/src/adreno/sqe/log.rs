@@ -84,7 +84,7 @@ pub enum Fault {
     /// The packet table is full.
     #[error("the packet table has no entry {0:#x}")]
     TableFull(u32),
-    /// A memory access off its alignment.
+    /// Memory cannot be accessed.
     #[error("{0}")]
     Memory(MemoryFault),
     /// More memory written than the emulator keeps.
