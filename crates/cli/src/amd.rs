@@ -34,7 +34,8 @@ pub struct Source {
     pub kind: Kind,
     /// The files of a folder with their names, or the one file.
     files: Vec<(String, Input)>,
-    folder: bool,
+    /// It is a folder.
+    pub folder: bool,
 }
 
 impl Source {
@@ -105,6 +106,11 @@ impl Source {
                 }
             })
         })
+    }
+
+    /// Its files, for commands that read dumps of any driver.
+    pub fn into_files(self) -> (String, Vec<(String, Input)>) {
+        (self.name, self.files)
     }
 
     /// What is known of it whatever it holds.

@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use crate::input::{Input, Stream};
 use crate::kind::Kind;
 use std::path::Path;
-use unwedge::capture::rd;
-use unwedge_view::CaptureStream;
+use unwedge::base::Diagnostic;
+use unwedge::capture::{Dump, Part, rd, sniff};
+use unwedge_view::{CaptureStream, diff};
 
 /// Opens a file, or standard input for `-`, that must be a capture.
 pub fn open(file: &Path) -> Result<Stream, Failure> {
@@ -18,7 +19,7 @@ pub fn check(mut stream: Stream) -> Result<Stream, Failure> {
     if is_capture(&mut stream)? {
         return Ok(stream);
     }
-    let what = unwedge::capture::sniff(stream.peek(0)?).describe();
+    let what = sniff(stream.peek(0)?).describe();
     let message = format!("{}: not a rd capture: looks like {}{what}", stream.name, stream.wrapping());
     Err(Failure::Unusable(message))
 }
@@ -37,6 +38,77 @@ pub enum Any {
     Adreno(Opened),
     /// What an AMD GPU left.
     Amd(amd::Source),
+}
+
+/// A file for commands over command streams.
+pub enum Streamed {
+    /// A capture, to be read bit by bit.
+    Capture(Stream),
+    /// A dump of any driver.
+    Dump(DumpFiles),
+}
+
+/// The files of a dump of any driver, or what may be one.
+pub struct DumpFiles {
+    /// How messages call it.
+    pub name: String,
+    /// Names and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// They are the files of a folder.
+    pub folder: bool,
+    /// What was lost by undoing compression.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What to say if it is none.
+    wrong: Failure,
+}
+
+impl DumpFiles {
+    fn of(opened: Any) -> Result<DumpFiles, Stream> {
+        let folder = matches!(&opened, Any::Amd(source) if source.folder);
+        let (name, inputs) = match opened {
+            Any::Adreno(Opened::Capture(stream)) => return Err(stream),
+            Any::Adreno(Opened::Dump(input)) => (input.name.clone(), vec![(input.name.clone(), input)]),
+            Any::Amd(source) => source.into_files(),
+        };
+        let wrong = match inputs.as_slice() {
+            [(_, input)] => Failure::no_dump(input, sniff(&input.bytes)),
+            _ => Failure::Unusable(format!("{name}: nothing of it can be read")),
+        };
+        let mut diagnostics = Vec::new();
+        let unpacked = |(name, input): (String, Input)| {
+            diagnostics.extend(input.diagnostics);
+            (name, input.bytes)
+        };
+        let files = inputs.into_iter().map(unpacked).collect();
+        Ok(DumpFiles { name, files, folder, diagnostics, wrong })
+    }
+
+    /// Reads the dump, and does something with it.
+    pub fn with<T>(
+        self,
+        act: impl FnOnce(&DumpFiles, &Dump<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let parts: Vec<Part<'_>> = self.files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
+        let read = if self.folder { Dump::read_folder(&parts) } else { Dump::read(&parts) };
+        match read {
+            Ok(dump) => act(&self, &dump),
+            Err(_) => Err(self.wrong),
+        }
+    }
+
+    /// As a side of a comparison, and what to say if it is no dump.
+    pub fn into_side(self) -> (diff::Opened<'static>, Failure) {
+        let DumpFiles { files, folder, diagnostics, wrong, .. } = self;
+        (diff::Opened::Files { files, folder, diagnostics }, wrong)
+    }
+}
+
+/// Opens a capture, a dump of any driver or a folder.
+pub fn open_streams(file: &Path, limit: u64) -> Result<Streamed, Failure> {
+    Ok(match DumpFiles::of(open_all(file, limit)?) {
+        Ok(files) => Streamed::Dump(files),
+        Err(stream) => Streamed::Capture(stream),
+    })
 }
 
 /// Opens a capture or a dump; of a dump no more than `limit` bytes.
@@ -60,7 +132,7 @@ pub fn open_all(file: &Path, limit: u64) -> Result<Any, Failure> {
     let mut input = Input::read(&mut stream, name, 0, limit)?;
     input.compression.splice(0..0, stream.compression.iter().copied());
     input.diagnostics.splice(0..0, stream.diagnostics());
-    match unwedge::capture::sniff(&input.bytes) {
+    match sniff(&input.bytes) {
         Kind::MsmDevcore | Kind::I915ErrorState | Kind::XeDevcore | Kind::Text => {
             Ok(Any::Adreno(Opened::Dump(input)))
         }

@@ -2,7 +2,7 @@
 
 use crate::amd;
 use crate::args::{self, Global};
-use crate::capture::{self, Any, Opened};
+use crate::capture::{self, Any, Opened, Streamed};
 use crate::database;
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, Stream};
@@ -12,32 +12,52 @@ use std::io::{self, Write};
 use unwedge::base::Diagnostic;
 use unwedge::hw::Db;
 use unwedge_view::cffdump::{self, Listing};
-use unwedge_view::{CaptureStream, crashdec, decode, device, intel};
+use unwedge_view::{CaptureStream, ViewError, around, crashdec, decode, device, intel};
 
 /// Runs the command.
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
+    if let Some(args::Around::Hang) = args.around {
+        return around_hang(args, global);
+    }
     let opened = capture::open_all(&args.file, global.max_size)?;
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
     let result = match opened {
         Any::Adreno(Opened::Dump(input)) => dump(args, &input, &db, global.max_size, &mut out),
-        Any::Amd(source) => match args.around {
-            Some(args::Around::Hang) => Err(Failure::NoHang(source.name)),
-            None => {
-                let style = out.style;
-                let told = amd::decode(&source, args.json, style, &mut out);
-                told.map(|diagnostics| Outcome::of(&source.name, &diagnostics))
-            }
-        },
-        Any::Adreno(Opened::Capture(mut stream)) => match (args.json, args.around) {
-            (_, Some(args::Around::Hang)) => Err(Failure::NoHang(stream.name)),
-            (false, None) => Ok(capture_text(args, stream, &db, global, &mut out)),
-            (true, None) => {
-                let lost = decode::capture(&mut stream, &db, global.max_size, &mut out);
-                Ok(Outcome::of(&stream.name, &lost))
-            }
-        },
+        Any::Amd(source) => {
+            let style = out.style;
+            let told = amd::decode(&source, args.json, style, &mut out);
+            told.map(|diagnostics| Outcome::of(&source.name, &diagnostics))
+        }
+        Any::Adreno(Opened::Capture(stream)) if !args.json => {
+            Ok(capture_text(args, stream, &db, global, &mut out))
+        }
+        Any::Adreno(Opened::Capture(mut stream)) => {
+            let lost = decode::capture(&mut stream, &db, global.max_size, &mut out);
+            Ok(Outcome::of(&stream.name, &lost))
+        }
     };
+    out.finish()?;
+    result
+}
+
+/// The packets around the place where the post-mortem says that the engine stopped.
+fn around_hang(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
+    let files = match capture::open_streams(&args.file, global.max_size)? {
+        Streamed::Capture(stream) => return Err(Failure::NoHang(stream.name)),
+        Streamed::Dump(files) => files,
+    };
+    let db = database::load(global)?;
+    let mut out = Output::open(global, !args.json);
+    let options = around::Options { json: args.json, style: out.style, max_size: global.max_size };
+    let bytes = files.files.iter().fold(0u64, |sum, (_, bytes)| sum.saturating_add(bytes.len() as u64));
+    let result = files.with(|files, dump| {
+        let lost = around::hang(dump.into(), bytes, &files.diagnostics, options, &db, &mut out);
+        lost.map(|lost| Outcome::of(&files.name, &lost)).map_err(|e| match e {
+            ViewError::NoHang => Failure::NoHang(files.name.clone()),
+            e => Failure::Unusable(format!("{}: {e}", files.name)),
+        })
+    });
     out.finish()?;
     result
 }
@@ -79,28 +99,19 @@ fn dump(
     let outcome = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
     if let Some(dump) = intel_dump(&input.bytes) {
         let size = input.bytes.len() as u64;
-        return match (args.json, args.around) {
-            (_, Some(args::Around::Hang)) => Err(Failure::Unusable(format!(
-                "{}: --around takes a msm devcoredump, this is {}",
-                input.name,
-                unwedge::capture::sniff(&input.bytes).describe()
-            ))),
-            (true, None) => {
-                Ok(outcome(intel::json::decode(&dump, size, &input.diagnostics, max_size, db, out)))
-            }
-            (false, None) => {
+        return Ok(outcome(match args.json {
+            true => intel::json::decode(&dump, size, &input.diagnostics, max_size, db, out),
+            false => {
                 let style = out.style;
-                Ok(outcome(intel::text::decode(&dump, size, &input.diagnostics, max_size, style, out)))
+                intel::text::decode(&dump, size, &input.diagnostics, max_size, style, out)
             }
-        };
+        }));
     }
-    let failed = |e| Failure::of_dump(input, e);
-    match (args.json, args.around) {
-        (false, None) => text(args, input, db, out),
-        (true, None) => decode::json(input.source(), db, out).map(outcome).map_err(failed),
-        (json, Some(args::Around::Hang)) => {
-            let style = out.style;
-            decode::around_hang(json, input.source(), db, style, out).map(outcome).map_err(failed)
+    match args.json {
+        false => text(args, input, db, out),
+        true => {
+            let lost = decode::json(input.source(), db, out);
+            lost.map(outcome).map_err(|e| Failure::of_dump(input, e))
         }
     }
 }

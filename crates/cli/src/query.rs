@@ -1,7 +1,7 @@
 //! `unwedge query`: values of registers at each draw of a capture or dump.
 
 use crate::args::{self, Global};
-use crate::capture::{self, Opened};
+use crate::capture::{self, Streamed};
 use crate::database;
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
@@ -15,23 +15,30 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let mut options = options(args);
     Question::new(&options).map_err(usage)?;
     let db = database::load(global)?;
-    let opened = capture::open_any(&args.file, global.max_size)?;
+    let opened = capture::open_streams(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     options.palette = out.style.palette();
     let question = Question::new(&options).map_err(usage)?;
     let result = match opened {
-        Opened::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
-            .map(|answered| report(&stream.name, answered, true))
-            .map_err(usage),
-        Opened::Dump(input) => query::dump(&question, input.source(), &db, &mut out)
-            .map(|answered| report(&input.name, answered, false))
-            .map_err(|e| match e {
-                ViewError::UnknownRegister(_) | ViewError::Condition { .. } => usage(e),
-                ViewError::UnknownGpu => {
-                    Failure::Unusable(format!("{}: {e}: its streams are not decoded", input.name))
-                }
-                e => Failure::of_dump(&input, e),
-            }),
+        Streamed::Capture(mut stream) => {
+            query::capture(&question, &mut stream, &db, global.max_size, &mut out)
+                .map(|answered| report(&stream.name, answered, true))
+                .map_err(usage)
+        }
+        Streamed::Dump(files) => files.with(|files, dump| {
+            query::dump(&question, dump.into(), &files.diagnostics, &db, global.max_size, &mut out)
+                .map(|answered| report(&files.name, answered, false))
+                .map_err(|e| match e {
+                    ViewError::UnknownRegister(_)
+                    | ViewError::NoRegister(_)
+                    | ViewError::NoPasses(_)
+                    | ViewError::Condition { .. } => usage(e),
+                    ViewError::UnknownGpu => {
+                        Failure::Unusable(format!("{}: {e}: its streams are not decoded", files.name))
+                    }
+                    e => Failure::Unusable(format!("{}: {e}", files.name)),
+                })
+        }),
     };
     out.finish()?;
     if result.is_ok() && args.format == args::FormatArg::Csv {

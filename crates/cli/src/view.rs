@@ -11,8 +11,9 @@ use crate::info;
 use crate::input::Input;
 use crate::kind::intel_dump;
 use std::io::{self, Write};
+use unwedge::capture::{Dump, Part};
 use unwedge::hw::Db;
-use unwedge_view::{Style, crashdec, decode, intel};
+use unwedge_view::{Style, around, crashdec, decode, intel};
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,12 @@ pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(
         }
         View::Json => drop(decode::json(input.source(), db, out).map_err(|e| e.to_string())?),
         View::Around { json } => {
-            decode::around_hang(json, input.source(), db, style, out).map_err(|e| e.to_string())?;
+            let parts = [Part { name: &input.name, bytes: &input.bytes }];
+            let dump = Dump::read(&parts).map_err(|e| e.to_string())?;
+            let bytes = input.bytes.len() as u64;
+            let options = around::Options { json, style, max_size: bytes.saturating_mul(64) };
+            around::hang((&dump).into(), bytes, &input.diagnostics, options, db, out)
+                .map_err(|e| e.to_string())?;
         }
         View::Intel { json } => {
             let dump = intel_dump(&input.bytes).ok_or("neither of i915 nor of xe")?;

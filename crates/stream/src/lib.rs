@@ -10,6 +10,7 @@ mod execution;
 pub mod intel;
 mod position;
 pub mod query;
+mod reach;
 mod registers;
 mod step;
 mod trouble;
@@ -18,6 +19,7 @@ mod work;
 pub use budget::budget;
 pub use execution::{Exec, Flow, RegWrite};
 pub use position::StreamPos;
+pub use reach::{Reach, StepWatch};
 pub use registers::Registers;
 pub use step::{
     PacketNames, PacketStep, Step, StepSink, StreamKind, StreamStep, WaitOperand, WaitRelation, WaitStep,

@@ -6,7 +6,13 @@ use unwedge_capture::{Dump, FileKind, NotADump, Part, msm};
 use unwedge_hw::Db;
 use unwedge_postmortem::{Report, explain_i915, explain_msm, explain_xe};
 use unwedge_view::info::{FileContents, FileInfo};
-use unwedge_view::{Source, Style, amd, crashdec, decode, info, intel, report};
+use unwedge_view::query::{Answered, Question};
+use unwedge_view::streams::DumpRef;
+use unwedge_view::{
+    Source, Style, ViewError, amd, around, crashdec, decode, diff, info, intel, query, report,
+};
+
+pub use unwedge_view::query::{Format, Options as QueryOptions, ValueForm};
 
 /// How a dump is shown.
 #[derive(Clone, Copy, Debug)]
@@ -170,6 +176,113 @@ impl Opened<'_> {
             Model::Msm { text, .. } => decode::json(Source::of(text), &self.db, out).unwrap_or_default(),
             Model::Intel(dump) => intel::json::decode(dump, self.bytes, &[], options.max_size, &self.db, out),
             Model::Amd(content) => amd::decode_json(&self.file(), content, &[], out),
+        }
+    }
+
+    /// The report's signature: equal for hangs of one cause, whatever their addresses and processes.
+    pub fn signature(&self) -> String {
+        self.explain().signature()
+    }
+
+    /// The packets around the place where [`Opened::explain`] says that the engine stopped, as text or JSON lines. Returns
+    /// what was lost. A failed write ends the output; it is for the owner of `out` to remember why.
+    ///
+    /// ```
+    /// # use unwedge::{Options, Part, open};
+    /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
+    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let mut text = Vec::new();
+    /// opened.around_hang(false, &Options::default(), &mut text)?;
+    /// // `>` marks the packet in which the engine stopped.
+    /// assert!(String::from_utf8_lossy(&text).lines().any(|line| line.starts_with('>')));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the dump does not say where the engine stopped, or does not hold the stream.
+    pub fn around_hang(
+        &self,
+        as_json: bool,
+        options: &Options,
+        out: &mut dyn Write,
+    ) -> Result<Vec<Diagnostic>, ViewError> {
+        let options = around::Options { json: as_json, style: options.style, max_size: options.max_size };
+        around::hang(self.dump(), self.bytes, &[], options, &self.db, out)
+    }
+
+    /// Values of registers at each draw of the dump's streams.
+    ///
+    /// ```
+    /// use unwedge::{Options, Part, QueryOptions, open};
+    /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
+    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let registers = vec!["3DPRIMITIVE.VertexCountPerInstance".to_owned()];
+    /// let question = QueryOptions { registers, ..QueryOptions::default() };
+    /// let mut text = Vec::new();
+    /// opened.query(&question, &Options::default(), &mut text)?;
+    /// assert!(String::from_utf8_lossy(&text).contains("VertexCountPerInstance"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the GPU is not known or has no such register, the condition makes no sense, or the dump holds no stream.
+    pub fn query(
+        &self,
+        question: &QueryOptions,
+        options: &Options,
+        out: &mut dyn Write,
+    ) -> Result<Answered, ViewError> {
+        query::dump(&Question::new(question)?, self.dump(), &[], &self.db, options.max_size, out)
+    }
+
+    /// Compares the state that draws of two dumps of one GPU generation have, as text or JSON lines. Returns whether
+    /// something differs.
+    ///
+    /// ```
+    /// use unwedge::{Options, Part, open};
+    /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").unwrap().1;
+    /// let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
+    /// let mut text = Vec::new();
+    /// assert!(!opened.diff(&opened, false, &Options::default(), &mut text)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When one of them is of a GPU that is not known, or holds no stream.
+    pub fn diff(
+        &self,
+        other: &Opened<'_>,
+        as_json: bool,
+        options: &Options,
+        out: &mut dyn Write,
+    ) -> Result<bool, ViewError> {
+        let selector =
+            |opened: &Opened<'_>| diff::Selector { name: opened.name.to_owned(), submit: None, draw: None };
+        let selectors = [selector(self), selector(other)];
+        let open_a = || Ok::<_, ViewError>(diff::Opened::Dump { dump: self.dump(), lost: &[] });
+        let open_b = || Ok::<_, ViewError>(diff::Opened::Dump { dump: other.dump(), lost: &[] });
+        let sides = [
+            diff::Side { selector: &selectors[0], open: &open_a },
+            diff::Side { selector: &selectors[1], open: &open_b },
+        ];
+        let shown = diff::Options { once: false, json: as_json, style: options.style };
+        let compared = diff::compare(sides, shown, &self.db, options.max_size, out);
+        for side in compared.sides {
+            side.map_err(|e| match e {
+                diff::SideError::Open(e) | diff::SideError::View(e) => e,
+            })?;
+        }
+        Ok(compared.differs)
+    }
+
+    fn dump(&self) -> DumpRef<'_, '_> {
+        match &self.model {
+            Model::Msm { dump, .. } => DumpRef::Msm(dump),
+            Model::Intel(intel::Dump::I915(state)) => DumpRef::I915(state),
+            Model::Intel(intel::Dump::Xe(dump)) => DumpRef::Xe(dump),
+            Model::Amd(amd::Content::Dump(dump)) => DumpRef::Amdgpu(dump),
+            Model::Amd(amd::Content::Report(report)) => DumpRef::Radv(report),
+            Model::Amd(amd::Content::Umr(text)) => DumpRef::Umr(text),
         }
     }
 

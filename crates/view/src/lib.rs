@@ -3,6 +3,7 @@
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
 pub mod amd;
+pub mod around;
 pub mod asm;
 pub mod capture;
 pub mod cffdump;
@@ -24,6 +25,7 @@ pub mod regs;
 pub mod report;
 mod source;
 mod sqe;
+pub mod streams;
 mod style;
 pub mod words;
 

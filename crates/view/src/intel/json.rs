@@ -1,6 +1,6 @@
 //! A dump of i915 or xe as JSON lines.
 
-use super::streams::Unpacked;
+use super::streams::{DumpRef, Unpacked};
 use super::values::{Meaning, MeaningLine};
 use super::{Dump, Origin, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
 use crate::json::{Hex, Words};
@@ -166,7 +166,7 @@ fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> Vec<
             fields("vm", &xe.vm, lines);
         }
     }
-    let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
+    let mut unpacked = Unpacked::of(DumpRef::of(dump), memory_limit(dump.bytes(), max_size));
     for (i, engine) in dump.engines().iter().enumerate() {
         self::engine(dump, engine, lines);
         if let Some(unpacked) = unpacked.as_mut().filter(|_| !lines.ended()) {

@@ -5,7 +5,7 @@
 mod commands;
 pub mod info;
 pub mod json;
-mod streams;
+pub(crate) mod streams;
 pub mod text;
 pub mod values;
 
@@ -188,7 +188,7 @@ impl<'a> Origin<'a> {
 }
 
 /// How an engine is called: its number among those of its class, or as written.
-fn engine_name(name: &str) -> String {
+pub(crate) fn engine_name(name: &str) -> String {
     engine_id(name).map_or_else(|| name.to_owned(), |id| id.to_string())
 }
 
@@ -217,9 +217,9 @@ impl Unpacking {
     }
 }
 
-/// To how many bytes the memory that streams lead to is unpacked.
-pub fn memory_limit(dump: &Dump<'_>, max_size: u64) -> usize {
-    let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64) / 2);
+/// To how many bytes the memory that streams lead to is unpacked, of a dump of so many.
+pub fn memory_limit(bytes: usize, max_size: u64) -> usize {
+    let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(bytes as u64) / 2);
     usize::try_from(most.min(max_size / MEMORY_SHARE)).unwrap_or(usize::MAX)
 }
 

@@ -1,6 +1,6 @@
 //! A dump of i915 or xe for people: everything it says, then everything it holds.
 
-use super::streams::Unpacked;
+use super::streams::{DumpRef, Unpacked};
 use super::values::Meaning;
 use super::{Dump, Unpacking, commands, engine_name, memory_limit, space_name};
 use crate::Style;
@@ -115,7 +115,7 @@ impl Listing<'_, '_, '_> {
                 self.list("address space", &xe.vm)?;
             }
         }
-        let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
+        let mut unpacked = Unpacked::of(DumpRef::of(dump), memory_limit(dump.bytes(), max_size));
         for (i, engine) in dump.engines().iter().enumerate() {
             self.heading(&format!("engine {}", engine_name(&engine.name)))?;
             self.fields(&engine.fields)?;

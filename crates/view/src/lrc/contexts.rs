@@ -99,7 +99,7 @@ impl Contexts {
                 address: block.address,
             });
         }
-        let limit = memory_limit(dump, max_size);
+        let limit = memory_limit(dump.bytes(), max_size);
         let memory = match dump {
             Dump::I915(state) => vec![state.ggtt(limit).memory],
             Dump::Xe(xe) => vec![xe.ggtt(limit).memory, xe.ppgtt(limit).memory],
