@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use unwedge_isa::amdgcn::{Gfx, Gpu, source::assemble};
 use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Program, Timing, run};
+use unwedge_sim::{MemoryFault, MemoryFaultCause};
 
 const CASES: &str = include_str!("../../../data/amd/check/cases/rules.txt");
 
@@ -89,7 +90,7 @@ fn reported(lines: &[&str], gpu: &Gpu) -> (BTreeSet<&'static str>, bool) {
             fault.kind,
             FaultKind::NoSemantics
                 | FaultKind::NotEmulated(_)
-                | FaultKind::Unmapped { .. }
+                | FaultKind::Memory(MemoryFault { cause: MemoryFaultCause::Unmapped, .. })
                 | FaultKind::NotAnInstruction
         )
     });

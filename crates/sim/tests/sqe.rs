@@ -5,6 +5,7 @@ use unwedge_isa::afuc::asm::{self, Problem};
 use unwedge_isa::afuc::disasm::{self, DisasmError, Form};
 use unwedge_isa::afuc::{Blob, Firmware, Names, Processor, assemble, text};
 use unwedge_sim::adreno::sqe::{Emulator, Fault, Location, Stop, disassemble, packet4, packet7, sections};
+use unwedge_sim::{MemoryAccess, MemoryFault, MemoryFaultCause};
 
 #[path = "sqe_rig/mod.rs"]
 mod rig;
@@ -385,7 +386,9 @@ fn what_cannot_go_on_is_a_fault() {
     assert_eq!(stop("iret", &nop), Stop::Fault(Fault::NoInterrupt));
     assert_eq!(stop("[ffffffff]", &nop), Stop::Fault(Fault::Unknown { pc: 19, word: !0 }));
     assert_eq!(stop("here:\njump #here\nnop", &nop), Stop::Steps);
-    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), Stop::Fault(Fault::Unaligned(2)));
+    let unaligned =
+        MemoryFault { address: 2, access: MemoryAccess::Read, cause: MemoryFaultCause::Unaligned(4) };
+    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), Stop::Fault(Fault::Memory(unaligned)));
     assert_eq!(
         stop("mov $02, 0xfff\ncread $03, [$02 + 0xfff]", &nop),
         Stop::Fault(Fault::NoRegister(0x1ffe))

@@ -1,7 +1,7 @@
 //! `unwedge amd run`: machine code on the emulator.
 
-use super::amd::{gpu, gpu_of, with_lanes};
 use super::amd_check::bare;
+use super::amd_target::{gpu, gpu_of, with_lanes};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;

@@ -5,6 +5,7 @@ pub mod afuc_run;
 pub mod amd;
 pub mod amd_check;
 mod amd_run;
+pub(crate) mod amd_target;
 pub mod ir2;
 pub mod ir3;
 
