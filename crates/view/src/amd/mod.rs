@@ -16,10 +16,10 @@ use crate::Style;
 use crate::info::FileInfo;
 use std::io::{self, Write};
 use unwedge_base::Diagnostic;
-use unwedge_capture::Dump;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
+use unwedge_capture::{Dump, FileKind};
 use unwedge_hw::Db;
 
 /// What an AMD GPU left: a dump, a report or a text.
@@ -41,6 +41,15 @@ impl<'d, 'a> AmdDump<'d, 'a> {
             Dump::Radv(report) => Some(AmdDump::Report(report)),
             Dump::Umr(text) => Some(AmdDump::Umr(text)),
             Dump::Msm(_) | Dump::I915(_) | Dump::Xe(_) => None,
+        }
+    }
+
+    /// What kind of file it is.
+    pub fn kind(self) -> FileKind {
+        match self {
+            AmdDump::Dump(_) => FileKind::AmdgpuDevcore,
+            AmdDump::Report(_) => FileKind::RadvReport,
+            AmdDump::Umr(_) => FileKind::UmrText,
         }
     }
 

@@ -15,7 +15,7 @@ use side::SideEvent;
 use std::io::Write;
 use std::sync::mpsc::{Receiver, sync_channel};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::Dump;
+use unwedge_capture::{Dump, FileKind};
 use unwedge_hw::{Db, Identity};
 use unwedge_stream::compare::{Comparer, Pairing, Record};
 
@@ -63,8 +63,8 @@ pub enum Opened<'d> {
     Files {
         /// Names and contents of its files: one, or those of a folder.
         files: Vec<(String, Vec<u8>)>,
-        /// They are those of a folder.
-        folder: bool,
+        /// What they are.
+        kind: FileKind,
         /// What was lost of it on the way.
         diagnostics: Vec<Diagnostic>,
     },

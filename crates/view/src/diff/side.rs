@@ -42,9 +42,9 @@ pub fn read(
             diagnostics.extend(stream.diagnostics());
             Ok(diagnostics)
         }
-        Opened::Files { files, folder, diagnostics } => {
+        Opened::Files { files, kind, diagnostics } => {
             let parts: Vec<Part<'_>> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
-            let read = if folder { Dump::read_folder(&parts) } else { Dump::read(&parts) }?;
+            let read = Dump::read_as(kind, &parts)?;
             dump(selector, once, (&read, &diagnostics), db, max_alive, &out)
         }
         Opened::Dump { dump: read, lost } => dump(selector, once, (read, lost), db, max_alive, &out),
