@@ -1,8 +1,8 @@
 //! `unwedge diff`: which state differs between two draws, two submits or two captures.
 
 use crate::args::{self, Global};
-use crate::capture::{self, Streamed};
 use crate::database;
+use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use std::ffi::OsStr;
@@ -79,9 +79,9 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, !args.json);
     let options = Options { once: args.once, json: args.json, style: out.style };
     let open = |file: &Path, wrong: &OnceLock<Failure>| {
-        Ok(match capture::open_streams(file, global.max_size)? {
-            Streamed::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
-            Streamed::Dump(files) => {
+        Ok(match dump::open(file, global.max_size)? {
+            Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
+            Opened::Dump(files) => {
                 let (side, failure) = files.into_side();
                 wrong.get_or_init(|| failure);
                 side

@@ -1,8 +1,8 @@
 //! `unwedge query`: values of registers at each draw of a capture or dump.
 
 use crate::args::{self, Global};
-use crate::capture::{self, Streamed};
 use crate::database;
+use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use unwedge::base::Severity;
@@ -15,18 +15,16 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let mut options = options(args);
     Question::new(&options).map_err(usage)?;
     let db = database::load(global)?;
-    let opened = capture::open_streams(&args.file, global.max_size)?;
+    let opened = dump::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     options.palette = out.style.palette();
     let question = Question::new(&options).map_err(usage)?;
     let result = match opened {
-        Streamed::Capture(mut stream) => {
-            query::capture(&question, &mut stream, &db, global.max_size, &mut out)
-                .map(|answered| report(&stream.name, answered, true))
-                .map_err(usage)
-        }
-        Streamed::Dump(files) => files.with(|files, dump| {
-            query::dump(&question, dump.into(), &files.diagnostics, &db, global.max_size, &mut out)
+        Opened::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
+            .map(|answered| report(&stream.name, answered, true))
+            .map_err(usage),
+        Opened::Dump(files) => files.read().and_then(|dump| {
+            query::dump(&question, &dump, &files.unpacking(), &db, global.max_size, &mut out)
                 .map(|answered| report(&files.name, answered, false))
                 .map_err(|e| match e {
                     ViewError::UnknownRegister(_)

@@ -8,13 +8,14 @@
 use crate::decode::trouble_text;
 use crate::json::Hex;
 use crate::lines::{Lines, Start, end};
-use crate::streams::{DumpRef, Family, PacketDecoder, RegisterSet, Streams, Walkable, intel_names};
+use crate::streams::{Family, PacketDecoder, RegisterSet, Streams, Walkable, intel_names};
 use crate::{Style, ViewError, decode, device};
 use serde::Serialize;
 use std::io::Write;
 use unwedge_base::Diagnostic;
+use unwedge_capture::Dump;
 use unwedge_hw::{Db, Identity, Variants};
-use unwedge_postmortem::HangPoint;
+use unwedge_postmortem::{HangPoint, explain};
 use unwedge_stream::{Exec, Flow, PacketStep, RegWrite, Registers, Step, StepSink, StreamPos, TroubleKind};
 
 /// Packets shown before the place.
@@ -43,18 +44,18 @@ pub struct Options {
 /// # Errors
 /// When the dump does not tell where the GPU hung, or does not hold the stream.
 pub fn hang(
-    dump: DumpRef<'_, '_>,
+    dump: &Dump<'_>,
     bytes: u64,
     lost: &[Diagnostic],
     options: Options,
     db: &Db,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, ViewError> {
-    if let DumpRef::Msm(dump) = dump {
+    if let Dump::Msm(dump) = dump {
         return decode::around_hang(options.json, (dump, bytes), lost, db, options.style, out);
     }
     let facts = Db::amd();
-    let point = dump.explain(&facts).and_then(|report| report.hang).ok_or(ViewError::NoHang)?;
+    let point = explain(dump, db).hang.ok_or(ViewError::NoHang)?;
     let target = Target::of(&point).ok_or(ViewError::NoHang)?;
     let mut streams = Streams::of(dump, &facts, options.max_size).ok_or(ViewError::UnknownGpu)?;
     let family = streams.family();
@@ -72,7 +73,7 @@ pub fn hang(
     let shown = Shown { target: &target, visit, registers };
     if options.json {
         let mut lines = Lines::new(bytes, out);
-        lines.push(&Start::of(dump.kind_id(), tables));
+        lines.push(&Start::of(dump.kind().id(), tables));
         shown.of(&mut streams, &mut |stream, packet| packet.json(stream, &mut lines));
         end(&diagnostics, &mut lines);
         lines.hand_on();

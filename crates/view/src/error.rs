@@ -1,7 +1,6 @@
 //! Why something cannot be shown.
 
 use unwedge_capture::NotADump;
-use unwedge_capture::msm::NotDevcore;
 use unwedge_hw::Unknown;
 use unwedge_stream::query::{ExprError, Mistake};
 
@@ -13,9 +12,6 @@ const NO_STREAMS: &str = "the dump holds no command stream of an engine whose pa
 /// Why something cannot be shown. What an input is called is for the caller to add.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// The input is of another kind.
-    #[error("not a msm devcoredump")]
-    NotDevcore(#[from] NotDevcore),
     /// The input is not a dump of any driver.
     #[error(transparent)]
     NotADump(#[from] NotADump),

@@ -30,5 +30,5 @@ mod style;
 pub mod words;
 
 pub use error::ViewError;
-pub use source::{CaptureStream, Source};
+pub use source::CaptureStream;
 pub use style::Style;

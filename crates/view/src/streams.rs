@@ -2,93 +2,23 @@
 //!
 //! Never: formatting.
 
-use crate::intel::memory_limit;
-use crate::intel::streams::{DumpRef as IntelDump, Unpacked};
+use crate::intel::streams::Unpacked;
 use crate::intel::values::{ValueText, significant};
+use crate::intel::{IntelDump, memory_limit};
 use std::io;
 use unwedge_base::{Dwords, Memory};
-use unwedge_capture::{Dump, amdgpu, i915, msm, radv, umr, xe};
+use unwedge_capture::Dump;
 use unwedge_hw::amd::{Amd, Gfx};
 use unwedge_hw::intel::platform::{EngineClass, Version};
 use unwedge_hw::intel::{FieldValue, Value};
 use unwedge_hw::{Db, Enum, Gpu, Palette, Type, Variants};
-use unwedge_postmortem::{Report, amd, explain_amdgpu, explain_i915, explain_radv, explain_umr, explain_xe};
+use unwedge_postmortem::amd;
 use unwedge_stream::compare::RegisterFacts;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::registers::{MMIO, Names, REGISTERS};
 use unwedge_stream::intel::steps::Steps;
 use unwedge_stream::query::{Column, Mistake, RegisterNames};
 use unwedge_stream::{PacketStep, StepSink, amd as amd_stream};
-
-/// A dump of any driver, whoever owns it.
-#[derive(Clone, Copy)]
-pub enum DumpRef<'d, 'a> {
-    /// A devcoredump of msm.
-    Msm(&'d msm::Devcore<'a>),
-    /// An error state of i915.
-    I915(&'d i915::ErrorState<'a>),
-    /// A devcoredump of xe.
-    Xe(&'d xe::Devcore<'a>),
-    /// A devcoredump of amdgpu.
-    Amdgpu(&'d amdgpu::Devcoredump<'a>),
-    /// A hang report of RADV.
-    Radv(&'d radv::RadvReport<'a>),
-    /// Text of umr.
-    Umr(&'d umr::UmrText<'a>),
-}
-
-impl<'d, 'a> From<&'d Dump<'a>> for DumpRef<'d, 'a> {
-    fn from(dump: &'d Dump<'a>) -> DumpRef<'d, 'a> {
-        match dump {
-            Dump::Msm(dump) => DumpRef::Msm(dump),
-            Dump::I915(state) => DumpRef::I915(state),
-            Dump::Xe(dump) => DumpRef::Xe(dump),
-            Dump::Amdgpu(dump) => DumpRef::Amdgpu(dump),
-            Dump::Radv(report) => DumpRef::Radv(report),
-            Dump::Umr(text) => DumpRef::Umr(text),
-        }
-    }
-}
-
-impl DumpRef<'_, '_> {
-    /// The post-mortem; `db` is that of [`Db::amd`]. `None` for msm, whose hang is located over its own events.
-    pub fn explain(self, db: &Db) -> Option<Report> {
-        Some(match self {
-            DumpRef::Msm(_) => return None,
-            DumpRef::I915(state) => explain_i915(state),
-            DumpRef::Xe(dump) => explain_xe(dump),
-            DumpRef::Amdgpu(dump) => explain_amdgpu(dump, db),
-            DumpRef::Radv(report) => explain_radv(report, db),
-            DumpRef::Umr(text) => explain_umr(text, db),
-        })
-    }
-
-    /// The kind of file it is, for JSON.
-    pub fn kind_id(self) -> &'static str {
-        use unwedge_capture::FileKind;
-        match self {
-            DumpRef::Msm(_) => FileKind::MsmDevcore,
-            DumpRef::I915(_) => FileKind::I915ErrorState,
-            DumpRef::Xe(_) => FileKind::XeDevcore,
-            DumpRef::Amdgpu(_) => FileKind::AmdgpuDevcore,
-            DumpRef::Radv(_) => FileKind::RadvReport,
-            DumpRef::Umr(_) => FileKind::UmrText,
-        }
-        .id()
-    }
-
-    /// What was malformed or lost.
-    pub fn diagnostics(&self) -> &[unwedge_base::Diagnostic] {
-        match self {
-            DumpRef::Msm(dump) => &dump.diagnostics,
-            DumpRef::I915(state) => &state.diagnostics,
-            DumpRef::Xe(dump) => &dump.diagnostics,
-            DumpRef::Amdgpu(dump) => &dump.diagnostics,
-            DumpRef::Radv(report) => &report.diagnostics,
-            DumpRef::Umr(text) => &text.diagnostics,
-        }
-    }
-}
 
 /// Which registers there are, and how what a GPU's streams do is named: Adreno's by generation, AMD's by that of the
 /// graphics core, Intel's by graphics version.
@@ -233,19 +163,19 @@ pub struct IntelStreams<'d, 'a> {
 impl<'d, 'a> Streams<'d, 'a> {
     /// Of a dump; `None` for one of msm, and where the GPU is not known. `db` is that of [`Db::amd`]; memory is unpacked
     /// in proportion to `max_size`.
-    pub fn of(dump: DumpRef<'d, 'a>, db: &'d Db, max_size: u64) -> Option<Streams<'d, 'a>> {
+    pub fn of(dump: &'d Dump<'a>, db: &'d Db, max_size: u64) -> Option<Streams<'d, 'a>> {
         let intel = |dump: IntelDump<'d, 'a>| {
             let unpacked = Unpacked::of(dump, memory_limit(dump.bytes(), max_size))?;
-            let version = dump.device().version?;
+            let version = dump.graphics().version?;
             Some(Streams::Intel(IntelStreams { unpacked, engines: dump.engines().len(), version }))
         };
         match dump {
-            DumpRef::Msm(_) => None,
-            DumpRef::I915(state) => intel(IntelDump::I915(state)),
-            DumpRef::Xe(dump) => intel(IntelDump::Xe(dump)),
-            DumpRef::Amdgpu(dump) => amd::Streams::of_amdgpu(dump, db).map(Streams::Amd),
-            DumpRef::Radv(report) => amd::Streams::of_radv(report, db).map(Streams::Amd),
-            DumpRef::Umr(text) => amd::Streams::of_umr(text, db).map(Streams::Amd),
+            Dump::Msm(_) => None,
+            Dump::I915(state) => intel(IntelDump::I915(state)),
+            Dump::Xe(dump) => intel(IntelDump::Xe(dump)),
+            Dump::Amdgpu(dump) => amd::Streams::of_amdgpu(dump, db).map(Streams::Amd),
+            Dump::Radv(report) => amd::Streams::of_radv(report, db).map(Streams::Amd),
+            Dump::Umr(text) => amd::Streams::of_umr(text, db).map(Streams::Amd),
         }
     }
 

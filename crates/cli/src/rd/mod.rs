@@ -8,8 +8,8 @@ mod select;
 pub use select::Numbers;
 
 use crate::args::{self, Global, Packing, RdCommand};
-use crate::capture;
 use crate::database;
+use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Stream;
 use crate::output::Output;
@@ -50,7 +50,7 @@ pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
 
 /// A capture whose reading is shown on a terminal.
 fn open(file: &Path) -> Result<Progress<Stream>, Failure> {
-    let stream = capture::open(file)?;
+    let stream = dump::open_capture(file)?;
     let what = format!("reading {}", stream.name);
     Ok(Progress::new(stream, what))
 }

@@ -12,25 +12,26 @@ pub use captures::{LENGTH_PER_BYTE as LENGTH_PER_BYTE_OF_CAPTURE, capture};
 pub(crate) use stream::{stretches, trouble_text};
 
 use crate::lines::{Lines, end};
-use crate::{Source, Style, ViewError, device};
+use crate::{Style, ViewError, device};
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::adreno::{Case, hang};
 
-/// Everything in a dump as JSON lines. Returns what was lost. A failed write is for the owner of `out` to remember.
-///
-/// # Errors
-/// When it is not a devcoredump of msm.
-pub fn json(source: Source<'_>, db: &Db, out: &mut dyn Write) -> Result<Vec<Diagnostic>, ViewError> {
-    let dump = Devcore::read(source.bytes)?;
-    let mut lines = Lines::new(source.bytes.len() as u64, out);
-    let mut diagnostics = source.diagnostics.to_vec();
-    diagnostics.extend(dump.diagnostics.iter().cloned());
-    sections::write(&dump, db, &mut lines);
-    match device::gpu(&dump, db) {
-        Some(gpu) => diagnostics.extend(stream::write(&Case::new(&dump, gpu), &mut lines)),
+/// Everything in a dump of so many bytes as JSON lines. `lost` is what was lost of it before it got here. Returns what was
+/// lost. A failed write is for the owner of `out` to remember.
+pub fn json(
+    (dump, bytes): (&Devcore<'_>, u64),
+    lost: &[Diagnostic],
+    db: &Db,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
+    let mut lines = Lines::new(bytes, out);
+    let mut diagnostics = [lost, &dump.diagnostics].concat();
+    sections::write(dump, db, &mut lines);
+    match device::gpu(dump, db) {
+        Some(gpu) => diagnostics.extend(stream::write(&Case::new(dump, gpu), &mut lines)),
         None => {
             let message = "the GPU is not known: registers and command streams are not decoded";
             diagnostics.push(Diagnostic::loss(None, message));
@@ -41,7 +42,7 @@ pub fn json(source: Source<'_>, db: &Db, out: &mut dyn Write) -> Result<Vec<Diag
     }
     end(&diagnostics, &mut lines);
     lines.hand_on();
-    Ok(diagnostics)
+    diagnostics
 }
 
 /// The packets around the hang of a dump of msm, as JSON lines or text. Returns what was lost. A failed write is for the

@@ -7,7 +7,7 @@ mod show;
 mod side;
 
 use crate::json::Heading;
-use crate::streams::{DumpRef, Family, RegisterSet, intel_names};
+use crate::streams::{Family, RegisterSet, intel_names};
 use crate::{CaptureStream, Style, ViewError, device};
 use serde::Serialize;
 use show::Show;
@@ -15,6 +15,7 @@ use side::SideEvent;
 use std::io::Write;
 use std::sync::mpsc::{Receiver, sync_channel};
 use unwedge_base::{Diagnostic, Severity};
+use unwedge_capture::{Dump, FileKind};
 use unwedge_hw::{Db, Identity};
 use unwedge_stream::compare::{Comparer, Pairing, Record};
 
@@ -62,15 +63,15 @@ pub enum Opened<'d> {
     Files {
         /// Names and contents of its files: one, or those of a folder.
         files: Vec<(String, Vec<u8>)>,
-        /// They are those of a folder.
-        folder: bool,
+        /// What they are.
+        kind: FileKind,
         /// What was lost of it on the way.
         diagnostics: Vec<Diagnostic>,
     },
     /// A dump that is read.
     Dump {
         /// The dump.
-        dump: DumpRef<'d, 'd>,
+        dump: &'d Dump<'d>,
         /// What was lost of it on the way.
         lost: &'d [Diagnostic],
     },

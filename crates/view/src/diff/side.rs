@@ -4,7 +4,7 @@ use super::{Opened, Selector};
 use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
 use crate::query::lost_messages;
-use crate::streams::{DumpRef, Family, RegisterSet, Streams, intel_names};
+use crate::streams::{Family, RegisterSet, Streams, intel_names};
 use crate::{ViewError, device};
 use std::sync::mpsc::SyncSender;
 use unwedge_base::{Diagnostic, Generation};
@@ -42,10 +42,10 @@ pub fn read(
             diagnostics.extend(stream.diagnostics());
             Ok(diagnostics)
         }
-        Opened::Files { files, folder, diagnostics } => {
+        Opened::Files { files, kind, diagnostics } => {
             let parts: Vec<Part<'_>> = files.iter().map(|(name, bytes)| Part { name, bytes }).collect();
-            let read = if folder { Dump::read_folder(&parts) } else { Dump::read(&parts) }?;
-            dump(selector, once, (DumpRef::from(&read), &diagnostics), db, max_alive, &out)
+            let read = Dump::read_as(kind, &parts)?;
+            dump(selector, once, (&read, &diagnostics), db, max_alive, &out)
         }
         Opened::Dump { dump: read, lost } => dump(selector, once, (read, lost), db, max_alive, &out),
     }
@@ -55,12 +55,12 @@ pub fn read(
 fn dump(
     selector: &Selector,
     once: bool,
-    (read, lost): (DumpRef<'_, '_>, &[Diagnostic]),
+    (read, lost): (&Dump<'_>, &[Diagnostic]),
     db: &Db,
     max_size: u64,
     out: &SyncSender<SideEvent>,
 ) -> Result<Vec<Diagnostic>, ViewError> {
-    if let DumpRef::Msm(dump) = read {
+    if let Dump::Msm(dump) = read {
         return devcore(selector, once, (dump, lost), db, out);
     }
     let facts = Db::amd();

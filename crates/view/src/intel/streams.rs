@@ -3,13 +3,11 @@
 //!
 //! Never: formatting.
 
-use super::Dump;
+use super::IntelDump;
 use std::io;
-use unwedge_capture::i915::ErrorState;
 use unwedge_capture::intel::{Block, BlockKind, Engine, RingRegister, Space as DumpSpace};
-use unwedge_capture::xe::Devcore;
 use unwedge_hw::intel::platform::{EngineClass, Version};
-use unwedge_postmortem::intel::{Device, active_head};
+use unwedge_postmortem::intel::active_head;
 use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::position::{Locator, Position};
 use unwedge_stream::intel::state::State;
@@ -23,57 +21,6 @@ const BUDGET: u64 = 1 << 16;
 const BUDGET_PER_DWORD: u64 = 4;
 /// Bits of HEAD and TAIL that are the offset.
 const HEAD: u64 = 0x001f_fffc;
-
-/// A dump of either driver, whoever owns it.
-#[derive(Clone, Copy)]
-pub enum DumpRef<'d, 'a> {
-    /// An error state.
-    I915(&'d ErrorState<'a>),
-    /// A devcoredump.
-    Xe(&'d Devcore<'a>),
-}
-
-impl<'d, 'a> DumpRef<'d, 'a> {
-    /// Of one that is read.
-    pub fn of(dump: &'d Dump<'a>) -> DumpRef<'d, 'a> {
-        match dump {
-            Dump::I915(state) => DumpRef::I915(state),
-            Dump::Xe(dump) => DumpRef::Xe(dump),
-        }
-    }
-
-    /// Engines in the order of the dump.
-    pub fn engines(self) -> &'d [Engine<'a>] {
-        match self {
-            DumpRef::I915(state) => &state.engines,
-            DumpRef::Xe(dump) => &dump.engines,
-        }
-    }
-
-    /// Captured memory in the order of the dump.
-    pub fn blocks(self) -> &'d [Block<'a>] {
-        match self {
-            DumpRef::I915(state) => &state.blocks,
-            DumpRef::Xe(dump) => &dump.blocks,
-        }
-    }
-
-    /// Bytes of its text.
-    pub fn bytes(self) -> usize {
-        match self {
-            DumpRef::I915(state) => state.text().len(),
-            DumpRef::Xe(dump) => dump.text().len(),
-        }
-    }
-
-    /// Which device it is of.
-    pub fn device(self) -> Device {
-        match self {
-            DumpRef::I915(state) => Device::of_i915(state),
-            DumpRef::Xe(dump) => Device::of_xe(dump),
-        }
-    }
-}
 
 /// A stream of commands of an engine.
 pub struct Stream<'m> {
@@ -115,7 +62,7 @@ impl<'m> Stream<'m> {
 
 /// The memory of a dump, unpacked where streams lead.
 pub struct Unpacked<'d, 'a> {
-    dump: DumpRef<'d, 'a>,
+    dump: IntelDump<'d, 'a>,
     version: Version,
     memory: AddressSpaces<'d, 'a>,
     left: u64,
@@ -124,8 +71,8 @@ pub struct Unpacked<'d, 'a> {
 impl<'d, 'a> Unpacked<'d, 'a> {
     /// Unpacks up to `limit` bytes each of the device's table and of an address space. `None`: the generation is not known,
     /// commands cannot be told.
-    pub fn of(dump: DumpRef<'d, 'a>, limit: usize) -> Option<Unpacked<'d, 'a>> {
-        let version = dump.device().version?;
+    pub fn of(dump: IntelDump<'d, 'a>, limit: usize) -> Option<Unpacked<'d, 'a>> {
+        let version = dump.graphics().version?;
         let memory = AddressSpaces::new(dump.blocks(), dump.engines(), limit);
         let left = BUDGET.saturating_add(memory.ggtt().stored().saturating_mul(BUDGET_PER_DWORD));
         Some(Unpacked { dump, version, memory, left })
@@ -184,7 +131,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
 
 /// An engine and what it sees.
 struct EngineStreams<'m, 'a> {
-    dump: DumpRef<'m, 'a>,
+    dump: IntelDump<'m, 'a>,
     engine: &'m Engine<'a>,
     version: Version,
     decoder: Decoder,
@@ -195,7 +142,7 @@ type Marks = Vec<(u64, &'static str)>;
 
 impl<'m, 'a> EngineStreams<'m, 'a> {
     fn new(
-        dump: DumpRef<'m, 'a>,
+        dump: IntelDump<'m, 'a>,
         version: Version,
         memory: &'m AddressSpaces<'_, 'a>,
         engine: &'m Engine<'a>,
@@ -261,7 +208,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
     /// Where batches of the engine start.
     fn batches(&self, first: bool) -> Vec<(Space, u64)> {
         match self.dump {
-            DumpRef::I915(state) => {
+            IntelDump::I915(state) => {
                 let block = self.blocks(&[BlockKind::Batch]).next();
                 let space = match block.map(|b| b.space) {
                     Some(DumpSpace::Ggtt) => Space::Ggtt,
@@ -273,12 +220,12 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
                 start.map(|start| (space, start)).into_iter().collect()
             }
             // The batches of a job are of the queue, and shown with the first of its engines that stands somewhere.
-            DumpRef::Xe(xe) if first => {
+            IntelDump::Xe(xe) if first => {
                 let mut starts: Vec<_> = xe.batches.iter().map(|&at| (Space::Ppgtt, at)).collect();
                 starts.dedup();
                 starts
             }
-            DumpRef::Xe(_) => Vec::new(),
+            IntelDump::Xe(_) => Vec::new(),
         }
     }
 

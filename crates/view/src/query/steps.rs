@@ -3,9 +3,10 @@
 use super::rows::{Asked, Rows};
 use super::{Answered, Ask, Question, RowStyle, devcore, lost_messages};
 use crate::ViewError;
-use crate::streams::{DumpRef, Family, RegisterSet, Streams, intel_names};
+use crate::streams::{Family, RegisterSet, Streams, intel_names};
 use std::io::Write;
 use unwedge_base::{Diagnostic, Severity};
+use unwedge_capture::Dump;
 use unwedge_hw::{Db, Identity, Selected};
 use unwedge_stream::query::{RegisterNames, StepDraws};
 use unwedge_stream::{Flow, Registers, Step, StepSink};
@@ -18,13 +19,13 @@ use unwedge_stream::{Flow, Registers, Step, StepSink};
 /// that has none, or the dump holds no command stream.
 pub fn dump(
     question: &Question<'_>,
-    dump: DumpRef<'_, '_>,
+    dump: &Dump<'_>,
     lost: &[Diagnostic],
     db: &Db,
     max_size: u64,
     out: &mut dyn Write,
 ) -> Result<Answered, ViewError> {
-    if let DumpRef::Msm(dump) = dump {
+    if let Dump::Msm(dump) = dump {
         return devcore(question, dump, lost, db, out);
     }
     let facts = Db::amd();
