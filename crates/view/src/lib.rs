@@ -4,7 +4,6 @@
 
 pub mod amd;
 pub mod asm;
-pub mod capture;
 pub mod cffdump;
 pub mod crashdec;
 pub mod decode;

@@ -1,7 +1,6 @@
 //! One of the two things that are compared: where it is, and its submits, one after another.
 
 use super::{Opened, Selector};
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
 use crate::query::lost_messages;
 use crate::{Source, ViewError, device};
@@ -12,6 +11,7 @@ use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu};
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::compare::{Record, Recorder};
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
 use unwedge_stream::query::Draws;
 
 /// What comes from a side while it is read.

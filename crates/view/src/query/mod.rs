@@ -5,7 +5,6 @@
 
 mod rows;
 
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
 use crate::{CaptureStream, Source, ViewError, device};
 use rows::{RowStyle, Rows};
@@ -18,6 +17,7 @@ use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Palette, Selected};
 use unwedge_postmortem::adreno::{Case, hang};
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
 use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, Scene, Visitor, When};
 
 /// A format of rows.
