@@ -5,7 +5,6 @@
 pub mod amd;
 pub mod around;
 pub mod asm;
-pub mod capture;
 pub mod cffdump;
 pub mod crashdec;
 pub mod decode;

@@ -1,11 +1,6 @@
 //! `unwedge rd`: lists, cuts, joins and repacks captures.
 
-mod cut;
-mod frames;
 pub mod host;
-mod select;
-
-pub use select::Numbers;
 
 use crate::args::{self, Global, Packing, RdCommand};
 use crate::database;
@@ -15,14 +10,14 @@ use crate::input::Stream;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
-use cut::{Choice, Cutter, Target};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge::base::{Diagnostic, Severity};
 use unwedge::capture::rd::{Reader, SectionKind, WriteError, Writer};
+use unwedge::stream::cut::{Choice, Cutter, Target};
+use unwedge::stream::play::{Choice as Submits, Player};
 use unwedge_view::CaptureStream;
-use unwedge_view::capture::{Choice as Submits, Player};
 use unwedge_view::json::Heading;
 use unwedge_view::rd::{info, list};
 

@@ -1,7 +1,6 @@
 //! One of the two things that are compared: where it is, and its submits, one after another.
 
 use super::{Opened, Selector};
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
 use crate::query::lost_messages;
 use crate::streams::{Family, RegisterSet, Streams, intel_names};
@@ -14,6 +13,7 @@ use unwedge_capture::{Dump, Part};
 use unwedge_hw::{Db, Gpu};
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::compare::{Record, Recorder};
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
 use unwedge_stream::query::{Draws, StepDraws};
 
 /// What comes from a side while it is read.

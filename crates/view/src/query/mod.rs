@@ -6,7 +6,6 @@
 mod rows;
 mod steps;
 
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
 use crate::{CaptureStream, ViewError, device};
 use rows::{Asked, RowStyle, Rows};
@@ -20,6 +19,7 @@ use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{Section, Step};
 use unwedge_hw::{Db, Gpu, Identity as DbIdentity, Palette, Selected};
 use unwedge_postmortem::adreno::{Case, hang};
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
 use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, RegisterNames, Scene, Visitor, When};
 
 /// A format of rows.
