@@ -1,4 +1,4 @@
-//! What every crate of unwedge shares: chip ids and generations, GPU memory as a dump holds it, and
+//! What every crate of unwedge shares: chip ids and generations of GPUs, GPU memory as a dump holds it, and
 //! diagnostics that say where in the input something was lost.
 //!
 //! Never: a vendor's file format, a register name, I/O.
@@ -7,9 +7,11 @@ pub mod chip;
 pub mod decimal;
 pub mod diag;
 pub mod dwords;
+mod gfx;
 pub mod memory;
 
 pub use chip::{ChipId, Generation};
 pub use diag::{Diagnostic, Severity, Span};
 pub use dwords::Dwords;
+pub use gfx::Gfx;
 pub use memory::{Buffer, Memory};

@@ -144,6 +144,18 @@ impl<'a> Dump<'a> {
         }
     }
 
+    /// Reads parts whose kind is known: the files of a [`FileKind::Folder`], or one file.
+    ///
+    /// # Errors
+    /// [`NotADump`] when nothing of it can be read, with the kind that was given.
+    pub fn read_as(kind: FileKind, parts: &[DumpPart<'a>]) -> Result<Dump<'a>, NotADump> {
+        match (kind, parts) {
+            (FileKind::Folder, files) => Dump::read_folder(files),
+            (kind, [file]) => Dump::read_file(kind, file.bytes),
+            (kind, _) => Err(NotADump { kind }),
+        }
+    }
+
     /// Reads a file whose kind is known from [`sniff`]. Text of no known kind may be a msm devcoredump whose start is
     /// damaged.
     ///

@@ -52,7 +52,7 @@ fn generated(bencher: divan::Bencher<'_, '_>) {
                 words.push(0xbf84_0000 + next() % 64);
             }
         }
-        words.push(if gpu.generation() >= unwedge_isa::amdgcn::Gen::Gfx11 {
+        words.push(if gpu.generation() >= unwedge_isa::amdgcn::Gfx::Gfx11 {
             0xbfb0_0000
         } else {
             0xbf81_0000

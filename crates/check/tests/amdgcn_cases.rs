@@ -7,7 +7,7 @@ use data::{Counts, assemble, gpu, packed, shown};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use unwedge_check::amdgcn::{CheckFinding, CheckOptions, CheckReport, Rule, check};
-use unwedge_isa::amdgcn::{Gen, Gpu, codec, waits as table};
+use unwedge_isa::amdgcn::{Gfx, Gpu, codec, waits as table};
 
 /// Blocks with their lines of code; `None`: something in them is no instruction.
 type Blocks = Vec<Vec<String>>;
@@ -45,7 +45,7 @@ fn whole(line: &str, gpu: &Gpu) -> String {
             matches!(name, "image_load" | "image_store") && rest.contains("dmask:0xf dim:SQ_RSRC_IMG_2D");
         image.then(|| format!("{name} v[{data}:{}], [v{address}, v0], {rest}", data + 3))
     };
-    let found = if gpu.generation() == Gen::Gfx12 { short() } else { None };
+    let found = if gpu.generation() == Gfx::Gfx12 { short() } else { None };
     found.unwrap_or_else(|| line.to_owned())
 }
 

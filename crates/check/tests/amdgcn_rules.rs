@@ -6,7 +6,7 @@ use data::assemble;
 use std::collections::BTreeSet;
 use unwedge_check::amdgcn::facts::{RULES, RuleInfo};
 use unwedge_check::amdgcn::{CheckOptions, EntryPreset, ProgramEntry, check};
-use unwedge_isa::amdgcn::model::Gen;
+use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec};
 
 /// A part of a case: its lines, and the one at which the rule shows.
@@ -29,8 +29,8 @@ fn shows(lines: &[String], gpu: &Gpu, options: &CheckOptions, rule: &str) -> (Ve
 #[test]
 fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
     let source = include_str!("../../../data/amd/check/cases/rules.txt");
-    let mut seen: BTreeSet<(&str, Gen)> = BTreeSet::new();
-    let mut kept: BTreeSet<(&str, Gen)> = BTreeSet::new();
+    let mut seen: BTreeSet<(&str, Gfx)> = BTreeSet::new();
+    let mut kept: BTreeSet<(&str, Gfx)> = BTreeSet::new();
     let mut wrong = Vec::new();
     for case in source.split("\n== ").skip(1) {
         let lines: Vec<&str> = case.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -80,7 +80,7 @@ fn each_rule_has_code_that_breaks_it_and_code_that_does_not() {
         }
     }
     for info in &RULES {
-        for generation in Gen::ALL.iter().filter(|g| info.holds(**g)) {
+        for generation in Gfx::ALL.iter().filter(|g| info.holds(**g)) {
             let which = (info.name, *generation);
             for (cases, what) in [(&seen, "breaks it"), (&kept, "does not break it")] {
                 if !cases.contains(&which) {

@@ -8,8 +8,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use unwedge::hw::Db;
 use unwedge::stream::adreno::{Event, Flow, Sink, State};
+use unwedge::stream::play::{Choice, Consumer, Player, Submission};
 use unwedge_testkit::rd;
-use unwedge_view::capture::{Choice, Consumer, Player, Submission};
 use unwedge_view::cffdump::{Listing, Options};
 
 /// Buffers that may be alive at once.

@@ -6,6 +6,7 @@ mod data;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use unwedge::base::Generation;
+use unwedge::capture::msm::Devcore;
 use unwedge::hw::Db;
 use unwedge_testkit::devcore::DevcoreBuilder;
 use unwedge_view::crashdec;
@@ -22,7 +23,8 @@ fn list(bencher: Bencher<'_, '_>, dumps: &[Vec<u8>], summary: bool) {
     bencher.counter(BytesCount::new(bytes)).bench_local(|| {
         for dump in dumps {
             out.clear();
-            crashdec::run(dump, &options, &db, &mut out, &mut std::io::sink()).expect("a dump");
+            let read = Devcore::read(dump).expect("a dump");
+            crashdec::run((dump, &read), &options, &db, &mut out, &mut std::io::sink());
         }
         out.len()
     });

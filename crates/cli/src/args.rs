@@ -135,14 +135,16 @@ pub enum Command {
         unwedge rd recompress --to xz game.rd.gz -o game.rd.xz"
     )]
     Rd(Rd),
-    /// Values of registers at each draw of a capture or dump
+    /// Values of registers at each draw of a capture, or of a dump of any vendor
     #[command(after_help = "Examples:\n  unwedge query capture.rd.gz RB_MRT[0].BUF_INFO\n  \
         unwedge query capture.rd 'RB_MRT[*].*' --draw 40..60 --format csv\n  \
         unwedge query capture.rd GRAS_CL_CNTL --where 'RB_MRT[0].BUF_INFO.COLOR_FORMAT == FMT6_8_8_8_8_UNORM && draw.count > 100'\n  \
-        unwedge query crash.devcore RB_CCU_CNTL --pass gmem --changed\n\n\
+        unwedge query crash.devcore RB_CCU_CNTL --pass gmem --changed\n  \
+        unwedge query amdgpu.devcore 'SPI_SHADER_PGM_*' VGT_PRIMITIVE_TYPE\n  \
+        unwedge query /sys/class/drm/card0/error 3DSTATE_PS.KernelStartPointer0\n\n\
         Quote patterns and conditions: the shell expands `*` and `&`. docs/query.md has the language of conditions.")]
     Query(Query),
-    /// Which state differs between two draws, two submits or two captures
+    /// Which state differs between two draws, two submits, two captures or two dumps of any vendor
     #[command(after_help = "Examples:\n  unwedge diff good.rd bad.rd\n  unwedge diff good.rd:3 bad.rd:3\n  \
         unwedge diff capture.rd:.12 :.13\n  unwedge diff good.rd bad.rd --draw 40 --json\n\n\
         FILE:SUBMIT is a submit, FILE:.DRAW a draw by the number that listings give it, FILE:SUBMIT.DRAW the same, \
@@ -257,7 +259,7 @@ pub struct Decode {
     /// Print one JSON object per line instead of text; not with -a, -m, -s, -v, which are about text
     #[arg(long)]
     pub json: bool,
-    /// Show only the packets around a place; not with -a, -m, -s, -v
+    /// Show only the packets around a place of a dump of any vendor; not with -a, -m, -s, -v
     #[arg(long, value_name = "PLACE", value_enum)]
     pub around: Option<Around>,
     /// Show all registers at each draw, not only those written since the last one
@@ -277,7 +279,7 @@ pub struct Decode {
 /// A place in the command stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Around {
-    /// Where the command processor stopped.
+    /// Where the command processor, or Intel's command streamer, stopped.
     Hang,
 }
 
@@ -294,7 +296,7 @@ pub struct Info {
 /// `query`
 #[derive(Args, Debug)]
 pub struct Query {
-    /// The capture or dump; `-` for standard input
+    /// The capture or dump, or the folder of a RADV report; `-` for standard input
     pub file: PathBuf,
     /// Names, fields behind a name, patterns with `*` and `?`, or dword offsets; none lists the draws alone
     #[arg(value_name = "REG")]
@@ -302,13 +304,13 @@ pub struct Query {
     /// Only draws for which this holds; docs/query.md has the language
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub condition: Option<String>,
-    /// Only these submits, both ends included (of a dump: rings)
+    /// Only these submits, both ends included (of a dump: rings and other streams)
     #[arg(long, value_name = "A..B", value_parser = range)]
     pub submit: Option<RangeInclusive<u32>>,
     /// Only these draws, both ends included
     #[arg(long, value_name = "A..B", value_parser = range)]
     pub draw: Option<RangeInclusive<u32>>,
-    /// Only draws of this pass; can be repeated
+    /// Only draws of this pass of Adreno; can be repeated
     #[arg(long, value_parser = pass())]
     pub pass: Vec<Pass>,
     /// Only submits of processes whose names begin so

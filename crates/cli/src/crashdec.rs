@@ -1,14 +1,15 @@
 //! `unwedge crashdec`: Mesa's crashdec, with its options.
 
 use crate::args::Global;
+use crate::dump::open_dump;
 use crate::failure::{Failure, Outcome};
 use crate::getopt::{self, Argument, Known};
-use crate::input::Input;
 use crate::output::Output;
 use crate::{database, decode};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use unwedge::capture::Dump;
 use unwedge_view::crashdec::Options;
 use unwedge_view::device;
 
@@ -109,13 +110,14 @@ pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
             return Ok(Outcome::Misused);
         }
     };
-    let input = Input::open(arguments.file.as_deref().unwrap_or(Path::new("-")), global.max_size)?;
+    let files = open_dump(arguments.file.as_deref().unwrap_or(Path::new("-")), global.max_size)?;
+    let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
     let db = database::load(global)?;
     let mut out = Output::open(global, false);
-    let outcome = decode::listing(&input, &arguments.options, &db, &mut out);
+    let outcome = decode::listing((&files, &dump), &arguments.options, &db, &mut out);
     out.finish()?;
     let _ = writeln!(stderr, "crashdec: {}", device::database_line(db.identity()));
-    outcome
+    Ok(outcome)
 }
 
 #[cfg(test)]

@@ -1,45 +1,99 @@
 //! `unwedge decode`: everything in a dump or a capture, as text, as JSON lines, or only the packets around a hang.
 
-use crate::amd;
 use crate::args::{self, Global};
-use crate::capture::{self, Any, Opened};
 use crate::database;
+use crate::dump::{self, DumpFiles, Opened};
 use crate::failure::{Failure, Outcome};
-use crate::input::{Input, Stream};
-use crate::kind::intel_dump;
+use crate::input::Stream;
 use crate::output::Output;
 use std::io::{self, Write};
 use unwedge::base::Diagnostic;
+use unwedge::capture::Dump;
+use unwedge::capture::msm::Devcore;
 use unwedge::hw::Db;
+use unwedge_view::amd::{self, AmdDump};
 use unwedge_view::cffdump::{self, Listing};
-use unwedge_view::{CaptureStream, crashdec, decode, device, intel};
+use unwedge_view::intel::{self, IntelDump};
+use unwedge_view::{CaptureStream, ViewError, around, crashdec, decode, device};
 
 /// Runs the command.
 pub fn run(args: &args::Decode, global: &Global) -> Result<Outcome, Failure> {
-    let opened = capture::open_all(&args.file, global.max_size)?;
+    let opened = dump::open(&args.file, global.max_size)?;
+    let around = matches!(args.around, Some(args::Around::Hang));
+    match opened {
+        Opened::Capture(stream) if around => Err(Failure::NoHang(stream.name)),
+        Opened::Capture(stream) => capture(args, stream, global),
+        Opened::Dump(files) => {
+            let read = files.read()?;
+            let db = database::load(global)?;
+            let mut out = Output::open(global, !args.json);
+            let result = match around {
+                true => around_hang(args, (&files, &read), &db, global.max_size, &mut out),
+                false => Ok(whole(args, (&files, &read), &db, global.max_size, &mut out)),
+            };
+            out.finish()?;
+            result
+        }
+    }
+}
+
+fn capture(args: &args::Decode, mut stream: Stream, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
     let mut out = Output::open(global, !args.json);
-    let result = match opened {
-        Any::Adreno(Opened::Dump(input)) => dump(args, &input, &db, global.max_size, &mut out),
-        Any::Amd(source) => match args.around {
-            Some(args::Around::Hang) => Err(Failure::NoHang(source.name)),
-            None => {
-                let style = out.style;
-                let told = amd::decode(&source, args.json, style, &mut out);
-                told.map(|diagnostics| Outcome::of(&source.name, &diagnostics))
-            }
-        },
-        Any::Adreno(Opened::Capture(mut stream)) => match (args.json, args.around) {
-            (_, Some(args::Around::Hang)) => Err(Failure::NoHang(stream.name)),
-            (false, None) => Ok(capture_text(args, stream, &db, global, &mut out)),
-            (true, None) => {
-                let lost = decode::capture(&mut stream, &db, global.max_size, &mut out);
-                Ok(Outcome::of(&stream.name, &lost))
-            }
-        },
+    let outcome = if args.json {
+        let lost = decode::capture(&mut stream, &db, global.max_size, &mut out);
+        Outcome::of(&stream.name, &lost)
+    } else {
+        capture_text(args, stream, &db, global, &mut out)
     };
     out.finish()?;
-    result
+    Ok(outcome)
+}
+
+/// The packets around the place where the post-mortem says that the engine stopped.
+fn around_hang(
+    args: &args::Decode,
+    (files, dump): (&DumpFiles, &Dump<'_>),
+    db: &Db,
+    max_size: u64,
+    out: &mut Output,
+) -> Result<Outcome, Failure> {
+    let options = around::Options { json: args.json, style: out.style, max_size };
+    match around::hang(dump, files.size(), &files.unpacking(), options, db, out) {
+        Ok(lost) => Ok(Outcome::of(&files.name, &lost)),
+        Err(ViewError::NoHang) => Err(Failure::NoHang(files.name.clone())),
+        Err(e) => Err(Failure::Unusable(format!("{}: {e}", files.name))),
+    }
+}
+
+/// Everything in a dump.
+fn whole(
+    args: &args::Decode,
+    (files, dump): (&DumpFiles, &Dump<'_>),
+    db: &Db,
+    max_size: u64,
+    out: &mut Output,
+) -> Outcome {
+    let (size, lost, style) = (files.size(), files.unpacking(), out.style);
+    let diagnostics: Vec<Diagnostic> = match dump {
+        Dump::Msm(dump) if args.json => decode::json((dump, size), &lost, db, out),
+        Dump::Msm(dump) => return text(args, (files, dump), db, out),
+        dump => match (IntelDump::of(dump), AmdDump::of(dump)) {
+            (Some(dump), _) if args.json => intel::json::decode(dump, size, &lost, max_size, db, out),
+            (Some(dump), _) => intel::text::decode(dump, size, &lost, max_size, style, out),
+            (None, Some(dump)) if args.json => {
+                let compression = files.compression();
+                amd::decode_json(&files.info(dump.kind(), &compression), dump, &lost, out)
+            }
+            (None, Some(dump)) => {
+                // A failed write is remembered by `out`, and reported by its `finish`.
+                let _ = amd::decode_text(dump, style, out);
+                [&lost, dump.diagnostics()].concat()
+            }
+            (None, None) => lost,
+        },
+    };
+    Outcome::of(&files.name, &diagnostics)
 }
 
 /// The listing. Nothing of the window system is left out.
@@ -69,43 +123,12 @@ fn capture_text(
     Outcome::of(&name, &diagnostics)
 }
 
-fn dump(
+fn text(
     args: &args::Decode,
-    input: &Input,
+    (files, dump): (&DumpFiles, &Devcore<'_>),
     db: &Db,
-    max_size: u64,
     out: &mut Output,
-) -> Result<Outcome, Failure> {
-    let outcome = |diagnostics: Vec<Diagnostic>| Outcome::of(&input.name, &diagnostics);
-    if let Some(dump) = intel_dump(&input.bytes) {
-        let size = input.bytes.len() as u64;
-        return match (args.json, args.around) {
-            (_, Some(args::Around::Hang)) => Err(Failure::Unusable(format!(
-                "{}: --around takes a msm devcoredump, this is {}",
-                input.name,
-                unwedge::capture::sniff(&input.bytes).describe()
-            ))),
-            (true, None) => {
-                Ok(outcome(intel::json::decode(&dump, size, &input.diagnostics, max_size, db, out)))
-            }
-            (false, None) => {
-                let style = out.style;
-                Ok(outcome(intel::text::decode(&dump, size, &input.diagnostics, max_size, style, out)))
-            }
-        };
-    }
-    let failed = |e| Failure::of_dump(input, e);
-    match (args.json, args.around) {
-        (false, None) => text(args, input, db, out),
-        (true, None) => decode::json(input.source(), db, out).map(outcome).map_err(failed),
-        (json, Some(args::Around::Hang)) => {
-            let style = out.style;
-            decode::around_hang(json, input.source(), db, style, out).map(outcome).map_err(failed)
-        }
-    }
-}
-
-fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result<Outcome, Failure> {
+) -> Outcome {
     let options = crashdec::Options {
         allregs: args.allregs,
         color: out.style.colour,
@@ -115,21 +138,20 @@ fn text(args: &args::Decode, input: &Input, db: &Db, out: &mut Output) -> Result
         more: true,
         ..crashdec::Options::default()
     };
-    let outcome = listing(input, &options, db, out)?;
+    let outcome = listing((files, dump), &options, db, out);
     let _ = writeln!(out, "{}", device::database_line(db.identity()));
-    Ok(outcome)
+    outcome
 }
 
 /// The listing that crashdec and the text of `decode` share. A failed write is remembered by `out`, and reported by its
 /// `finish`.
 pub fn listing(
-    input: &Input,
+    (files, dump): (&DumpFiles, &Devcore<'_>),
     options: &crashdec::Options,
     db: &Db,
     out: &mut Output,
-) -> Result<Outcome, Failure> {
-    let lost = crashdec::run(&input.bytes, options, db, out, &mut io::stderr())
-        .map_err(|e| Failure::of_dump(input, e.into()))?;
-    let unpacking = Outcome::of(&input.name, &input.diagnostics);
-    Ok(if lost { Outcome::Lost } else { unpacking })
+) -> Outcome {
+    let lost = crashdec::run((files.bytes(), dump), options, db, out, &mut io::stderr());
+    let unpacking = Outcome::of(&files.name, &files.unpacking());
+    if lost { Outcome::Lost } else { unpacking }
 }

@@ -1,8 +1,8 @@
 //! `unwedge diff`: which state differs between two draws, two submits or two captures.
 
 use crate::args::{self, Global};
-use crate::capture::{self, Opened};
 use crate::database;
+use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use std::ffi::OsStr;
@@ -79,11 +79,12 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
     let mut out = Output::open(global, !args.json);
     let options = Options { once: args.once, json: args.json, style: out.style };
     let open = |file: &Path, wrong: &OnceLock<Failure>| {
-        Ok(match capture::open_any(file, global.max_size)? {
+        Ok(match dump::open(file, global.max_size)? {
             Opened::Capture(stream) => diff::Opened::Capture(Box::new(stream)),
-            Opened::Dump(input) => {
-                wrong.get_or_init(|| Failure::wrong_kind(&input, unwedge::capture::sniff(&input.bytes)));
-                diff::Opened::Dump { bytes: input.bytes, diagnostics: input.diagnostics }
+            Opened::Dump(files) => {
+                let (side, failure) = files.into_side();
+                wrong.get_or_init(|| failure);
+                side
             }
         })
     };
@@ -129,7 +130,7 @@ pub fn run(args: &args::Diff, global: &Global) -> Result<Outcome, Failure> {
 fn failure(name: &str, error: SideError<Failure>, wrong: Option<Failure>) -> Failure {
     match (error, wrong) {
         (SideError::Open(failure), _) => failure,
-        (SideError::View(ViewError::NotDevcore(_)), Some(wrong)) => wrong,
+        (SideError::View(ViewError::NotADump(_)), Some(wrong)) => wrong,
         (SideError::View(e @ ViewError::UnknownGpu), _) => {
             Failure::Unusable(format!("{name}: {e}: it cannot be compared"))
         }

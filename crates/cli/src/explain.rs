@@ -1,20 +1,18 @@
 //! `unwedge explain`: why it hung, as one screen or JSON.
 
-use crate::amd::Source;
 use crate::args::{self, Global};
+use crate::database;
+use crate::dump::open_dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
-use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
-use crate::{amd, database};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use unwedge::capture::Dump;
 use unwedge::capture::msm::Devcore;
-use unwedge::capture::sniff;
 use unwedge::hw::Db;
 use unwedge::postmortem::adreno::{firmware_name, has_sqe_pc, locate_sqe};
-use unwedge::postmortem::{Report, explain_i915, explain_msm, explain_xe};
-use unwedge_view::intel::Dump;
+use unwedge::postmortem::{Report, explain};
 use unwedge_view::{Style, report};
 
 /// Where distributions keep the firmware.
@@ -22,59 +20,21 @@ const FIRMWARE: &str = "/lib/firmware/qcom";
 
 /// Runs the command.
 pub fn run(args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
-    if args.file.is_dir() {
-        return explain_amd(&Source::open_folder(&args.file, global.max_size)?, args, global);
-    }
-    let input = Input::open(&args.file, global.max_size)?;
-    let kind = sniff(&input.bytes);
-    if amd::reads(kind) {
-        return explain_amd(&Source::of(input, kind), args, global);
-    }
+    let files = open_dump(&args.file, global.max_size)?;
+    let dump = files.read()?;
     let db = database::load(global)?;
-    let mut report = match kind {
-        Kind::MsmDevcore | Kind::Text => {
-            let dump = Devcore::read(&input.bytes).map_err(|_| Failure::no_dump(&input, kind))?;
-            let mut report = explain_msm(&dump, &db);
-            look_up_sqe(&dump, args.firmware.as_deref(), &db, global, &mut report)?;
-            report
+    let mut report = explain(&dump, &db);
+    match &dump {
+        Dump::Msm(dump) => look_up_sqe(dump, args.firmware.as_deref(), &db, global, &mut report)?,
+        _ if args.firmware.is_some() => {
+            let message = "--firmware is that of an Adreno GPU, and this is not a dump of one";
+            return Err(Failure::Usage(message.to_owned()));
         }
-        _ => {
-            let report = of_dump(&input, kind, &db)?;
-            if args.firmware.is_some() {
-                let message = "--firmware is that of an Adreno GPU, and this is not a dump of one";
-                return Err(Failure::Usage(message.to_owned()));
-            }
-            report
-        }
-    };
-    report.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
-    show(&report, args, global)?;
-    Ok(Outcome::of(&input.name, &report.diagnostics))
-}
-
-/// The post-mortem of a dump that is one file of msm, i915 or xe.
-///
-/// # Errors
-/// When it is a file of another kind.
-pub(crate) fn of_dump(input: &Input, kind: Kind, db: &Db) -> Result<Report, Failure> {
-    let wrong = || Failure::no_dump(input, kind);
-    match kind {
-        Kind::MsmDevcore | Kind::Text => {
-            let dump = Devcore::read(&input.bytes).map_err(|_| wrong())?;
-            Ok(explain_msm(&dump, db))
-        }
-        _ => match intel_dump(&input.bytes) {
-            Some(Dump::I915(state)) => Ok(explain_i915(&state)),
-            Some(Dump::Xe(dump)) => Ok(explain_xe(&dump)),
-            None => Err(wrong()),
-        },
+        _ => {}
     }
-}
-
-fn explain_amd(source: &Source, args: &args::Explain, global: &Global) -> Result<Outcome, Failure> {
-    let report = amd::explain(source)?;
+    report.diagnostics.splice(0..0, files.unpacking());
     show(&report, args, global)?;
-    Ok(Outcome::of(&source.name, &report.diagnostics))
+    Ok(Outcome::of(&files.name, &report.diagnostics))
 }
 
 fn show(report: &Report, args: &args::Explain, global: &Global) -> Result<(), Failure> {

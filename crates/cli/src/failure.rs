@@ -1,12 +1,11 @@
 //! How a run ends: exit statuses and what standard error says.
 
 use crate::input::{Input, InputError};
-use crate::kind::Kind;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use unwedge::base::{Diagnostic, Severity};
-use unwedge_view::ViewError;
+use unwedge::capture::FileKind;
 
 /// Says something on standard error. Nobody listening is no reason to fail.
 macro_rules! complain {
@@ -110,25 +109,16 @@ pub enum Failure {
 
 impl Failure {
     /// A file that is no dump, for commands that take dumps of all drivers.
-    pub fn no_dump(input: &Input, kind: Kind) -> Failure {
+    pub fn no_dump(input: &Input, kind: FileKind) -> Failure {
         Failure::other_kind(input, kind, DUMPS)
     }
 
     /// A file that is not a msm devcoredump, nor a capture.
-    pub fn wrong_kind(input: &Input, kind: Kind) -> Failure {
+    pub fn wrong_kind(input: &Input, kind: FileKind) -> Failure {
         Failure::other_kind(input, kind, MSM)
     }
 
-    /// A dump of msm that cannot be shown.
-    pub fn of_dump(input: &Input, error: ViewError) -> Failure {
-        match error {
-            ViewError::NotDevcore(_) => Failure::wrong_kind(input, unwedge::capture::sniff(&input.bytes)),
-            ViewError::NoHang => Failure::NoHang(input.name.clone()),
-            error => Failure::Unusable(format!("{}: {error}", input.name)),
-        }
-    }
-
-    fn other_kind(input: &Input, kind: Kind, takes: &'static str) -> Failure {
+    fn other_kind(input: &Input, kind: FileKind, takes: &'static str) -> Failure {
         let what = match (input.compression.is_empty(), kind) {
             (true, _) => kind.describe().to_owned(),
             (false, _) => format!("a {}{}", input.wrapping(), kind.describe()),

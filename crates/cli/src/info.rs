@@ -1,50 +1,32 @@
 //! `unwedge info`: what is in a file, and what is not.
 
-use crate::amd;
 use crate::args::{self, Global};
+use crate::database;
+use crate::dump::{self, DumpFiles, Opened};
 use crate::failure::{Failure, Outcome};
-use crate::input::{Compression, Input, Stream};
-use crate::kind::{Kind, intel_dump};
+use crate::input::{Compression, Stream};
 use crate::output::Output;
-use crate::{capture, database};
-use std::fs;
 use std::io::Write;
 use unwedge::base::Diagnostic;
-use unwedge::capture::msm::Devcore;
+use unwedge::capture::{Dump, FileKind};
 use unwedge::hw::Db;
+use unwedge_view::amd::{self, AmdDump};
 use unwedge_view::info::{self, FileContents, FileInfo};
+use unwedge_view::intel::IntelDump;
 use unwedge_view::{CaptureStream, Style, rd};
 
 /// Runs the command.
 pub fn run(args: &args::Info, global: &Global) -> Result<Outcome, Failure> {
     let db = database::load(global)?;
-    // What comes through a pipe comes once.
-    if fs::metadata(&args.file).is_ok_and(|meta| meta.is_file())
-        && let Ok(stream) = capture::open(&args.file)
-    {
-        return stream_of(args, stream, &db, global);
-    }
-    if args.file.is_dir() {
-        let source = amd::Source::open_folder(&args.file, global.max_size)?;
-        let mut out = Output::open(global, false);
-        let style = out.style;
-        let diagnostics = amd::info(&source, &db, args.json, style, &mut out)?;
-        out.finish()?;
-        return Ok(Outcome::of(&source.name, &diagnostics));
-    }
-    let input = Input::open(&args.file, global.max_size)?;
+    let files = match dump::open(&args.file, global.max_size)? {
+        Opened::Capture(stream) => return stream_of(args, stream, &db, global),
+        Opened::Dump(files) => files,
+    };
     let mut out = Output::open(global, false);
     let style = out.style;
-    let kind = unwedge::capture::sniff(&input.bytes);
-    if amd::reads(kind) {
-        let source = amd::Source::of(input, kind);
-        let diagnostics = amd::info(&source, &db, args.json, style, &mut out)?;
-        out.finish()?;
-        return Ok(Outcome::of(&source.name, &diagnostics));
-    }
-    let diagnostics = show(&input, &db, args.json, style, &mut out)?;
+    let diagnostics = show(&files, &db, args.json, style, &mut out)?;
     out.finish()?;
-    Ok(Outcome::of(&input.name, &diagnostics))
+    Ok(Outcome::of(&files.name, &diagnostics))
 }
 
 /// A capture, which need not fit into memory.
@@ -55,9 +37,9 @@ fn stream_of(args: &args::Info, mut stream: Stream, db: &Db, global: &Global) ->
     let compression = names(&stream.compression);
     let file = FileInfo {
         name: &stream.name,
-        kind: Kind::RdCapture.id(),
-        described: Kind::RdCapture.describe(),
-        stored: fs::metadata(&args.file).map_or(0, |meta| meta.len()),
+        kind: FileKind::RdCapture.id(),
+        described: FileKind::RdCapture.describe(),
+        stored: stream.stored(),
         bytes: capture.bytes(),
         compression: &compression,
     };
@@ -74,48 +56,31 @@ fn stream_of(args: &args::Info, mut stream: Stream, db: &Db, global: &Global) ->
     Ok(Outcome::of(&stream.name, &diagnostics))
 }
 
-/// What is in an input, as JSON or text. Returns what was lost. A failed write ends the output; it is for the owner of
-/// `out` to remember why.
+/// What is in a dump, or in a file of another known kind, as JSON or text. Returns what was lost. A failed write ends the
+/// output; it is for the owner of `out` to remember why.
 pub fn show(
-    input: &Input,
+    files: &DumpFiles,
     db: &Db,
     as_json: bool,
     style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let kind = unwedge::capture::sniff(&input.bytes);
-    let dump = match kind {
-        Kind::MsmDevcore | Kind::Text => Devcore::read(&input.bytes).ok(),
-        _ => None,
+    let dump = match files.kind {
+        FileKind::Elf => None,
+        _ => Some(files.read()?),
     };
-    let kind = if dump.is_some() { Kind::MsmDevcore } else { kind };
-    let of_intel = intel_dump(&input.bytes);
-    let unread = matches!(kind, Kind::I915ErrorState | Kind::XeDevcore) && of_intel.is_none();
-    if unread || matches!(kind, Kind::Empty | Kind::Text | Kind::Binary | Kind::NoErrorState) {
-        return Err(Failure::no_dump(input, kind));
+    let mut diagnostics = files.unpacking();
+    diagnostics.extend(dump.iter().flat_map(|dump| dump.diagnostics().iter().cloned()));
+    let compression = files.compression();
+    let file = files.info(dump.as_ref().map_or(files.kind, Dump::kind), &compression);
+    if let Some(dump) = dump.as_ref().and_then(AmdDump::of) {
+        let _ = amd::info(&file, dump, &diagnostics, db, as_json, style, out);
+        return Ok(diagnostics);
     }
-    let mut diagnostics = input.diagnostics.clone();
-    let capture = (kind == Kind::RdCapture).then(|| {
-        let (capture, found) = rd::info::read(&input.bytes[..], db, u64::MAX);
-        diagnostics.extend(found);
-        capture
-    });
-    diagnostics.extend(dump.iter().flat_map(|d| d.diagnostics.iter().cloned()));
-    diagnostics.extend(of_intel.iter().flat_map(|d| d.diagnostics().iter().cloned()));
-    let compression = names(&input.compression);
-    let file = FileInfo {
-        name: &input.name,
-        kind: kind.id(),
-        described: kind.describe(),
-        stored: input.stored,
-        bytes: input.bytes.len() as u64,
-        compression: &compression,
-    };
-    let contents = match (&dump, &of_intel, &capture) {
-        (Some(dump), ..) => FileContents::Msm(dump),
-        (_, Some(dump), _) => FileContents::Intel(dump),
-        (_, _, Some(capture)) => FileContents::Capture(capture),
-        _ => FileContents::Other,
+    let contents = match &dump {
+        Some(Dump::Msm(dump)) => FileContents::Msm(dump),
+        Some(dump) => IntelDump::of(dump).map_or(FileContents::Other, FileContents::Intel),
+        None => FileContents::Other,
     };
     let _ = if as_json {
         info::json(&file, contents, &diagnostics, db, out)

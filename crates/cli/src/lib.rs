@@ -3,22 +3,20 @@
 //! This crate reads files, talks to the terminal and prints. It never decodes: the library crates do. It is a library
 //! so that tests and benchmarks can call what the program calls; [`main`] is the program.
 
-mod amd;
 mod args;
-pub mod capture;
 pub mod cffdump;
 pub mod crashdec;
 mod database;
 mod decode;
 mod demo;
 mod diff;
+pub mod dump;
 mod explain;
 pub mod failure;
 mod getopt;
 mod info;
 pub mod input;
 mod isa;
-mod kind;
 mod lrc;
 mod man;
 pub mod output;

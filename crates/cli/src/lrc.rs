@@ -3,19 +3,21 @@
 use crate::args::{
     Global, LrcCommand, LrcDecode, LrcDiff, LrcEncode, LrcExpand, LrcShow, LrcTarget, LrcVerify,
 };
+use crate::dump::DumpFiles;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
-use crate::kind::{Kind, intel_dump};
 use crate::output::Output;
 use std::io::Write;
 use std::path::Path;
 use unwedge::base::Diagnostic;
+use unwedge::capture::FileKind;
 use unwedge::hw::intel::platform::{Engine, IntelDriver, Platform, Version};
 use unwedge::intel::lrc::diff::diff as differences;
 use unwedge::intel::lrc::encoding::{self, TableSizes};
 use unwedge::intel::lrc::tables::{self as builtin, Builtin};
 use unwedge::intel::lrc::text::LrcTable;
 use unwedge::intel::lrc::{LrcImage, LrcLayout, LrcLayoutError, LrcOwner};
+use unwedge_view::intel::IntelDump;
 use unwedge_view::lrc::contexts::{Context, Contexts};
 use unwedge_view::lrc::verify::Verification;
 use unwedge_view::lrc::{described, diff, likely, show, tables, title, verify};
@@ -232,38 +234,36 @@ impl Source {
     fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<Source, Failure> {
         // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
         let is_image = said.platform.is_some() && said.engine.is_some();
-        let input = Input::open(path, global.max_size)?;
-        match unwedge::capture::sniff(&input.bytes) {
-            Kind::I915ErrorState | Kind::XeDevcore => Source::of_dump(&input, global.max_size),
-            Kind::Empty => Err(Failure::Unusable(format!(
+        let files = DumpFiles::of(Input::open(path, global.max_size)?);
+        let image = || Source::of(&files, Contexts::of_image(files.bytes()));
+        match files.kind {
+            FileKind::I915ErrorState | FileKind::XeDevcore => Source::of_dump(&files, global.max_size),
+            FileKind::Empty => Err(Failure::Unusable(format!(
                 "{}: empty: a context image has a page of 4096 bytes at least",
-                input.name
+                files.name
             ))),
-            Kind::Text | Kind::Binary => Ok(Source::of_image(&input)),
-            Kind::RdCapture | Kind::Elf if is_image => Ok(Source::of_image(&input)),
+            FileKind::Text | FileKind::Binary => Ok(image()),
+            FileKind::RdCapture | FileKind::Elf if is_image => Ok(image()),
             kind => Err(Failure::Unusable(format!(
                 "{}: {}, neither a context image nor a dump of i915 or xe",
-                input.name,
+                files.name,
                 kind.describe()
             ))),
         }
     }
 
-    fn of_image(input: &Input) -> Source {
-        Source::of(input, Contexts::of_image(&input.bytes))
-    }
-
-    fn of_dump(input: &Input, max_size: u64) -> Result<Source, Failure> {
-        let contexts = intel_dump(&input.bytes).map(|dump| Contexts::of_dump(&dump, max_size));
+    fn of_dump(files: &DumpFiles, max_size: u64) -> Result<Source, Failure> {
+        let dump = files.read().ok();
+        let contexts = dump.as_ref().and_then(IntelDump::of).map(|dump| Contexts::of_dump(dump, max_size));
         let contexts = contexts
             .filter(|found| !found.contexts.is_empty())
-            .ok_or_else(|| Failure::Unusable(format!("{}: there is no context in this dump", input.name)))?;
-        Ok(Source::of(input, contexts))
+            .ok_or_else(|| Failure::Unusable(format!("{}: there is no context in this dump", files.name)))?;
+        Ok(Source::of(files, contexts))
     }
 
-    fn of(input: &Input, mut contexts: Contexts) -> Source {
-        contexts.diagnostics.splice(0..0, input.diagnostics.iter().cloned());
-        Source { name: input.name.clone(), contexts }
+    fn of(files: &DumpFiles, mut contexts: Contexts) -> Source {
+        contexts.diagnostics.splice(0..0, files.unpacking());
+        Source { name: files.name.clone(), contexts }
     }
 
     /// The contexts that are asked for: an engine's, or a number; all of them where nothing is.

@@ -1,8 +1,8 @@
 //! `unwedge query`: values of registers at each draw of a capture or dump.
 
 use crate::args::{self, Global};
-use crate::capture::{self, Opened};
 use crate::database;
+use crate::dump::{self, Opened};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::Output;
 use unwedge::base::Severity;
@@ -15,7 +15,7 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
     let mut options = options(args);
     Question::new(&options).map_err(usage)?;
     let db = database::load(global)?;
-    let opened = capture::open_any(&args.file, global.max_size)?;
+    let opened = dump::open(&args.file, global.max_size)?;
     let mut out = Output::open(global, false);
     options.palette = out.style.palette();
     let question = Question::new(&options).map_err(usage)?;
@@ -23,15 +23,20 @@ pub fn run(args: &args::Query, global: &Global) -> Result<Outcome, Failure> {
         Opened::Capture(mut stream) => query::capture(&question, &mut stream, &db, global.max_size, &mut out)
             .map(|answered| report(&stream.name, answered, true))
             .map_err(usage),
-        Opened::Dump(input) => query::dump(&question, input.source(), &db, &mut out)
-            .map(|answered| report(&input.name, answered, false))
-            .map_err(|e| match e {
-                ViewError::UnknownRegister(_) | ViewError::Condition { .. } => usage(e),
-                ViewError::UnknownGpu => {
-                    Failure::Unusable(format!("{}: {e}: its streams are not decoded", input.name))
-                }
-                e => Failure::of_dump(&input, e),
-            }),
+        Opened::Dump(files) => files.read().and_then(|dump| {
+            query::dump(&question, &dump, &files.unpacking(), &db, global.max_size, &mut out)
+                .map(|answered| report(&files.name, answered, false))
+                .map_err(|e| match e {
+                    ViewError::UnknownRegister(_)
+                    | ViewError::NoRegister(_)
+                    | ViewError::NoPasses(_)
+                    | ViewError::Condition { .. } => usage(e),
+                    ViewError::UnknownGpu => {
+                        Failure::Unusable(format!("{}: {e}: its streams are not decoded", files.name))
+                    }
+                    e => Failure::Unusable(format!("{}: {e}", files.name)),
+                })
+        }),
     };
     out.finish()?;
     if result.is_ok() && args.format == args::FormatArg::Csv {

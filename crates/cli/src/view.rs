@@ -6,13 +6,16 @@ pub mod amdisa;
 pub mod captures;
 pub mod contexts;
 
-use crate::explain::{of_dump, print_report};
+use crate::dump::DumpFiles;
+use crate::explain::print_report;
+use crate::failure::Failure;
 use crate::info;
-use crate::input::Input;
-use crate::kind::intel_dump;
 use std::io::{self, Write};
+use unwedge::capture::Dump;
 use unwedge::hw::Db;
-use unwedge_view::{Style, crashdec, decode, intel};
+use unwedge::postmortem::explain;
+use unwedge_view::intel::{self, IntelDump};
+use unwedge_view::{Style, around, crashdec, decode};
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,49 +96,38 @@ impl View {
 }
 
 /// Prints one view of an input on `out`. The error is what the program says when it cannot use the input.
-///
-/// # Errors
-///
-/// The message of the program, if the input is not what the view is of.
-pub fn show(view: View, input: &Input, db: &Db, out: &mut dyn Write) -> Result<(), String> {
+pub fn show(view: View, files: &DumpFiles, db: &Db, out: &mut dyn Write) -> Result<(), String> {
     let style = Style { colour: false };
-    let failed = |e: crate::failure::Failure| e.to_string();
-    match view {
-        View::Listing(options) => {
-            crashdec::run(&input.bytes, &options, db, out, &mut io::sink()).map_err(|e| e.to_string())?;
+    let failed = |e: Failure| e.to_string();
+    let (size, lost) = (files.size(), files.unpacking());
+    let max_size = size.saturating_mul(64);
+    if let View::Info { json } = view {
+        return info::show(files, db, json, style, out).map(drop).map_err(failed);
+    }
+    let dump = files.read().map_err(failed)?;
+    match (view, &dump, IntelDump::of(&dump)) {
+        (View::Listing(options), Dump::Msm(dump), _) => {
+            crashdec::run((files.bytes(), dump), &options, db, out, &mut io::sink());
         }
-        View::Explain { json } => {
-            let report = of_dump(input, unwedge::capture::sniff(&input.bytes), db).map_err(failed)?;
-            print_report(&report, Some(&input.name), json, style, out);
+        (View::Json, Dump::Msm(dump), _) => drop(decode::json((dump, size), &lost, db, out)),
+        (View::Explain { json }, dump, _) => {
+            print_report(&explain(dump, db), Some(&files.name), json, style, out);
         }
-        View::Json => drop(decode::json(input.source(), db, out).map_err(|e| e.to_string())?),
-        View::Around { json } => {
-            decode::around_hang(json, input.source(), db, style, out).map_err(|e| e.to_string())?;
+        (View::Around { json }, dump, _) => {
+            let options = around::Options { json, style, max_size };
+            around::hang(dump, size, &lost, options, db, out).map_err(|e| e.to_string())?;
         }
-        View::Intel { json } => {
-            let dump = intel_dump(&input.bytes).ok_or("neither of i915 nor of xe")?;
-            let max_size = input.bytes.len().saturating_mul(64) as u64;
-            drop(match json {
-                true => intel::json::decode(
-                    &dump,
-                    input.bytes.len() as u64,
-                    &input.diagnostics,
-                    max_size,
-                    db,
-                    out,
-                ),
-                false => intel::text::decode(
-                    &dump,
-                    input.bytes.len() as u64,
-                    &input.diagnostics,
-                    max_size,
-                    style,
-                    out,
-                ),
-            });
+        (View::Intel { json: true }, _, Some(dump)) => {
+            drop(intel::json::decode(dump, size, &lost, max_size, db, out));
         }
-        View::Contexts { json } => contexts::of_dump(input, json, out)?,
-        View::Info { json } => drop(info::show(input, db, json, style, out).map_err(failed)?),
+        (View::Intel { json: false }, _, Some(dump)) => {
+            drop(intel::text::decode(dump, size, &lost, max_size, style, out));
+        }
+        (View::Contexts { json }, _, Some(dump)) => contexts::of_dump(dump, max_size, json, out)?,
+        (View::Intel { .. } | View::Contexts { .. }, _, None) => {
+            return Err("neither of i915 nor of xe".to_owned());
+        }
+        _ => return Err(files.not_of_msm().to_string()),
     }
     Ok(())
 }

@@ -325,11 +325,33 @@ fn what_cannot_be_used_says_why() {
         assert!(text(&output.stderr).contains("no hang report of RADV"), "{}", text(&output.stderr));
     }
     let dump = AmdgpuBuilder::complete(Gfx::V12).text();
-    let output = unwedge(&["query", "-"], &dump);
+    let output = unwedge(&["query", "-", "NO_SUCH_REGISTER"], &dump);
+    assert_eq!(output.status.code(), Some(2));
+    let output = unwedge(&["query", "-", "--pass", "gmem"], &dump);
+    assert_eq!(output.status.code(), Some(2));
+    // Waves alone have no stream.
+    let waves = waves_text(Gfx::V10, &WaveSpec::some(Gfx::V10), WaveForm::Columns);
+    let output = unwedge(&["query", "-"], waves.as_bytes());
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("looks like an amdgpu devcoredump"));
-    let output = unwedge(&["decode", "--around", "hang", "-"], &dump);
+    assert!(text(&output.stderr).contains("no command stream"), "{}", text(&output.stderr));
+    let output = unwedge(&["decode", "--around", "hang", "-"], waves.as_bytes());
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn streams_are_queried_and_compared() {
+    let (_, dump) = texts().into_iter().find(|(name, _)| name == "V10 V6_19").expect("one with IBs");
+    let rows = unwedge(&["query", "-", "VGT_PRIMITIVE_TYPE", "--format", "csv"], &dump);
+    let rows = text(&rows.stdout);
+    assert!(rows.starts_with("ring,draw,kind,stream,VGT_PRIMITIVE_TYPE\n0,0,draw,gfx_0.0.0,"), "{rows}");
+    let folder = Folder::of(&RadvBuilder::complete(Gfx::V10).members());
+    let rows = text(&unwedge(&["query", folder.name()], b"").stdout);
+    assert!(rows.contains("trace.log"), "{rows}");
+    let same = unwedge(&["diff", "--exit-code", folder.name(), folder.name()], b"");
+    assert_ne!(same.status.code(), Some(4), "{}", text(&same.stdout));
+    let around = text(&unwedge(&["decode", "--around", "hang", "-"], &dump).stdout);
+    let marked: Vec<&str> = around.lines().filter(|line| line.starts_with('>')).collect();
+    assert!(marked.iter().any(|line| line.contains("DRAW_INDEX_AUTO")), "{around}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use unwedge::base::Generation;
 use unwedge::hw::Db;
+use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::input::Input;
 use unwedge_cli::view::{View, show};
 use unwedge_testkit::devcore::{DevcoreBuilder, variety};
@@ -31,8 +32,9 @@ impl Write for Counter {
     }
 }
 
-fn input(text: &[u8]) -> Input {
-    Input::read(text, "dump".to_owned(), text.len() as u64, 1 << 30).expect("bytes in memory")
+fn input(text: &[u8]) -> DumpFiles {
+    let input = Input::read(text, "dump".to_owned(), text.len() as u64, 1 << 30);
+    DumpFiles::of(input.expect("bytes in memory"))
 }
 
 /// Shows an input in these ways; what it prints and how long it takes are bounded.

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use unwedge::capture::intel::RingRegister;
 use unwedge::hw::Db;
+use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::input::Input;
 use unwedge_cli::view::{View, show};
 use unwedge_testkit::i915::{self, ErrorStateBuilder};
@@ -253,6 +254,7 @@ fn a_cut_dump_is_shown_and_said_to_be_cut() {
 /// What `decode --json` and `explain --json` say of a dump.
 fn told(dump: &[u8], db: &Db) -> [Vec<u8>; 2] {
     let input = Input::read(dump, "dump".to_owned(), dump.len() as u64, 1 << 30).expect("bytes in memory");
+    let input = DumpFiles::of(input);
     [View::Intel { json: true }, View::Explain { json: true }].map(|view| {
         let mut out = Vec::new();
         show(view, &input, db, &mut out).expect("a dump");
@@ -352,6 +354,7 @@ impl Write for Counter {
 /// Shows an input; what it prints and how long it takes are bounded.
 fn bounded(text: &[u8], what: &str, db: &Db) {
     let input = Input::read(text, "dump".to_owned(), text.len() as u64, 1 << 30).expect("bytes in memory");
+    let input = DumpFiles::of(input);
     for view in View::OF_INTEL {
         let started = Instant::now();
         let mut counter = Counter(0);

@@ -4,89 +4,9 @@
 //! registers that dumps name are known by name alone. Never: walking packets, a dump's format.
 
 use crate::db::{Db, DbView, Domain, Reg};
-use std::fmt;
 use std::ops::Deref;
 
-/// A generation of the graphics core, as far as registers and packets tell generations apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Gfx {
-    /// Southern Islands.
-    Gfx6,
-    /// Sea Islands.
-    Gfx7,
-    /// Volcanic Islands, Polaris.
-    Gfx8,
-    /// Vega, Raven, MI100, MI200.
-    Gfx9,
-    /// MI300: gfx9.4.3 and after.
-    Gfx940,
-    /// Navi 1x.
-    Gfx10,
-    /// Navi 2x.
-    Gfx103,
-    /// Navi 3x.
-    Gfx11,
-    /// Strix.
-    Gfx115,
-    /// Navi 4x.
-    Gfx12,
-}
-
-impl Gfx {
-    /// Every generation, oldest first.
-    pub const ALL: [Gfx; 10] = [
-        Gfx::Gfx6,
-        Gfx::Gfx7,
-        Gfx::Gfx8,
-        Gfx::Gfx9,
-        Gfx::Gfx940,
-        Gfx::Gfx10,
-        Gfx::Gfx103,
-        Gfx::Gfx11,
-        Gfx::Gfx115,
-        Gfx::Gfx12,
-    ];
-
-    /// By the version of the graphics core: 10, 3 for gfx1030; 9, 4, 3 for gfx943.
-    pub fn from_version(major: u32, minor: u32, stepping: u32) -> Option<Gfx> {
-        Some(match (major, minor, stepping) {
-            (6, ..) => Gfx::Gfx6,
-            (7, ..) => Gfx::Gfx7,
-            (8, ..) => Gfx::Gfx8,
-            (9, 4, 3..) | (9, 5.., _) => Gfx::Gfx940,
-            (9, ..) => Gfx::Gfx9,
-            (10, 3.., _) => Gfx::Gfx103,
-            (10, ..) => Gfx::Gfx10,
-            (11, 5.., _) => Gfx::Gfx115,
-            (11, ..) => Gfx::Gfx11,
-            (12, ..) => Gfx::Gfx12,
-            _ => return None,
-        })
-    }
-
-    /// `gfx10.3`
-    pub fn name(self) -> &'static str {
-        match self {
-            Gfx::Gfx6 => "gfx6",
-            Gfx::Gfx7 => "gfx7",
-            Gfx::Gfx8 => "gfx8",
-            Gfx::Gfx9 => "gfx9",
-            Gfx::Gfx940 => "gfx9.4.3",
-            Gfx::Gfx10 => "gfx10",
-            Gfx::Gfx103 => "gfx10.3",
-            Gfx::Gfx11 => "gfx11",
-            Gfx::Gfx115 => "gfx11.5",
-            Gfx::Gfx12 => "gfx12",
-        }
-    }
-}
-
-impl fmt::Display for Gfx {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub use unwedge_base::Gfx;
 
 impl Db {
     /// The generation of the chip whose code name (`NAVI21`) is a word of this text; of a database made by
@@ -137,6 +57,22 @@ impl<'d> Deref for Amd<'d> {
 
     fn deref(&self) -> &DbView<'d> {
         &self.view
+    }
+}
+
+/// The place of a generation among those that the tables tell apart. Registers and packets of Vega 20 are those of gfx9.
+pub(crate) fn variant(gfx: Gfx) -> u32 {
+    match gfx {
+        Gfx::Gfx6 => 0,
+        Gfx::Gfx7 => 1,
+        Gfx::Gfx8 => 2,
+        Gfx::Gfx9 | Gfx::Gfx906 => 3,
+        Gfx::Gfx940 => 4,
+        Gfx::Gfx10 => 5,
+        Gfx::Gfx10_3 => 6,
+        Gfx::Gfx11 => 7,
+        Gfx::Gfx11_5 => 8,
+        Gfx::Gfx12 => 9,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Nothing is parsed or allocated to look something up. Every read is checked: a wrong reference reads as 0, never
 //! panics.
 
-use crate::amd::{Amd, Gfx};
+use crate::amd::{self, Amd, Gfx};
 use crate::compile::{ADRENO, DbTables, compile};
 use crate::layout::{self, condition, entry, enumeration, generation, header, table, value};
 use crate::model::{DbFacts, FactsIssue};
@@ -115,7 +115,7 @@ impl Db {
 
     /// The view of one generation of a database made by [`Db::amd`].
     pub fn amd_gpu(&self, gfx: Gfx) -> Amd<'_> {
-        Amd::new(self.view(gfx as u32), gfx)
+        Amd::new(self.view(amd::variant(gfx)), gfx)
     }
 
     /// The view of a generation by its place in the family.

@@ -51,8 +51,8 @@ fn registers_where_drivers_say_they_are() {
         (Gfx::Gfx12, "SPI_SHADER_PGM_LO_ES", 0xb224),
         (Gfx::Gfx8, "VGT_STRMOUT_BUFFER_CONFIG", 0x28b98),
         (Gfx::Gfx9, "CB_COLOR7_DCC_BASE_EXT", 0x28e3c),
-        (Gfx::Gfx103, "CB_COLOR7_ATTRIB3", 0x28efc),
-        (Gfx::Gfx103, "PA_CL_UCP_5_W", 0x28618),
+        (Gfx::Gfx10_3, "CB_COLOR7_ATTRIB3", 0x28efc),
+        (Gfx::Gfx10_3, "PA_CL_UCP_5_W", 0x28618),
         (Gfx::Gfx11, "SPI_GFX_SCRATCH_BASE_HI", 0x286f0),
         (Gfx::Gfx12, "CB_MEM0_INFO", 0x28f00),
         (Gfx::Gfx12, "PA_SC_SHADER_CONTROL", 0x28c58),
@@ -77,14 +77,14 @@ fn flags(gfx: Gfx, name: &str, value: u32) -> Vec<String> {
 #[test]
 fn status_registers_have_fields() {
     assert_eq!(
-        flags(Gfx::Gfx103, "GRBM_STATUS", 0xa000_0000),
+        flags(Gfx::Gfx10_3, "GRBM_STATUS", 0xa000_0000),
         ["CP_BUSY=Bool(true)", "GUI_ACTIVE=Bool(true)"]
     );
-    assert_eq!(flags(Gfx::Gfx103, "GRBM_STATUS", 1 << 21), ["GE_BUSY=Bool(true)"]);
+    assert_eq!(flags(Gfx::Gfx10_3, "GRBM_STATUS", 1 << 21), ["GE_BUSY=Bool(true)"]);
     assert_eq!(flags(Gfx::Gfx9, "GRBM_STATUS", 1 << 21), ["WD_BUSY=Bool(true)"]);
     let fault = |gfx, name, status| flags(gfx, name, status).join(" ");
     assert_eq!(
-        fault(Gfx::Gfx103, "GCVM_L2_PROTECTION_FAULT_STATUS", 0x0014_1051),
+        fault(Gfx::Gfx10_3, "GCVM_L2_PROTECTION_FAULT_STATUS", 0x0014_1051),
         "MORE_FAULTS=Bool(true) PERMISSION_FAULTS=Hex(5) CID=Enum(8, Some(\"TCP\")) RW=Enum(1, Some(\"WRITE\")) VMID=Uint(1)"
     );
     assert_eq!(
@@ -96,21 +96,10 @@ fn status_registers_have_fields() {
 }
 
 #[test]
-fn generations_by_version() {
-    assert_eq!(Gfx::from_version(10, 1, 0), Some(Gfx::Gfx10));
-    assert_eq!(Gfx::from_version(10, 3, 6), Some(Gfx::Gfx103));
-    assert_eq!(Gfx::from_version(9, 4, 2), Some(Gfx::Gfx9));
-    assert_eq!(Gfx::from_version(9, 4, 3), Some(Gfx::Gfx940));
-    assert_eq!(Gfx::from_version(9, 5, 0), Some(Gfx::Gfx940));
-    assert_eq!(Gfx::from_version(11, 5, 1), Some(Gfx::Gfx115));
-    assert_eq!(Gfx::from_version(13, 0, 0), None);
-}
-
-#[test]
 fn chips_by_code_name() {
     let db = Db::amd();
-    assert_eq!(db.amd_chip("AMD Radeon RX 6800 XT (RADV NAVI21)"), Some(Gfx::Gfx103));
-    assert_eq!(db.amd_chip("AMD Custom GPU (RADV VANGOGH)"), Some(Gfx::Gfx103));
+    assert_eq!(db.amd_chip("AMD Radeon RX 6800 XT (RADV NAVI21)"), Some(Gfx::Gfx10_3));
+    assert_eq!(db.amd_chip("AMD Custom GPU (RADV VANGOGH)"), Some(Gfx::Gfx10_3));
     assert_eq!(db.amd_chip("name = raven2"), Some(Gfx::Gfx9));
     assert_eq!(db.amd_chip("RADV NAVI"), None);
     for device in db.devices() {

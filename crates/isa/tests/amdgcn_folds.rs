@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{Mode, Op, ScalarIn, of_opcode};
-use unwedge_isa::amdgcn::{Gen, tables};
+use unwedge_isa::amdgcn::{Gfx, tables};
 
 const VECTORS: &str = include_str!("amdgcn_folds/vectors.txt");
 /// An operation in a mode, and which part of what it gives is compared.
@@ -20,13 +20,13 @@ struct Block<'a> {
 fn block(line: &str) -> Block<'_> {
     let mut words = line.split(' ');
     let (name, result) = (words.next().expect("a name"), words.next().expect("a type"));
-    let mut block = Block { name, result, mode: Mode::graphics(Gen::Gfx10), bit: false };
+    let mut block = Block { name, result, mode: Mode::graphics(Gfx::Gfx10), bit: false };
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("mode", bits) => {
                 let bits = u32::from_str_radix(bits, 16).expect("hexadecimal");
                 // Segments of the old modes: a clamped NaN is zero.
-                block.mode = Mode::from_bits(bits | 0x100, Gen::Gfx10);
+                block.mode = Mode::from_bits(bits | 0x100, Gfx::Gfx10);
             }
             ("clamp", _) => block.mode.clamp = true,
             ("omod", n) => block.mode.omod = n.parse().expect("a number"),

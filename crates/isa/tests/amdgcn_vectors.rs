@@ -10,7 +10,7 @@ use amdgcn::{assemble, disassemble, gpu};
 use data::{amd_vectors, cell};
 use std::collections::BTreeMap;
 use unwedge_isa::amdgcn::model::Class;
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, text};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, text};
 
 /// Of a thousand rows at most one may differ. What does is printed, whether or not it is too much.
 const PER_THOUSAND: usize = 1;
@@ -87,7 +87,7 @@ fn texts_are_bytes_and_bytes_are_texts() {
                     .then(|| format!("{name}: {text}: {got:x?}, not {}", hex(&bytes))),
             );
             let shown = disassemble(&bytes, &gpu);
-            if gpu.generation() > Gen::Gfx7 {
+            if gpu.generation() > Gfx::Gfx7 {
                 let same = shown.as_ref() == Some(text);
                 tell(
                     "disassembled",

@@ -18,3 +18,18 @@ pub use head::{DriverIdentity, GpuIdentity, ProcessIdentity};
 pub use intel::{explain_i915, explain_xe};
 pub use report::*;
 pub use rules::{AdrenoRule, AdviceId, AmdRule, IntelRule, RULES, Rule, RuleRow, VendorRule, Vendors};
+
+use unwedge_capture::Dump;
+use unwedge_hw::Db;
+
+/// Explains a dump of any driver. `adreno` is the database for those of msm; for AMD and Intel GPUs the built-in ones are used.
+pub fn explain(dump: &Dump<'_>, adreno: &Db) -> Report {
+    match dump {
+        Dump::Msm(dump) => explain_msm(dump, adreno),
+        Dump::I915(state) => explain_i915(state),
+        Dump::Xe(dump) => explain_xe(dump),
+        Dump::Amdgpu(dump) => explain_amdgpu(dump, &Db::amd()),
+        Dump::Radv(report) => explain_radv(report, &Db::amd()),
+        Dump::Umr(text) => explain_umr(text, &Db::amd()),
+    }
+}

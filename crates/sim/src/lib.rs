@@ -5,8 +5,11 @@
 
 pub mod adreno;
 pub mod amdgcn;
+mod fault;
 pub mod hsa;
 mod memory;
+mod run;
 mod texture;
 
+pub use fault::{MemoryAccess, MemoryFault, MemoryFaultCause};
 pub use memory::{Load, MapError, Memory};

@@ -2,8 +2,9 @@
 //! rules of the checker are tested, each of which breaks one rule or does not.
 
 use std::collections::BTreeSet;
-use unwedge_isa::amdgcn::{Gen, Gpu, source::assemble};
+use unwedge_isa::amdgcn::{Gfx, Gpu, source::assemble};
 use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Program, Timing, run};
+use unwedge_sim::{MemoryFault, MemoryFaultCause};
 
 const CASES: &str = include_str!("../../../data/amd/check/cases/rules.txt");
 
@@ -37,19 +38,19 @@ const DISPUTED: [&str; 10] = [
 ];
 
 /// Whether a rule that is reported only where all sources have it is, for a generation.
-fn weaker(rule: &str, generation: Gen) -> bool {
+fn weaker(rule: &str, generation: Gfx) -> bool {
     match rule {
-        "vmem_read_valu_sgpr" | "m0_gds_msg" | "setreg_setreg" => generation <= Gen::Gfx7,
-        "vmem_store_data" => generation == Gen::Gfx6,
+        "vmem_read_valu_sgpr" | "m0_gds_msg" | "setreg_setreg" => generation <= Gfx::Gfx7,
+        "vmem_store_data" => generation == Gfx::Gfx6,
         _ => false,
     }
 }
 
 /// A descriptor of plain bytes at a low address.
-fn descriptor(generation: Gen) -> [u32; 4] {
+fn descriptor(generation: Gfx) -> [u32; 4] {
     let format = match generation {
-        Gen::Gfx10 | Gen::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => 20 << 12 | 3 << 28,
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
         _ => 7 << 12 | 4 << 15,
     };
     [0x1_0000, 0, 0x1_0000, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
@@ -89,7 +90,7 @@ fn reported(lines: &[&str], gpu: &Gpu) -> (BTreeSet<&'static str>, bool) {
             fault.kind,
             FaultKind::NoSemantics
                 | FaultKind::NotEmulated(_)
-                | FaultKind::Unmapped { .. }
+                | FaultKind::Memory(MemoryFault { cause: MemoryFaultCause::Unmapped, .. })
                 | FaultKind::NotAnInstruction
         )
     });

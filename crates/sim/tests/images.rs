@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::source::assemble;
-use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 use unwedge_sim::amdgcn::{Dispatch, FaultKind, Initial, Memory, Outcome, Program, Timing, Trace, run};
 
 const GPUS: [&str; 7] = ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030", "gfx1100", "gfx1200"];
@@ -86,7 +86,7 @@ const LINEAR: Image =
     Image { kind: 9, format: (10, 4), size: [8, 4, 1], levels: 1, swizzle: 0, select: IDENTITY, pitch: 0 };
 
 impl Image {
-    fn code(&self, generation: Gen) -> u32 {
+    fn code(&self, generation: Gfx) -> u32 {
         let (data, number) = self.format;
         let unified = |rgba8: u32| match (data, number) {
             (10, n) => rgba8 + n,
@@ -96,8 +96,8 @@ impl Image {
             _ => panic!("not used"),
         };
         match generation {
-            Gen::Gfx10 | Gen::Gfx10_3 => unified(56),
-            generation if generation >= Gen::Gfx11 => unified(42),
+            Gfx::Gfx10 | Gfx::Gfx10_3 => unified(56),
+            generation if generation >= Gfx::Gfx11 => unified(42),
             _ => data | number << 6,
         }
     }
@@ -107,8 +107,8 @@ impl Image {
     }
 
     /// Texels from row to row of a linear image.
-    fn pitch(&self, generation: Gen) -> u32 {
-        if generation >= Gen::Gfx10 {
+    fn pitch(&self, generation: Gfx) -> u32 {
+        if generation >= Gfx::Gfx10 {
             return self.size[0].next_multiple_of(256 / self.bytes());
         }
         if self.pitch == 0 { self.size[0].next_multiple_of(64) } else { self.pitch }
@@ -121,21 +121,21 @@ impl Image {
         let last = self.levels - 1;
         let code = self.code(generation);
         let pitch = self.pitch(generation) - 1;
-        let linear_index = if generation <= Gen::Gfx8 && self.swizzle == 0 { 8 } else { self.swizzle };
+        let linear_index = if generation <= Gfx::Gfx8 && self.swizzle == 0 { 8 } else { self.swizzle };
         let base = (BASE >> 8) as u32;
         let third = self.select | linear_index << 20 | self.kind << 28;
         match generation {
-            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => {
+            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => {
                 let layers = if matches!(self.kind, 11..=13) { depth } else { 0 };
                 let words = [base, code << 20, width | height << 14, third | last << 16];
                 let more = [depth | pitch << 13, layers << 13, 0, 0];
                 [words, more].concat().try_into().expect("eight")
             }
-            Gen::Gfx9 | Gen::Gfx906 => {
+            Gfx::Gfx9 | Gfx::Gfx906 => {
                 let words = [base, code << 20, width | height << 14, third | last << 16];
                 [words, [depth | pitch << 13, last << 28, 0, 0]].concat().try_into().expect("eight")
             }
-            Gen::Gfx12 => {
+            Gfx::Gfx12 => {
                 let words = [
                     base,
                     last << 12 | code << 17 | (width & 3) << 30,
@@ -145,7 +145,7 @@ impl Image {
                 [words, [depth, 0, 0, 0]].concat().try_into().expect("eight")
             }
             _ => {
-                let (mip, more) = if generation >= Gen::Gfx11 { (last << 16, 0) } else { (0, last << 4) };
+                let (mip, more) = if generation >= Gfx::Gfx11 { (last << 16, 0) } else { (0, last << 4) };
                 let words = [
                     base,
                     mip | code << 20 | (width & 3) << 30,
@@ -158,7 +158,7 @@ impl Image {
     }
 
     /// Memory of a linear image, with a value for each texel of the first level.
-    fn memory(&self, generation: Gen, value: impl Fn(u32, u32, u32) -> u32) -> Vec<u8> {
+    fn memory(&self, generation: Gfx, value: impl Fn(u32, u32, u32) -> u32) -> Vec<u8> {
         let pitch = self.pitch(generation);
         let mut bytes = vec![0xee; (pitch * self.size[1] * self.size[2] * self.bytes()) as usize];
         for z in 0..self.size[2] {
@@ -175,21 +175,21 @@ impl Image {
 }
 
 /// The address and dimension of an instruction as a generation writes them.
-fn address(generation: Gen, first: u32, count: u32, dim: &str, arrayed: bool) -> (String, String) {
+fn address(generation: Gfx, first: u32, count: u32, dim: &str, arrayed: bool) -> (String, String) {
     let last = first + count - 1;
     let block = if count == 1 { format!("v{first}") } else { format!("v[{first}:{last}]") };
     match generation {
-        generation if generation >= Gen::Gfx12 && count > 1 => {
+        generation if generation >= Gfx::Gfx12 && count > 1 => {
             let list: Vec<String> = (first..=last).map(|n| format!("v{n}")).collect();
             (format!("[{}]", list.join(", ")), format!("dim:SQ_RSRC_IMG_{dim}"))
         }
-        generation if generation >= Gen::Gfx10 => (block, format!("dim:SQ_RSRC_IMG_{dim}")),
+        generation if generation >= Gfx::Gfx10 => (block, format!("dim:SQ_RSRC_IMG_{dim}")),
         _ => (block, if arrayed { "da".to_owned() } else { String::new() }),
     }
 }
 
-fn unorm(generation: Gen) -> &'static str {
-    if generation >= Gen::Gfx11 { "" } else { "unorm" }
+fn unorm(generation: Gfx) -> &'static str {
+    if generation >= Gfx::Gfx11 { "" } else { "unorm" }
 }
 
 fn texel(x: u32, y: u32, z: u32) -> u32 {
@@ -211,7 +211,7 @@ fn loads_of_every_dimension() {
             let image = Image { kind, size, ..LINEAR };
             let (vaddr, dimension) = address(generation, 0, count, dim, arrayed);
             let more = match generation {
-                generation if generation >= Gen::Gfx10 => format!("{dimension} {}", unorm(generation)),
+                generation if generation >= Gfx::Gfx10 => format!("{dimension} {}", unorm(generation)),
                 _ => format!("unorm {dimension}"),
             };
             let code = format!("image_load v[4:7], {vaddr}, s[8:15] dmask:0xf {more}\ns_endpgm");
@@ -259,10 +259,10 @@ fn stores_and_atomics() {
         assert!(done.memory.get(BASE, after.len()) == Some(&after), "{name}");
 
         let counter = Image { format: (4, 4), size: [1, 1, 1], ..LINEAR };
-        let returned = if generation >= Gen::Gfx12 { "th:TH_ATOMIC_RETURN" } else { "glc" };
+        let returned = if generation >= Gfx::Gfx12 { "th:TH_ATOMIC_RETURN" } else { "glc" };
         let code = format!(
             "v_mov_b32 v0, 0\nv_mov_b32 v1, 0\nimage_atomic_add{} v4, {vaddr}, s[8:15] dmask:0x1 {dimension} {} {returned}\ns_endpgm",
-            if generation >= Gen::Gfx12 { "_uint" } else { "" },
+            if generation >= Gfx::Gfx12 { "_uint" } else { "" },
             unorm(generation)
         );
         let bytes = counter.memory(generation, |_, _, _| 100);
@@ -275,7 +275,7 @@ fn stores_and_atomics() {
 
 /// Wrapped, with filters: everything at once, as `sampler(wrap, linear, mip)`.
 fn sampler(gpu: &Gpu, wrap: u32, linear: bool, mip: u32) -> [u32; 4] {
-    let max_lod = if gpu.generation() >= Gen::Gfx12 { 0x1fff << 13 } else { 0xfff << 12 };
+    let max_lod = if gpu.generation() >= Gfx::Gfx12 { 0x1fff << 13 } else { 0xfff << 12 };
     let filter = if linear { 1 << 20 | 1 << 22 | 1 << 24 } else { 1 << 24 };
     [wrap | wrap << 3 | wrap << 6, max_lod, filter | mip << 26, 0]
 }
@@ -416,7 +416,7 @@ fn cubes_are_sampled_across_edges() {
         let image = Image { kind: 11, format: (4, 7), size: [2, 2, 6], ..LINEAR };
         let bytes = image.memory(generation, |_, _, z| (z as f32).to_bits());
         let (vaddr, dimension) = address(generation, 10, 3, "CUBE", false);
-        let da = if generation < Gen::Gfx10 { "da" } else { "" };
+        let da = if generation < Gfx::Gfx10 { "da" } else { "" };
         let code =
             format!("image_sample_lz v4, {vaddr}, s[8:15], s[16:19] dmask:0x1 {dimension} {da}\ns_endpgm");
         let words = [(RESOURCE, &image.words(&gpu)[..]), (SAMPLER, &sampler(&gpu, 2, true, 0)[..])];
@@ -479,9 +479,9 @@ fn what_is_not_emulated_is_a_fault() {
         // Blocks, or a code that means nothing.
         words = LINEAR.words(&gpu);
         words[1] |= match generation {
-            Gen::Gfx12 => 0xff << 17,
-            Gen::Gfx11 | Gen::Gfx11_5 => 0xff << 20,
-            Gen::Gfx10 | Gen::Gfx10_3 => 0x1ff << 20,
+            Gfx::Gfx12 => 0xff << 17,
+            Gfx::Gfx11 | Gfx::Gfx11_5 => 0xff << 20,
+            Gfx::Gfx10 | Gfx::Gfx10_3 => 0x1ff << 20,
             _ => 0x3f << 20,
         };
         let blocks = go(&code, gpu, vec![0; 4096], [1, 1, 1], &[(RESOURCE, &words)], &[]);
@@ -499,7 +499,7 @@ fn an_image_load_must_be_waited_for() {
         for (wait, reported) in [(wait, false), ("s_nop 0", true)] {
             let gpu = gpu(name);
             let (vaddr, dimension) = address(gpu.generation(), 0, 2, "2D", false);
-            let more = if gpu.generation() >= Gen::Gfx12 { "" } else { "unorm" };
+            let more = if gpu.generation() >= Gfx::Gfx12 { "" } else { "unorm" };
             let code = format!(
                 "image_load v4, {vaddr}, s[8:15] dmask:0x1 {dimension} {more}\n{wait}\n\
                  image_store v4, {vaddr}, s[8:15] dmask:0x1 {dimension} {more}\ns_endpgm"
@@ -529,16 +529,16 @@ fn typed_buffers() {
         // 8_8_8_8 UNORM, its components the other way round.
         let order = 7 | 6 << 3 | 5 << 6 | 4 << 9;
         let format = match generation {
-            Gen::Gfx10 | Gen::Gfx10_3 => 56 << 12,
-            generation if generation >= Gen::Gfx11 => 42 << 12,
+            Gfx::Gfx10 | Gfx::Gfx10_3 => 56 << 12,
+            generation if generation >= Gfx::Gfx11 => 42 << 12,
             _ => 10 << 15,
         };
         // There records are bytes.
-        let records = if generation == Gen::Gfx8 { 16 } else { 4 };
+        let records = if generation == Gfx::Gfx8 { 16 } else { 4 };
         let words = [BASE as u32, 4 << 16, records, order | format];
-        let zero = if generation >= Gen::Gfx12 { "null" } else { "0" };
+        let zero = if generation >= Gfx::Gfx12 { "null" } else { "0" };
         let named = match generation {
-            generation if generation >= Gen::Gfx10 => "format:[BUF_FMT_8_8_UINT]",
+            generation if generation >= Gfx::Gfx10 => "format:[BUF_FMT_8_8_UINT]",
             _ => "format:[BUF_DATA_FORMAT_8_8,BUF_NUM_FORMAT_UINT]",
         };
         let tbuffer = format!("tbuffer_load_format_xy v[8:9], v0, s[8:11], {zero} {named} idxen");
@@ -550,7 +550,7 @@ fn typed_buffers() {
         bytes.resize(256, 0xcc);
         // Another buffer of one component behind it.
         let single = match generation {
-            generation if generation >= Gen::Gfx10 => 1 << 12,
+            generation if generation >= Gfx::Gfx10 => 1 << 12,
             _ => 1 << 15,
         };
         let other = [BASE as u32 + 64, 1 << 16, 3, IDENTITY | single];
@@ -586,7 +586,7 @@ fn descriptors_of_four_dwords() {
         let code = format!("image_load v[4:7], {vaddr}, s[8:15] dmask:0xf {dimension} unorm r128\ns_endpgm");
         let bytes = image.memory(generation, texel);
         let done = go(&code, gpu, bytes, [8, 8, 1], &[(RESOURCE, &words)], &[]);
-        if generation <= Gen::Gfx8 {
+        if generation <= Gfx::Gfx8 {
             let kinds: Vec<&FaultKind> = done.outcome.faults.iter().map(|fault| &fault.kind).collect();
             assert!(matches!(kinds[..], [FaultKind::NotEmulated(_)]), "{name}: {kinds:?}");
             continue;

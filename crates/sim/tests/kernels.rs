@@ -4,7 +4,7 @@
 //! another seed is taken instead.
 
 use std::collections::{BTreeMap, HashSet};
-use unwedge_isa::amdgcn::model::{Form, Format, Gen, Mod};
+use unwedge_isa::amdgcn::model::{Form, Format, Gfx, Mod};
 use unwedge_isa::amdgcn::{Gpu, Inst, Operand, RegHalf, codec};
 use unwedge_sim::amdgcn::{Dispatch, Fault, FaultKind, Initial, Memory, Program, Timing, run};
 
@@ -200,14 +200,14 @@ fn is_llvms(fault: &Fault, program: &Program) -> bool {
     let text = program.text(fault.at).unwrap_or_default();
     match (program.gpu().generation(), rule) {
         // Nothing is done about it.
-        (Gen::Gfx12, "valu_read_sgpr") => true,
+        (Gfx::Gfx12, "valu_read_sgpr") => true,
         // Of what a scalar instruction writes it looks at the destination that is written out, and not at exec.
-        (Gen::Gfx10, "vmem_to_scalar_write") => text.contains("saveexec"),
+        (Gfx::Gfx10, "vmem_to_scalar_write") => text.contains("saveexec"),
         // The registers of one operand count as one; of three that are read it takes the latest write behind exec for the second
         // one, though an earlier one, nearer to the first, is near enough to the read.
-        (Gen::Gfx11, "valu_partial_forwarding") => text.contains("v[") || text.matches(", v").count() > 2,
+        (Gfx::Gfx11, "valu_partial_forwarding") => text.contains("v[") || text.matches(", v").count() > 2,
         // Of comparisons only those that write exec are looked at.
-        (Gen::Gfx10, "vopc_permlane") => true,
+        (Gfx::Gfx10, "vopc_permlane") => true,
         _ => false,
     }
 }

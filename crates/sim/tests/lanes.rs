@@ -7,7 +7,7 @@ mod rig;
 
 use rig::cases::{Case, GPUS, KEEP, Model, Sources, compare, random, report};
 use std::rc::Rc;
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// A wave's size, and which lanes are enabled.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ fn row(lane: usize) -> usize {
 }
 
 /// Controls of DPP, as they are written, and what they read.
-fn controls(generation: Gen) -> Vec<(String, Reads)> {
+fn controls(generation: Gfx) -> Vec<(String, Reads)> {
     let mut all: Vec<(String, Reads)> = Vec::new();
     for code in 0..256usize {
         let of = move |at: usize| code >> (2 * at) & 3;
@@ -52,7 +52,7 @@ fn controls(generation: Gen) -> Vec<(String, Reads)> {
     }
     all.push(("row_mirror".into(), Rc::new(|lane, _| Some(row(lane) + 15 - lane % 16))));
     all.push(("row_half_mirror".into(), Rc::new(|lane, _| Some((lane & !7) + 7 - lane % 8))));
-    if generation < Gen::Gfx10 {
+    if generation < Gfx::Gfx10 {
         all.push(("wave_shl:1".into(), Rc::new(|lane, lanes| (lane + 1 < lanes).then_some(lane + 1))));
         all.push(("wave_shr:1".into(), Rc::new(|lane, _| lane.checked_sub(1))));
         all.push(("wave_rol:1".into(), Rc::new(|lane, lanes| Some((lane + 1) % lanes))));
@@ -81,13 +81,13 @@ struct Masks {
 }
 
 impl Masks {
-    fn random(bits: u64, generation: Gen) -> Masks {
+    fn random(bits: u64, generation: Gfx) -> Masks {
         let all = bits & 0x3000 != 0;
         Masks {
             row: if all { 15 } else { bits as usize & 15 },
             bank: if all { 15 } else { bits as usize >> 4 & 15 },
             bound: bits >> 8 & 1 != 0,
-            fetch: generation >= Gen::Gfx10 && bits >> 9 & 1 != 0,
+            fetch: generation >= Gfx::Gfx10 && bits >> 9 & 1 != 0,
         }
     }
 
@@ -136,7 +136,7 @@ fn all(what: &str, mut make: impl FnMut(&str, &Gpu, &mut dyn FnMut(String, u64, 
 fn dpp() {
     all("DPP", |name, gpu, add| {
         let generation = gpu.generation();
-        if generation < Gen::Gfx8 {
+        if generation < Gfx::Gfx8 {
             return;
         }
         let mut random = random(name);
@@ -151,8 +151,8 @@ fn dpp() {
                 };
                 if add_to {
                     // The other source is the lane's own.
-                    let op = if generation >= Gen::Gfx9 { "v_xor_b32_dpp v20" } else { "v_or_b32_dpp v20" };
-                    let exclusive = generation >= Gen::Gfx9;
+                    let op = if generation >= Gfx::Gfx9 { "v_xor_b32_dpp v20" } else { "v_or_b32_dpp v20" };
+                    let exclusive = generation >= Gfx::Gfx9;
                     add(
                         format!("{op}, v10, v11 {text} {}", masks.text()),
                         wave.exec,
@@ -176,7 +176,7 @@ fn dpp() {
 #[test]
 fn dpp8() {
     all("DPP8", |name, gpu, add| {
-        if gpu.generation() < Gen::Gfx10 {
+        if gpu.generation() < Gfx::Gfx10 {
             return;
         }
         let mut random = random(name);
@@ -204,13 +204,13 @@ fn dpp8() {
 #[test]
 fn permlane16() {
     all("v_permlane16 and x16", |name, gpu, add| {
-        if gpu.generation() < Gen::Gfx10 {
+        if gpu.generation() < Gfx::Gfx10 {
             return;
         }
         let mut random = random(name);
         for round in 0..300 {
             let (bits, select) = (random(), random());
-            let (cross, by_lanes) = (round % 2 != 0, round % 3 == 0 && gpu.generation() >= Gen::Gfx12);
+            let (cross, by_lanes) = (round % 2 != 0, round % 3 == 0 && gpu.generation() >= Gfx::Gfx12);
             let masks = Masks { row: 15, bank: 15, bound: bits & 2 != 0, fetch: bits & 1 != 0 };
             let wave = Wave::new(gpu, execs(&mut random)[bits as usize >> 2 & 3]);
             let name = if cross { "v_permlanex16" } else { "v_permlane16" };
@@ -240,7 +240,7 @@ fn permlane16() {
 #[test]
 fn permlane64() {
     all("v_permlane64", |name, gpu, add| {
-        if gpu.generation() < Gen::Gfx11 {
+        if gpu.generation() < Gfx::Gfx11 {
             return;
         }
         let mut random = random(name);
@@ -256,8 +256,8 @@ fn permlane64() {
 }
 
 /// Waits for LDS.
-fn wait(generation: Gen) -> &'static str {
-    if generation >= Gen::Gfx12 { "s_wait_dscnt 0" } else { "s_waitcnt lgkmcnt(0)" }
+fn wait(generation: Gfx) -> &'static str {
+    if generation >= Gfx::Gfx12 { "s_wait_dscnt 0" } else { "s_waitcnt lgkmcnt(0)" }
 }
 
 /// What a lane reads by an offset of `ds_swizzle_b32`.
@@ -286,7 +286,7 @@ fn ds_swizzle() {
     all("ds_swizzle", |name, gpu, add| {
         let generation = gpu.generation();
         let mut random = random(name);
-        let rotates = generation >= Gen::Gfx9;
+        let rotates = generation >= Gfx::Gfx9;
         let offsets: Vec<usize> = (0..64)
             .map(|at| match at % 3 {
                 0 => 0x8000 | random() as usize & 0xff,
@@ -326,7 +326,7 @@ fn butterflies() {
 
 /// Lanes that a permutation reaches: on gfx10 and gfx11 halves of 64 are apart.
 fn reach(gpu: &Gpu) -> usize {
-    let apart = (Gen::Gfx10..Gen::Gfx12).contains(&gpu.generation());
+    let apart = (Gfx::Gfx10..Gfx::Gfx12).contains(&gpu.generation());
     if apart || !gpu.wave64() { 32 } else { 64 }
 }
 
@@ -334,7 +334,7 @@ fn reach(gpu: &Gpu) -> usize {
 fn ds_permute() {
     all("ds_permute and ds_bpermute", |name, gpu, add| {
         let generation = gpu.generation();
-        if generation < Gen::Gfx8 {
+        if generation < Gfx::Gfx8 {
             return;
         }
         let mut random = random(name);

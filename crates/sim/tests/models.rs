@@ -9,7 +9,7 @@ mod rig;
 use numbers::{BF8, BRAIN, FP8, HALF, Numbers, Small};
 use std::collections::{BTreeMap, BTreeSet};
 use unwedge_isa::amdgcn::semantics::{Mode, Op, dual, of_opcode};
-use unwedge_isa::amdgcn::{Gen, Operation, codec, tables};
+use unwedge_isa::amdgcn::{Gfx, Operation, codec, tables};
 
 /// Operations in LLVM's folder, and kernels that it compiled: second sources of their own.
 const FOLDED: &str = include_str!("../../isa/tests/amdgcn_folds/ops.txt");
@@ -26,7 +26,7 @@ fn op(name: &str) -> Op {
 
 /// Denormals are kept, NaN is clamped to zero.
 fn mode() -> Mode {
-    Mode::from_bits(0x1f0, Gen::Gfx10)
+    Mode::from_bits(0x1f0, Gfx::Gfx10)
 }
 
 fn eval(name: &str, m: &Mode, [a, b, c]: [u64; 3]) -> u64 {
@@ -264,7 +264,7 @@ fn numbers_of_eight_bits_are_rounded_to_nearest() {
     for (small, nearest, random) in
         [(FP8, "v_cvt_pk_fp8_f32", "v_cvt_sr_fp8_f32"), (BF8, "v_cvt_pk_bf8_f32", "v_cvt_sr_bf8_f32")]
     {
-        let m = Mode::from_bits(0x1f0, Gen::Gfx12);
+        let m = Mode::from_bits(0x1f0, Gfx::Gfx12);
         for bits in 0..small.greatest() {
             let [low, high] = [bits, bits + 1].map(|bits| small.number(bits) as f32);
             let middle = (low + high) / 2.0;
@@ -285,7 +285,7 @@ fn numbers_of_eight_bits_are_rounded_to_nearest() {
         let nan = eval(nearest, &m, [f(f32::NAN), 0, 0]) as u32 & 0xff;
         assert!(small.number(nan).is_nan(), "{nearest}");
         // Too great: no number, or infinity; with FP16_OVFL the greatest number. Infinity is what it is.
-        let most = Mode::from_bits(0x80_01f0, Gen::Gfx12);
+        let most = Mode::from_bits(0x80_01f0, Gfx::Gfx12);
         let greatest = small.number(small.greatest()) as f32;
         for (name, random) in [(nearest, 0), (random, u64::from(u32::MAX))] {
             for value in [2.0 * greatest, 1e38, f32::MAX] {
@@ -329,7 +329,7 @@ fn results_of_sixteen_bits_that_are_too_great() {
         // Denormals count, and every way of rounding.
         for round in 0..4 {
             let mode = |bits: u32, generation| Mode::from_bits(bits | round << 2 | 0x1f0, generation);
-            for generation in [Gen::Gfx9, Gen::Gfx12] {
+            for generation in [Gfx::Gfx9, Gfx::Gfx12] {
                 let pair = |half: u64| if name.starts_with("v_pk") { both(half) } else { half };
                 let got = eval(name, &mode(1 << 23, generation), sources);
                 assert_eq!(got, pair(MOST), "{name} {round}");
@@ -343,11 +343,11 @@ fn results_of_sixteen_bits_that_are_too_great() {
             }
             // gfx8 has no such bit.
             if round == 0 {
-                assert_eq!(eval(name, &mode(1 << 23, Gen::Gfx8), sources) & 0xffff, INFINITE, "{name}");
+                assert_eq!(eval(name, &mode(1 << 23, Gfx::Gfx8), sources) & 0xffff, INFINITE, "{name}");
             }
         }
     }
-    assert_eq!(eval("v_log_f16", &Mode::from_bits(0x80_01c0, Gen::Gfx12), [0; 3]), 0x8000 | MOST);
+    assert_eq!(eval("v_log_f16", &Mode::from_bits(0x80_01c0, Gfx::Gfx12), [0; 3]), 0x8000 | MOST);
 }
 
 /// Dot products of small whole numbers, whose sums are exact in any order.
@@ -596,7 +596,7 @@ fn conversions_in_all_rounding_modes() {
     let mut numbers = Numbers(14);
     let mut compared = 0;
     for rounding in 0..4 {
-        let m = Mode::from_bits(0x1f0 | rounding | rounding << 2, Gen::Gfx10);
+        let m = Mode::from_bits(0x1f0 | rounding | rounding << 2, Gfx::Gfx10);
         for _ in 0..4000 {
             let (whole, short) = (numbers.value("i32"), numbers.value("i16"));
             let single = numbers.value("f32");
@@ -629,7 +629,7 @@ fn conversions_in_all_rounding_modes() {
         }
     }
     // Where denormals are not kept a result that is one is zero.
-    let m = Mode::from_bits(0x100, Gen::Gfx10);
+    let m = Mode::from_bits(0x100, Gfx::Gfx10);
     for _ in 0..4000 {
         let small = numbers.value("f32m") - (40 << 23) + (numbers.below(32) << 23);
         let half = to_half(s(small).into(), 0);

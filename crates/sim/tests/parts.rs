@@ -8,7 +8,7 @@ mod rig;
 
 use rig::cases::{Bits, Case, GPUS, KEEP, Model, compare, random, report};
 use std::rc::Rc;
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// Compares what `make` has to say for every GPU.
 fn all(what: &str, mode: u32, mut make: impl FnMut(&str, &Gpu, &mut dyn FnMut(String, Model))) {
@@ -157,7 +157,7 @@ const INTEGERS: [Integer; 6] = [
 ];
 
 fn has_sdwa(gpu: &Gpu) -> bool {
-    (Gen::Gfx8..Gen::Gfx11).contains(&gpu.generation())
+    (Gfx::Gfx8..Gfx::Gfx11).contains(&gpu.generation())
 }
 
 #[test]
@@ -355,12 +355,12 @@ fn output_modifiers() {
     const OMOD: [(&str, f64); 4] = [("", 1.0), (" mul:2", 2.0), (" mul:4", 4.0), (" div:2", 0.5)];
     all("omod and clamp", 0x100, |name, gpu, add| {
         let mut random = random(name);
-        let sdwa = (Gen::Gfx9..Gen::Gfx11).contains(&gpu.generation());
+        let sdwa = (Gfx::Gfx9..Gfx::Gfx11).contains(&gpu.generation());
         for round in 0..64 {
             let bits = random();
             let (omod, factor) = OMOD[round % 4];
             let clamp = bits & 3 == 0;
-            let halves = gpu.generation() >= Gen::Gfx8 && bits >> 2 & 1 != 0;
+            let halves = gpu.generation() >= Gfx::Gfx8 && bits >> 2 & 1 != 0;
             let signs = [Sign::random(bits >> 32), Sign::random(bits >> 34)];
             let form = if sdwa && bits >> 3 & 1 != 0 { "sdwa" } else { "e64" };
             let tail = if form == "sdwa" { " dst_sel:DWORD src0_sel:DWORD src1_sel:DWORD" } else { "" };
@@ -410,11 +410,11 @@ fn bools<const N: usize>(bits: u64) -> [bool; N] {
 /// `op_sel` of operations on 16 bits: a half of each source, and of the destination, whose other half stays.
 #[test]
 fn halves_by_op_sel() {
-    type Halves = (&'static str, usize, fn([u32; 3]) -> u32, Gen);
+    type Halves = (&'static str, usize, fn([u32; 3]) -> u32, Gfx);
     const OPS: [Halves; 6] = [
-        ("v_mad_u16", 3, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c), Gen::Gfx9),
-        ("v_max3_u16", 3, |[a, b, c]| a.max(b).max(c), Gen::Gfx9),
-        ("v_min3_i16", 3, |v| v.into_iter().min_by_key(|n| *n as u16 as i16).unwrap_or(0), Gen::Gfx9),
+        ("v_mad_u16", 3, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c), Gfx::Gfx9),
+        ("v_max3_u16", 3, |[a, b, c]| a.max(b).max(c), Gfx::Gfx9),
+        ("v_min3_i16", 3, |v| v.into_iter().min_by_key(|n| *n as u16 as i16).unwrap_or(0), Gfx::Gfx9),
         (
             "v_med3_u16",
             3,
@@ -422,10 +422,10 @@ fn halves_by_op_sel() {
                 v.sort_unstable();
                 v[1]
             },
-            Gen::Gfx9,
+            Gfx::Gfx9,
         ),
-        ("v_add_nc_u16", 2, |[a, b, _]| a.wrapping_add(b), Gen::Gfx10),
-        ("v_sub_nc_i16", 2, |[a, b, _]| a.wrapping_sub(b), Gen::Gfx10),
+        ("v_add_nc_u16", 2, |[a, b, _]| a.wrapping_add(b), Gfx::Gfx10),
+        ("v_sub_nc_i16", 2, |[a, b, _]| a.wrapping_sub(b), Gfx::Gfx10),
     ];
     all("op_sel", KEEP, |name, gpu, add| {
         let mut random = random(name);
@@ -457,7 +457,7 @@ fn halves_by_op_sel() {
             }
         }
         // Floating point with signs, both halves written.
-        for _ in 0..if gpu.generation() >= Gen::Gfx9 { 32 } else { 0 } {
+        for _ in 0..if gpu.generation() >= Gfx::Gfx9 { 32 } else { 0 } {
             let bits = random();
             let chosen: [bool; 2] = bools(bits);
             let signs = [Sign::random(bits >> 8), Sign::random(bits >> 10)];
@@ -546,7 +546,7 @@ fn packed() {
         ("v_pk_ashrrev_i16", 2, |[a, b, _]| (b as u16 as i16 >> (a & 15)) as u32),
     ];
     all("packed", KEEP, |name, gpu, add| {
-        if gpu.generation() < Gen::Gfx9 {
+        if gpu.generation() < Gfx::Gfx9 {
             return;
         }
         let mut random = random(name);
@@ -598,11 +598,11 @@ fn packed() {
 fn mixed() {
     all("mixed precision", KEEP, |name, gpu, add| {
         let generation = gpu.generation();
-        if generation < Gen::Gfx9 {
+        if generation < Gfx::Gfx9 {
             return;
         }
         // gfx900 rounds the product, and has no denormals.
-        let fused = generation != Gen::Gfx9;
+        let fused = generation != Gfx::Gfx9;
         let mut random = random(name);
         for round in 0..96 {
             let bits = random();

@@ -4,6 +4,7 @@ mod rig;
 
 use std::collections::HashMap;
 use unwedge_isa::amdgcn::Reg;
+use unwedge_sim::MemoryFaultCause;
 use unwedge_sim::amdgcn::{Counter, FaultKind, Initial, Memory, Missing, Outcome, Program, Timing, run};
 
 const BASE: u64 = 0x4_0000;
@@ -192,7 +193,8 @@ fn other_nodes_and_what_is_not_emulated() {
         assert!(not([a, b, c, d & !(1 << 24)]));
         // Memory that is not there.
         let (_, outcome) = go([a + 0x100, b, c, d], 5);
-        assert!(outcome.faults.iter().any(|fault| matches!(fault.kind, FaultKind::Unmapped { .. })));
+        let unmapped = |kind: &FaultKind| matches!(kind, FaultKind::Memory(fault) if fault.cause == MemoryFaultCause::Unmapped);
+        assert!(outcome.faults.iter().any(|fault| unmapped(&fault.kind)));
     }
 }
 

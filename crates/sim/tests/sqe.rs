@@ -7,6 +7,7 @@ use unwedge_isa::afuc::{AfucNames, Firmware, FirmwareBlob, Processor, assemble, 
 use unwedge_sim::adreno::sqe::{
     SqeEmulator, SqeFault, SqeLocation, SqeStop, disassemble, packet4, packet7, sections,
 };
+use unwedge_sim::{MemoryAccess, MemoryFault, MemoryFaultCause};
 
 #[path = "sqe_rig/mod.rs"]
 mod rig;
@@ -391,7 +392,9 @@ fn what_cannot_go_on_is_a_fault() {
     assert_eq!(stop("iret", &nop), SqeStop::Fault(SqeFault::NoInterrupt));
     assert_eq!(stop("[ffffffff]", &nop), SqeStop::Fault(SqeFault::Unknown { pc: 19, word: !0 }));
     assert_eq!(stop("here:\njump #here\nnop", &nop), SqeStop::Steps);
-    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), SqeStop::Fault(SqeFault::Unaligned(2)));
+    let unaligned =
+        MemoryFault { address: 2, access: MemoryAccess::Read, cause: MemoryFaultCause::Unaligned(4) };
+    assert_eq!(stop("mov $02, 2\nload $03, [$02 + 0]", &nop), SqeStop::Fault(SqeFault::Memory(unaligned)));
     assert_eq!(
         stop("mov $02, 0xfff\ncread $03, [$02 + 0xfff]", &nop),
         SqeStop::Fault(SqeFault::NoRegister(0x1ffe))

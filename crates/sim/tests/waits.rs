@@ -5,7 +5,7 @@ mod data;
 use data::Shader;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, check};
-use unwedge_isa::amdgcn::{Gen, Gpu, codec, listing};
+use unwedge_isa::amdgcn::{Gfx, Gpu, codec, listing};
 use unwedge_sim::amdgcn::{Counter, FaultKind, Missing, Program, Timing, run};
 use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
@@ -53,8 +53,8 @@ fn is_disputed(finding: &CheckFinding, words: &[u32], shader: &Shader) -> bool {
         decoded.is_some_and(|decoded| decoded.inst.row().name.starts_with("v_"))
     };
     match finding.rule.info().name {
-        "vmem_read_valu_sgpr" | "m0_gds_msg" | "setreg_setreg" => gpu.generation() <= Gen::Gfx7,
-        "vmem_store_data" => gpu.generation() == Gen::Gfx6,
+        "vmem_read_valu_sgpr" | "m0_gds_msg" | "setreg_setreg" => gpu.generation() <= Gfx::Gfx7,
+        "vmem_store_data" => gpu.generation() == Gfx::Gfx6,
         "setreg_other" | "smem_clause_inv" => true,
         // Masks that the vector ALU writes, or reads again: Mesa alone.
         "valu_mask_write" => is_vector(finding.at) || finding.first.is_some_and(is_vector),

@@ -6,10 +6,13 @@ pub mod adreno;
 pub mod amd;
 mod budget;
 pub mod compare;
+pub mod cut;
 mod execution;
 pub mod intel;
+pub mod play;
 mod position;
 pub mod query;
+mod reach;
 mod registers;
 mod step;
 mod trouble;
@@ -18,6 +21,7 @@ mod work;
 pub use budget::budget;
 pub use execution::{Exec, Flow, RegWrite};
 pub use position::StreamPos;
+pub use reach::{Reach, StepWatch};
 pub use registers::Registers;
 pub use step::{
     PacketNames, PacketStep, Step, StepSink, StreamKind, StreamStep, WaitOperand, WaitRelation, WaitStep,

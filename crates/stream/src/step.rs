@@ -41,7 +41,7 @@ pub trait PacketNames {
     fn name_of(&self, packet: &PacketStep<'_>) -> Option<&str>;
 }
 
-/// A packet, or a command.
+/// A packet, or a command. Intel's MI_NOOP in a row are one.
 #[derive(Clone, Copy)]
 pub struct PacketStep<'e> {
     /// Where its header is.

@@ -136,12 +136,12 @@ fn registers_of_every_bank() {
 #[test]
 fn buffers_are_called_and_chained() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let second = cs(amd).op("DRAW_INDEX_AUTO", &[3, 2]).dwords;
     let first = cs(amd).op("NUM_INSTANCES", &[1]).chain(0x2000, second.len() as u32).dwords;
     let buffers = [(0x1000, first.clone()), (0x2000, second)];
     let shown = gfx_log(
-        Gfx::Gfx103,
+        Gfx::Gfx10_3,
         |amd: Amd<'_>| cs(amd).ib(0x1000, first.len() as u32).ib(0x9000, 4).op("NOP", &[0xcafe_0007]).dwords,
         &buffers,
     );
@@ -211,11 +211,11 @@ fn garbage_is_left_out() {
 #[test]
 fn waits_say_what_they_wait_for() {
     let wait = |amd: Amd<'_>| cs(amd).op("WAIT_REG_MEM", &[0x13, 0x1004, 1, 7, 0xffff_ffff, 10]).dwords;
-    let shown = gfx_log(Gfx::Gfx103, wait, &[]);
+    let shown = gfx_log(Gfx::Gfx10_3, wait, &[]);
     assert_eq!(shown, "0.0 WAIT_REG_MEM; wait Memory(100001004) == 0x7 & 0xffffffff");
     let register = |amd: Amd<'_>| cs(amd).op("WAIT_REG_MEM", &[0x03, 0x2004, 0, 0, 0x8000_0000, 10]).dwords;
     assert_eq!(
-        gfx_log(Gfx::Gfx103, register, &[]),
+        gfx_log(Gfx::Gfx10_3, register, &[]),
         "0.0 WAIT_REG_MEM; wait Register(2004) == 0x0 & 0x80000000"
     );
     let semaphore = |amd: Amd<'_>| cs(amd).op("MEM_SEMAPHORE", &[0x2000, 7 << 29]).dwords;
@@ -269,13 +269,13 @@ fn dma_packets_have_their_lengths() {
 #[test]
 fn fields_cover_the_whole_payload() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let dwords = cs(amd).op("WRITE_DATA", &[5 << 8, 0x1000, 2, 7, 8]).dwords;
     struct First(Option<Vec<(String, usize, u64)>>);
     impl Sink for First {
         fn event(&mut self, _: &State, event: &Event<'_>) -> Flow {
             let db = Db::amd();
-            let amd = db.amd_gpu(Gfx::Gfx103);
+            let amd = db.amd_gpu(Gfx::Gfx10_3);
             if let Event::Packet(packet) = event {
                 self.0 = Some(packet.fields(amd).map(|f| (f.name.to_owned(), f.dword, f.value)).collect());
                 assert_eq!(packet.get(amd, "DST_SEL"), Some(5));

@@ -14,7 +14,7 @@ use unwedge_stream::intel::commands::Decoder;
 use unwedge_stream::intel::registers::REGISTERS;
 use unwedge_stream::intel::walk::{Space, Spaces, Walk};
 use unwedge_stream::query::{Draws, Expr, Query, RegisterNames, Scene, StepDraws, Visitor};
-use unwedge_stream::{Flow, Registers, Step, StepSink, adreno, amd, intel};
+use unwedge_stream::{Flow, Reach, Registers, Step, StepSink, adreno, amd, intel};
 
 /// Writes steps down.
 #[derive(Default)]
@@ -134,7 +134,7 @@ fn amd_ring(amd: Amd<'_>, shaders: [u32; 2]) -> (Vec<u32>, Memory) {
 #[test]
 fn steps_of_amd() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let (mut ring, held) = amd_ring(amd, [0x11, 0x22]);
     ring.extend(packet(amd, "WAIT_REG_MEM", &[0x13, 0x2000, 0, 5, 0xff, 4]));
     let mut log = Log::default();
@@ -150,7 +150,7 @@ fn steps_of_amd() {
 #[test]
 fn registers_of_amd_at_draws() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let (ring, held) = amd_ring(amd, [0x11, 0x22]);
     let mut query = query(amd, &["SPI_SHADER_PGM_LO_PS", "CB_COLOR0_INFO"], "@SPI_SHADER_PGM_LO_PS == 0x22");
     let mut draws = StepDraws::new(Rows { query: &mut query, rows: Vec::new() });
@@ -186,7 +186,7 @@ fn differences(
 #[test]
 fn what_differs_between_streams_of_amd() {
     let db = Db::amd();
-    let amd = db.amd_gpu(Gfx::Gfx103);
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
     let found = differences(amd::REGISTERS, |side, draws| {
         let (ring, held) = amd_ring(amd, [0x11, 0x22 + side]);
         amd_walk(amd, &ring, &held, Borrowed(draws));
@@ -282,4 +282,37 @@ fn what_differs_between_streams_of_intel() {
     let names = intel::registers::Names::new(Decoder::new(TGL, EngineClass::Render).gpu);
     let named: Vec<_> = found.iter().map(|&(reg, draws)| (names.name_of(reg), draws)).collect();
     assert_eq!(named, [("3DSTATE_PS[1]".to_owned(), 1)]);
+}
+
+/// Which of these addresses a walk needs.
+fn needed(reach: &Reach, of: &[u64]) -> Vec<u64> {
+    of.iter().copied().filter(|&iova| reach.needs(iova)).collect()
+}
+
+#[test]
+fn what_streams_of_amd_lead_to() {
+    let db = Db::amd();
+    let amd = db.amd_gpu(Gfx::Gfx10_3);
+    // Shaders are pointed to in units of 256 bytes.
+    let (mut ring, held) = amd_ring(amd, [0x8000, 0x9000]);
+    ring.extend(packet(amd, "WAIT_REG_MEM", &[0x13, 0x2000, 0, 5, 0xff, 4]));
+    ring.extend(packet(amd, "SET_SH_REG", &[0x4c, 0x3000, 1]));
+    let buffers = [0x1000, 0x2000, 0x4000, 0x80_0000, 0x90_0000, 0xa0_0000, 0x1_0000_3000];
+    let mut reach = Reach::of_64bit(buffers.map(|iova| (iova, 0x100)));
+    amd_walk(amd, &ring, &held, reach.watch_steps());
+    assert_eq!(needed(&reach, &buffers), [0x1000, 0x2000, 0x80_0000, 0x90_0000, 0x1_0000_3000]);
+    assert!(reach.is_complete());
+}
+
+#[test]
+fn what_streams_of_intel_lead_to() {
+    let mut bases = [0; 21];
+    // Instruction Base Address, and that it is set.
+    bases[9] = 0x10_0001;
+    let stream = [command("STATE_BASE_ADDRESS", &bases), pixel_shader(0x4000), primitive(3)];
+    let memory = held(vec![batch(0x1000, &stream)]);
+    let buffers = [0x10_0000, 0x10_4000, 0x10_8000];
+    let mut reach = Reach::of_64bit(buffers.map(|iova| (iova, 0x1000)));
+    intel_walk(&memory, &mut reach.watch_steps());
+    assert_eq!(needed(&reach, &buffers), [0x10_0000, 0x10_4000]);
 }

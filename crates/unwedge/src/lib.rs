@@ -1,7 +1,7 @@
 //! Why did the GPU hang?
 //!
-//! What programs link: [`open`] reads what any driver left of a hang, and [`Opened`] explains and decodes it; [`adreno`]
-//! lists captures, [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here
+//! What programs link: [`open`] reads what any driver left of a hang, and [`Opened`] explains, decodes, queries and
+//! compares it; [`adreno`] lists and queries captures, assembles and disassembles shaders and firmware, [`amd`] assembles, disassembles, checks and runs machine code. The crates underneath are modules here
 //! ([`base`], [`hw`], [`capture`], …) for what goes further. Never: files, arguments, a terminal.
 //!
 //! ```
@@ -24,9 +24,10 @@ pub mod adreno;
 pub mod amd;
 mod dump;
 
-pub use dump::{Opened, Options, open};
+pub use dump::{Format, Opened, Options, QueryOptions, ValueForm, open};
 pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
+pub use unwedge_view::ViewError;
 
 pub use unwedge_base as base;
 pub use unwedge_capture as capture;

@@ -4,7 +4,7 @@ use unwedge::amd::{Emit, Gpu, Loader};
 use unwedge::capture::DumpPart;
 use unwedge::sim::amdgcn::{Dispatch, Memory};
 use unwedge::sim::hsa::LaunchOptions;
-use unwedge::{FileKind, Opened, Options, open};
+use unwedge::{FileKind, Opened, Options, QueryOptions, ViewError, open};
 use unwedge_testkit::amdgpu::{self, Gfx, RadvBuilder};
 use unwedge_testkit::{captures, devcore, i915, xe};
 
@@ -82,6 +82,104 @@ fn a_dump_of_each_kind_is_decoded() {
         let lines = lines_of_json(kind, &json);
         assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()), "{kind:?}");
     });
+}
+
+/// A dump of each vendor with a hang whose place is known: a name, its files, and the packet where it is.
+fn hangs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let amd = amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").expect("one of Navi").1;
+    let intel =
+        i915::variety().into_iter().find(|(name, _)| name == "tgl V6_12").expect("one of Tiger Lake").1;
+    vec![("amd", amd, "DRAW_INDEX_AUTO"), ("intel", intel, "3DPRIMITIVE")]
+}
+
+#[test]
+fn the_packets_around_a_hang_are_those_of_the_post_mortem() {
+    for (vendor, bytes, packet) in hangs() {
+        let opened = open(&[DumpPart { name: vendor, bytes: &bytes }]).expect("a dump");
+        let (mut text, mut json) = (Vec::new(), Vec::new());
+        opened.around_hang(false, &Options::default(), &mut text).expect("a place");
+        opened.around_hang(true, &Options::default(), &mut json).expect("a place");
+        let text = String::from_utf8_lossy(&text);
+        let marked = text.lines().find(|line| line.starts_with('>')).expect("a marked packet");
+        assert!(marked.contains(packet), "{text}");
+        let lines = lines_of_json(opened.kind(), &json);
+        let at_hang: Vec<_> = lines.iter().filter(|line| line["at_hang"] == true).collect();
+        assert_eq!(at_hang[0]["name"], packet, "{vendor}");
+        if let Some(iova) = opened.explain().hang.and_then(|hang| hang.iova) {
+            assert_eq!(at_hang[0]["iova"], format!("{iova:#018x}"), "{vendor}");
+        }
+        assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()), "{vendor}");
+    }
+}
+
+#[test]
+fn the_streams_of_each_vendor_are_queried() {
+    let msm = devcore::DevcoreBuilder::complete(unwedge::base::Generation::A6xx).text();
+    let [(_, amd, _), (_, intel, _)] = &hangs()[..] else { panic!("two vendors") };
+    for (bytes, register) in
+        [(&msm, "RB_CCU_CNTL"), (amd, "VGT_PRIMITIVE_TYPE"), (intel, "3DPRIMITIVE.VertexCountPerInstance")]
+    {
+        let opened = open(&[DumpPart { name: "dump", bytes }]).expect("a dump");
+        let options = QueryOptions {
+            registers: vec![register.to_owned()],
+            format: unwedge::Format::Ndjson,
+            ..QueryOptions::default()
+        };
+        let mut rows = Vec::new();
+        opened.query(&options, &Options::default(), &mut rows).expect("an answer");
+        let lines = lines_of_json(opened.kind(), &rows);
+        assert_eq!(lines[0]["columns"][0]["name"], register);
+        assert_eq!(lines.last().map(|line| &line["type"]), Some(&"end".into()));
+        let draws: Vec<_> = lines.iter().filter(|line| line["type"] == "draw").collect();
+        assert_eq!(lines.last().expect("an end")["draws"], draws.len());
+        let unknown = QueryOptions { registers: vec!["NO_SUCH_REGISTER".to_owned()], ..options };
+        assert!(opened.query(&unknown, &Options::default(), &mut Vec::new()).is_err());
+    }
+    // What nothing has written is not known; what the draw says itself is.
+    let value = |bytes: &[u8], register: &str| {
+        let opened = open(&[DumpPart { name: "dump", bytes }]).expect("a dump");
+        let registers = vec![register.to_owned()];
+        let options = QueryOptions { registers, format: unwedge::Format::Ndjson, ..QueryOptions::default() };
+        let mut rows = Vec::new();
+        opened.query(&options, &Options::default(), &mut rows).expect("an answer");
+        lines_of_json(opened.kind(), &rows)[1]["values"][register].clone()
+    };
+    assert_eq!(value(amd, "VGT_PRIMITIVE_TYPE"), serde_json::Value::Null);
+    assert_eq!(value(intel, "3DPRIMITIVE.VertexCountPerInstance")["value"], "0x00000003");
+}
+
+#[test]
+fn the_streams_of_each_vendor_are_compared() {
+    let msm = devcore::DevcoreBuilder::complete(unwedge::base::Generation::A6xx).text();
+    let [(_, amd, _), (_, intel, _)] = &hangs()[..] else { panic!("two vendors") };
+    let dumps = [&msm, amd, intel];
+    for (i, a) in dumps.into_iter().enumerate() {
+        for (j, b) in dumps.into_iter().enumerate() {
+            let a = open(&[DumpPart { name: "a", bytes: a }]).expect("a dump");
+            let b = open(&[DumpPart { name: "b", bytes: b }]).expect("a dump");
+            let mut lines = Vec::new();
+            let differs = a.diff(&b, true, &Options::default(), &mut lines);
+            assert_eq!(differs.ok(), Some(i != j), "{i} and {j}");
+            let lines = lines_of_json(a.kind(), &lines);
+            let vendors = lines.iter().any(|line| {
+                line["message"].as_str().is_some_and(|text| text.contains("other vendors are not compared"))
+            });
+            assert_eq!(vendors, i != j, "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn passes_are_adrenos() {
+    let [(_, amd, _), _] = &hangs()[..] else { panic!("two vendors") };
+    let opened = open(&[DumpPart { name: "dump", bytes: amd }]).expect("a dump");
+    let passes = vec![unwedge::stream::query::Pass::Gmem];
+    let asked = opened.query(
+        &QueryOptions { passes, ..QueryOptions::default() },
+        &Options::default(),
+        &mut Vec::new(),
+    );
+    assert!(matches!(asked, Err(ViewError::NoPasses(_))));
 }
 
 #[test]

@@ -104,3 +104,36 @@ fn the_program_uses_the_facade_and_the_views_alone() {
         }
     }
 }
+
+/// Files of Rust below a folder, with their texts.
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            out.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("a source");
+            out.push((path, text));
+        }
+    }
+    out
+}
+
+/// The program asks what a file is where it opens it; views are handed what was read.
+#[test]
+fn what_a_file_is_is_asked_in_one_place() {
+    let asks = |text: &str| {
+        let text = text.replace("Compression::sniff(", "").replace("fn sniff(", "");
+        text.contains("sniff(")
+    };
+    let mut asking: Vec<String> = Vec::new();
+    for folder in ["cli", "view"] {
+        let folder = root().join("crates").join(folder).join("src");
+        for (path, _) in sources(&folder).into_iter().filter(|(_, text)| asks(text)) {
+            asking
+                .push(path.strip_prefix(root().join("crates")).expect("below crates").display().to_string());
+        }
+    }
+    assert_eq!(asking, ["cli/src/dump.rs"]);
+}

@@ -1,15 +1,20 @@
 //! Why something cannot be shown.
 
-use unwedge_capture::msm::NotDevcore;
+use unwedge_capture::NotADump;
 use unwedge_hw::SelectError;
-use unwedge_stream::query::ExprError;
+use unwedge_stream::query::{ExprError, Mistake};
+
+/// What to do where there is nothing to walk.
+const NO_STREAMS: &str = "the dump holds no command stream of an engine whose packets are known; what holds one: \
+                          devcoredumps of amdgpu with ring contents, reports of RADV with trace.log or umr_ring.log, \
+                          the output of `umr --ring-stream`, error states with rings or batches";
 
 /// Why something cannot be shown. What an input is called is for the caller to add.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// The input is of another kind.
-    #[error("not a msm devcoredump")]
-    NotDevcore(#[from] NotDevcore),
+    /// The input is not a dump of any driver.
+    #[error(transparent)]
+    NotADump(#[from] NotADump),
     /// The dump does not tell where the GPU hung.
     #[error("the dump does not say where the command processor stopped")]
     NoHang,
@@ -19,6 +24,18 @@ pub enum ViewError {
     /// The GPU has no register of that name.
     #[error(transparent)]
     UnknownRegister(#[from] SelectError),
+    /// A GPU of AMD or Intel has no register or command of that name.
+    #[error(transparent)]
+    NoRegister(Mistake),
+    /// Passes are of tiled rendering, which GPUs of this vendor do not do.
+    #[error("--pass is about tiled rendering on Adreno, and this is a dump of {0}")]
+    NoPasses(&'static str),
+    /// The dump says where the engine stopped, but does not hold what it read there.
+    #[error("the dump does not hold the stream that the engine stopped in")]
+    NoStreamOfHang,
+    /// The dump holds no command stream.
+    #[error("{NO_STREAMS}")]
+    NoStreams,
     /// A condition cannot be understood, or not asked of a GPU.
     #[error("{error}{}", pointed(text, error))]
     Condition {

@@ -9,6 +9,7 @@ use std::fmt;
 use unwedge_base::{ChipId, Generation};
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::{DbIdentity, DecodedField, DecodedValue, Reg, ValueType, Variants};
+use unwedge_stream::play;
 
 /// Largest whole number every JSON reader keeps exactly.
 const MAX_EXACT: u64 = 1 << 53;
@@ -189,14 +190,13 @@ impl Gpu {
         Some(Gpu::new(Some(revision.gpu_id), Some(revision.chip_id), name, generation))
     }
 
-    /// As a section of a capture, one number or the other, and the device table name it.
-    pub fn of_capture(
-        gpu_id: Option<u32>,
-        chip_id: Option<ChipId>,
-        name: Option<String>,
-        generation: Option<Generation>,
-    ) -> Gpu {
-        Gpu::new(gpu_id, chip_id, name, generation)
+    /// As a section of a capture and the device table name it.
+    pub fn of_identity(identity: play::Identity, generation: Option<Generation>) -> Gpu {
+        let (gpu_id, chip_id) = match identity {
+            play::Identity::GpuId(gpu_id) => (Some(gpu_id), None),
+            play::Identity::ChipId(chip_id) => (None, Some(chip_id)),
+        };
+        Gpu::new(gpu_id, chip_id, identity.name(), generation)
     }
 
     fn new(

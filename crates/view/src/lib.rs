@@ -3,8 +3,8 @@
 //! Never: opens a file, reads arguments or the environment, knows a terminal.
 
 pub mod amd;
+pub mod around;
 pub mod asm;
-pub mod capture;
 pub mod cffdump;
 pub mod crashdec;
 pub mod decode;
@@ -24,9 +24,10 @@ pub mod regs;
 pub mod report;
 mod source;
 mod sqe;
+pub mod streams;
 mod style;
 pub mod words;
 
 pub use error::ViewError;
-pub use source::{CaptureStream, Source};
+pub use source::CaptureStream;
 pub use style::Style;

@@ -1,23 +1,7 @@
-//! What is shown: a dump in memory, or a capture that is read as it comes. Never: where they come from.
+//! A capture that is shown as it is read. Never: where it comes from.
 
 use std::io::{Cursor, Read};
 use unwedge_base::Diagnostic;
-
-/// A dump in memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// Its contents, decompressed.
-    pub bytes: &'a [u8],
-    /// What was lost before it got here.
-    pub diagnostics: &'a [Diagnostic],
-}
-
-impl<'a> Source<'a> {
-    /// A dump of which nothing was lost on the way.
-    pub fn of(bytes: &'a [u8]) -> Source<'a> {
-        Source { bytes, diagnostics: &[] }
-    }
-}
 
 /// A capture that is read bit by bit.
 pub trait CaptureStream: Read {

@@ -6,7 +6,7 @@
 
 use super::super::fold_vectors::Random;
 use std::fmt::Write as _;
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// Words of a buffer that lanes have of their own; behind them are those that atomics access.
 const OWN: u32 = 64;
@@ -49,9 +49,9 @@ impl Kind {
     pub fn runs_on(&self, gpu: &Gpu) -> bool {
         let generation = gpu.generation();
         let wave = if gpu.wave64() { 64 } else { 32 };
-        (!self.half || generation >= Gen::Gfx8)
-            && (!self.saturates || generation >= Gen::Gfx9)
-            && (!self.atomic || wave == self.lanes && generation >= Gen::Gfx8)
+        (!self.half || generation >= Gfx::Gfx8)
+            && (!self.saturates || generation >= Gfx::Gfx9)
+            && (!self.atomic || wave == self.lanes && generation >= Gfx::Gfx8)
     }
 }
 

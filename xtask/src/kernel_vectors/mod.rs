@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use unwedge_capture::elf;
 use unwedge_isa::amdgcn::entry::{KernelEntry, SgprPreset};
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 const USAGE: &str =
     "usage: cargo xtask kernel-vectors OUT [--seed S] [--count N] [--gpu LIST] [--keep FOLDER]";
@@ -121,7 +121,7 @@ fn kernel(
     std::fs::write(&source, text).map_err(|e| format!("{}: {e}", source.display()))?;
     // Scratch by its own instructions where there are some: gfx9 and gfx10 would take buffers otherwise.
     let scratch =
-        if (Gen::Gfx9..Gen::Gfx11).contains(&gpu.generation()) { ",+enable-flat-scratch" } else { "" };
+        if (Gfx::Gfx9..Gfx::Gfx11).contains(&gpu.generation()) { ",+enable-flat-scratch" } else { "" };
     let attributes = match features {
         "" => format!("-mattr={}", scratch.trim_start_matches(',')),
         _ => format!("-mattr=+{features}{scratch}"),

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use unwedge_cli::dump::DumpFiles;
 use unwedge_cli::input::Input;
 use unwedge_cli::output::SharedOutput;
 use unwedge_cli::view::amd::{self as amd_views, Given, View as AmdView};
@@ -55,7 +56,8 @@ impl Judge {
         let shown = once(|mut counter| {
             let input = Input::read(text, "dump".to_owned(), text.len() as u64, MAX_INPUT);
             // What cannot be used is said so: that is an answer, too.
-            let _ = input.is_ok_and(|input| view::show(view, &input, &db, &mut counter).is_ok());
+            let _ =
+                input.is_ok_and(|input| view::show(view, &DumpFiles::of(input), &db, &mut counter).is_ok());
         });
         let limits = Limits {
             walk: Duration::ZERO,

@@ -8,7 +8,7 @@ use super::{CodeFunction, CodeObject, ElfSectionKind};
 use unwedge_isa::amdgcn::Gpu;
 use unwedge_isa::amdgcn::descriptor::SIZE;
 use unwedge_isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
-use unwedge_isa::amdgcn::model::Gen;
+use unwedge_isa::amdgcn::model::Gfx;
 
 /// What is set where a function begins, as far as its object tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,14 +144,14 @@ impl CodeObject<'_> {
         }
         if let Some(stage) = self.stage(function) {
             // Whoever does not tell user registers has not told what else is set.
-            let counts = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
-            let counts = counts.filter(|(_, user)| *user > 0);
-            let set = counts.map(|(rsrc2, user)| {
+            let told = stage.rsrc2.map(|rsrc2| (rsrc2, stage.user_sgprs.unwrap_or(rsrc2 >> 1 & 31)));
+            let told = told.filter(|(_, user)| *user > 0);
+            let set = told.map(|(rsrc2, user)| {
                 EntryRegCounts::of_rsrc2(rsrc2 & !(31 << 1) | user.min(31) << 1, generation)
             });
             return Some(FunctionStart {
                 registers: set.and_then(|set| FunctionStart::from(set).registers),
-                wave32: stage.wave32.filter(|_| generation >= Gen::Gfx10),
+                wave32: stage.wave32.filter(|_| generation >= Gfx::Gfx10),
             });
         }
         Some(EntryRegCounts::of_rsrc2(self.config(4 * COMPUTE_PGM_RSRC2)?, generation).into())

@@ -313,7 +313,8 @@ pub struct PalStage {
     pub rsrc2: Option<u32>,
 }
 
-/// Registers that metadata of PAL set, by their number in dwords.
+/// Registers that metadata of PAL set, by their number in dwords; a test holds them to the facts of `unwedge_hw`. Their
+/// numbers are those of gfx10 to gfx11.5; gfx12 moved two of them.
 const COMPUTE_DISPATCH_INITIATOR: u32 = 0x2e00;
 pub(super) const COMPUTE_PGM_RSRC2: u32 = 0x2e13;
 const SPI_PS_IN_CONTROL: u32 = 0xa1b6;
@@ -551,6 +552,7 @@ fn shown(value: &MetadataValue) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unwedge_base::Gfx;
 
     fn rows(text: &str) -> Vec<MetadataLine> {
         let row = |(i, line): (usize, &str)| MetadataLine {
@@ -577,6 +579,21 @@ amdhsa.version:
   - 1
   - 2
 ";
+
+    #[test]
+    fn registers_are_those_of_the_facts() {
+        let db = unwedge_hw::Db::amd();
+        for gfx in [Gfx::Gfx10, Gfx::Gfx10_3, Gfx::Gfx11, Gfx::Gfx11_5] {
+            for (name, number) in [
+                ("COMPUTE_DISPATCH_INITIATOR", COMPUTE_DISPATCH_INITIATOR),
+                ("COMPUTE_PGM_RSRC2", COMPUTE_PGM_RSRC2),
+                ("SPI_PS_IN_CONTROL", SPI_PS_IN_CONTROL),
+                ("VGT_SHADER_STAGES_EN", VGT_SHADER_STAGES_EN),
+            ] {
+                assert_eq!(db.amd_gpu(gfx).reg_offset(name), Some(number), "{gfx}: {name}");
+            }
+        }
+    }
 
     #[test]
     fn what_is_written_reads_the_same() {

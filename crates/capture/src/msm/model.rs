@@ -238,17 +238,25 @@ pub struct Indexed<'a> {
 }
 
 impl Indexed<'_> {
-    /// The name newer kernels use, whatever this one wrote: `CP_MEMPOOOL` is CP_MEMPOOL, `CP_SEQ_STAT` is
-    /// CP_SQE_STAT, `_DATA` and `_ADDR` at the end are dropped.
+    /// The name newer kernels use, whatever this one wrote: misspelt names are corrected, `_DATA` and `_ADDR` at the end are
+    /// dropped.
     pub fn canonical_name(&self) -> Cow<'_, str> {
-        match self.name.as_ref() {
-            "CP_MEMPOOOL" => return Cow::Borrowed("CP_MEMPOOL"),
-            "CP_SEQ_STAT" => return Cow::Borrowed("CP_SQE_STAT"),
-            _ => {}
-        }
         let name = self.name.as_ref();
+        let corrected = corrected_name(name);
+        if corrected != name {
+            return Cow::Borrowed(corrected);
+        }
         let name = name.strip_suffix("_DATA").or_else(|| name.strip_suffix("_ADDR")).unwrap_or(name);
         Cow::Borrowed(name)
+    }
+}
+
+/// The name of a block of indexed registers where kernels misspelt it, else the name as it is.
+pub fn corrected_name(written: &str) -> &str {
+    match written {
+        "CP_MEMPOOOL" => "CP_MEMPOOL",
+        "CP_SEQ_STAT" => "CP_SQE_STAT",
+        other => other,
     }
 }
 

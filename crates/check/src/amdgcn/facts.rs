@@ -1,6 +1,6 @@
 //! The table of rules. Compiled from `data/amd/check/rules.txt` by the build script.
 
-use unwedge_isa::amdgcn::{Gen, model};
+use unwedge_isa::amdgcn::{Gfx, model};
 
 /// How sure a finding is, and what it is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub struct RuleInfo {
 
 impl RuleInfo {
     /// Whether the rule holds for a generation.
-    pub fn holds(&self, generation: Gen) -> bool {
+    pub fn holds(&self, generation: Gfx) -> bool {
         self.gens >> generation as u16 & 1 != 0
     }
 }
@@ -61,7 +61,7 @@ impl Rule {
     }
 
     /// Whether sources differ on whether a generation needs it.
-    pub fn disputed(self, generation: Gen) -> bool {
+    pub fn disputed(self, generation: Gfx) -> bool {
         self.info().doubt >> generation as u16 & 1 != 0
     }
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::{Field, Role};
 use unwedge_isa::amdgcn::waits::{COUNTED, Counter, VA_VDST};
-use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
 /// Times a block is looked at before its state is condensed each time, and at all.
 const VISITS_CONDENSE: u32 = 24;
@@ -118,7 +118,7 @@ pub(super) fn follow(
 ) -> bool {
     let hazards = Hazards::new(gpu, program, options.continues);
     let partial =
-        gpu.wave64() && matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) && hazards.has_exec_writes;
+        gpu.wave64() && matches!(gpu.generation(), Gfx::Gfx11 | Gfx::Gfx11_5) && hazards.has_exec_writes;
     let preset = entries.iter().any(|entry| entry.preset.is_some());
     let cures = BTreeMap::new();
     let waits = Waits::new(gpu);
@@ -339,7 +339,7 @@ impl FlowAnalysis<'_> {
     /// The store of scalar memory through the same descriptor that a load follows.
     fn stored_there(&self, op: &ProgramOp, regs: &[TouchedRegs], state: &FlowState) -> Option<PendingEvent> {
         let load = op.class == UnitClass::Smem && op.has(flag::BUFFER) && !op.has(flag::STORE | flag::ATOMIC);
-        if !load || self.gpu.generation() != Gen::Gfx10 {
+        if !load || self.gpu.generation() != Gfx::Gfx10 {
             return None;
         }
         let base = |regs: &[TouchedRegs]| regs.iter().find(|r| r.field == Field::Sbase).map(|r| r.reg);
@@ -389,7 +389,7 @@ impl FlowAnalysis<'_> {
             findings
                 .push(CheckFinding { first, ..self.finding(Rule::ValuPartialForwarding, op.at, None, 0) });
         }
-        let dealloc = op.role == Role::Message && op.imm & 15 == 3 && self.gpu.generation() >= Gen::Gfx11;
+        let dealloc = op.role == Role::Message && op.imm & 15 == 3 && self.gpu.generation() >= Gfx::Gfx11;
         if dealloc {
             let scratch = state.waits.all.iter().find(|p| {
                 let store = self.program.ops.get(p.op as usize);

@@ -18,7 +18,7 @@ use super::waits::{WaitValues, add_regs};
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::Counter;
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// What is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +158,7 @@ pub(super) type BrokenHazard<'a> = &'a mut dyn FnMut(Rule, &PendingEvent, u8);
 
 /// The rules of one GPU, and which of their second instructions a program has.
 pub(super) struct Hazards {
-    generation: Gen,
+    generation: Gfx,
     wave64: bool,
     xnack: bool,
     pub has_ldsdir: bool,
@@ -199,7 +199,7 @@ impl Hazards {
                 || op.is_flat_like()
                 || op.class == UnitClass::Smem
                 || op.has(flag::READLANE | flag::WRITELANE);
-            if late && has.generation < Gen::Gfx10 {
+            if late && has.generation < Gfx::Gfx10 {
                 for r in program.regs(op).iter().filter(|r| r.reads && !r.is_vgpr()) {
                     add_regs(&mut has.late_sgprs, *r);
                 }
@@ -226,11 +226,11 @@ impl Hazards {
         broken: BrokenHazard<'_>,
     ) {
         match self.generation {
-            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
+            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
                 self.gfx6(list, number, op, regs, wait_values, broken);
             }
-            Gen::Gfx10 | Gen::Gfx10_3 => self.gfx10(list, number, op, regs, wait_values, broken),
-            Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => self.gfx11(list, number, op, regs, wait_values, broken),
+            Gfx::Gfx10 | Gfx::Gfx10_3 => self.gfx10(list, number, op, regs, wait_values, broken),
+            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => self.gfx11(list, number, op, regs, wait_values, broken),
         }
         self.stored(list, number, op, broken);
     }

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 use unwedge_isa::amdgcn::model::{Class as SlotClass, Field, Form, Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::tables::{InstRow, Variant};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg, tables};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg, tables};
 
 /// The part of the GPU that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -350,7 +350,7 @@ pub(super) fn of(inst: &Inst, at: u32, dwords: u8, gpu: &Gpu, touches: &mut Vec<
         flags |= flag::LATE_DATA;
     }
     match class {
-        UnitClass::LdsDir if gpu.generation() == Gen::Gfx12 => wait = mods.get(Mod::WaitVaVdst) as u8,
+        UnitClass::LdsDir if gpu.generation() == Gfx::Gfx12 => wait = mods.get(Mod::WaitVaVdst) as u8,
         UnitClass::LdsDir => wait = mods.get(Mod::WaitVdst) as u8,
         UnitClass::Valu => wait = mods.get(Mod::WaitExp) as u8,
         _ => {}

@@ -8,7 +8,7 @@ use super::op::{ProgramOp, UnitClass, flag};
 use super::program::CheckedProgram;
 use super::state::{EMPTY, RegSet};
 use super::waits::{add_regs, touches};
-use unwedge_isa::amdgcn::Gen;
+use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::VA_VDST;
 
@@ -30,7 +30,7 @@ struct BackPath {
 }
 
 /// The first write, if an instruction reads what is forwarded in part.
-pub(super) fn first_write(program: &CheckedProgram, reader: usize, generation: Gen) -> Option<usize> {
+pub(super) fn first_write(program: &CheckedProgram, reader: usize, generation: Gfx) -> Option<usize> {
     let op = program.ops.get(reader)?;
     let mut open = EMPTY;
     for r in program.regs(op).iter().filter(|r| r.reads && r.is_vgpr()) {
@@ -81,7 +81,7 @@ fn walk_block(
     first: usize,
     end: usize,
     mut way: BackPath,
-    generation: Gen,
+    generation: Gfx,
     ways: &mut Vec<(usize, BackPath)>,
     steps: &mut usize,
 ) -> Option<usize> {
@@ -105,7 +105,7 @@ enum BackStep {
     Found,
 }
 
-fn step(program: &CheckedProgram, op: &ProgramOp, way: &mut BackPath, generation: Gen) -> BackStep {
+fn step(program: &CheckedProgram, op: &ProgramOp, way: &mut BackPath, generation: Gfx) -> BackStep {
     let regs = program.regs(op);
     if op.is_salu() && op.has(flag::WRITES_EXEC) {
         way.exec |= way.second.is_some();
@@ -136,7 +136,7 @@ fn step(program: &CheckedProgram, op: &ProgramOp, way: &mut BackPath, generation
 }
 
 /// Whether all results of the vector ALU are there behind it.
-fn waits(op: &ProgramOp, generation: Gen) -> bool {
+fn waits(op: &ProgramOp, generation: Gfx) -> bool {
     match op.class {
         UnitClass::Buffer
         | UnitClass::Image

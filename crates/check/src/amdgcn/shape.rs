@@ -8,7 +8,7 @@ use super::program::CheckedProgram;
 use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::codec::NOP;
 use unwedge_isa::amdgcn::model::Role;
-use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
 /// The most instructions `s_clause` may name.
 const CLAUSE: i32 = 32;
@@ -50,7 +50,7 @@ pub(super) fn check(
         alone(op, program, number, generation, &mut tell);
     }
     clauses(program, &mut tell);
-    if options.exports && generation == Gen::Gfx11_5 {
+    if options.exports && generation == Gfx::Gfx11_5 {
         priorities(program, &mut tell);
     }
     true
@@ -104,7 +104,7 @@ fn unreached(program: &CheckedProgram, words: &[u32], tell: ReportRule<'_>) {
 }
 
 /// Instructions that are wrong by themselves, or behind the one before.
-fn alone(op: &ProgramOp, program: &CheckedProgram, number: usize, generation: Gen, tell: ReportRule<'_>) {
+fn alone(op: &ProgramOp, program: &CheckedProgram, number: usize, generation: Gfx, tell: ReportRule<'_>) {
     let regs = program.regs(op);
     match op.role {
         Role::Branch | Role::CBranch | Role::CBranchVcc | Role::Call | Role::Subvector
@@ -112,7 +112,7 @@ fn alone(op: &ProgramOp, program: &CheckedProgram, number: usize, generation: Ge
         {
             tell(Rule::Offset3f, op.at, None);
         }
-        Role::Message if op.imm & 15 == 3 && generation >= Gen::Gfx11 => {
+        Role::Message if op.imm & 15 == 3 && generation >= Gfx::Gfx11 => {
             let before = number.checked_sub(1).and_then(|n| program.ops.get(n));
             if before.is_none_or(|before| before.role != Role::Nop) {
                 tell(Rule::DeallocVgprsNop, op.at, None);

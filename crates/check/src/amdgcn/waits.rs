@@ -11,7 +11,7 @@ use super::program::covers;
 use super::state::{EMPTY, PendingEvent, PendingList, RegSet, add, meet};
 use unwedge_isa::amdgcn::model::{Field, Role};
 use unwedge_isa::amdgcn::waits::{COUNTED, Counter, CounterUse, Event, fields};
-use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
 /// Bits of [`PendingEvent::extra`]: registers are read late, not written; `exec` is, `m0` is; it is a store of scalar memory; it counts
 /// twice, and the other counter has been waited for.
@@ -35,7 +35,7 @@ pub(super) type Needs = [Option<(u8, PendingEvent)>; SLOTS];
 
 /// The counters of one generation.
 pub(super) struct Waits {
-    generation: Gen,
+    generation: Gfx,
     names: [&'static str; SLOTS],
     /// By event: up to two of [`COUNTED`].
     counted: Vec<(Event, u8)>,
@@ -157,7 +157,7 @@ impl Waits {
         let relied = match counts.event {
             Event::Ldsdir => false,
             Event::Lds => true,
-            _ => self.generation < Gen::Gfx12,
+            _ => self.generation < Gfx::Gfx12,
         };
         relied && counts.order != 0 && self.events(op).any(|(event, _)| event == counts.event)
     }
@@ -228,7 +228,7 @@ impl Waits {
             UnitClass::Flat => (Some((Event::FlatLoad, HeldRegs::Written)), None),
             UnitClass::Buffer | UnitClass::Image | UnitClass::Global | UnitClass::Scratch => {
                 let data = op.has(flag::STORE | flag::ATOMIC).then_some((Event::StoreLock, HeldRegs::Data));
-                let sample = op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gen::Gfx12;
+                let sample = op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gfx::Gfx12;
                 let main = match () {
                     () if store => (Event::Store, HeldRegs::Nothing),
                     () if op.has(flag::BVH) => (Event::Bvh, HeldRegs::Written),

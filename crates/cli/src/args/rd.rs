@@ -1,8 +1,8 @@
 //! The options of `unwedge rd`.
 
-use crate::rd::Numbers;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use unwedge::stream::cut::Numbers;
 
 /// `rd`
 #[derive(Args, Debug)]

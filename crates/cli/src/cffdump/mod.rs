@@ -14,7 +14,7 @@ pub use script::Script;
 use crate::args::{Colour, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::output::{Output, Share, SharedOutput};
-use crate::{capture, database};
+use crate::{database, dump};
 use shaders::ShaderFiles;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -125,7 +125,7 @@ pub fn run(args: &[OsString], global: &Global) -> Result<Outcome, Failure> {
         if script.as_ref().is_some_and(|script| script.over()) {
             break;
         }
-        let mut stream = match capture::open(file) {
+        let mut stream = match dump::open_capture(file) {
             Ok(stream) => stream,
             Err(e) => {
                 failures.push(e);

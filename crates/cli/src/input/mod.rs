@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use unwedge::base::Diagnostic;
-use unwedge_view::Source;
+use unwedge_view::CaptureStream;
 
 /// How many times compression is undone: a gzip of an xz happens, more is an attack.
 const MAX_LAYERS: usize = 4;
@@ -151,6 +151,16 @@ impl Input {
         Ok(input)
     }
 
+    /// Reads the rest of a stream, whose compression is undone on the way. `limit` bounds what comes out.
+    pub fn of_stream(mut stream: Stream, limit: u64) -> Result<Input, InputError> {
+        let name = stream.name.clone();
+        let mut input = Input::read(&mut stream, name, 0, limit)?;
+        input.stored = stream.stored();
+        input.compression.splice(0..0, stream.compression.iter().copied());
+        input.diagnostics.splice(0..0, stream.diagnostics());
+        Ok(input)
+    }
+
     fn unpack(&mut self, compression: Compression, limit: u64) -> Result<(), InputError> {
         let mut out = Vec::new();
         let packed = self.bytes.as_slice();
@@ -169,11 +179,6 @@ impl Input {
         self.bytes = out;
         self.compression.push(compression);
         Ok(())
-    }
-
-    /// What is shown of it.
-    pub fn source(&self) -> Source<'_> {
-        Source { bytes: &self.bytes, diagnostics: &self.diagnostics }
     }
 
     /// `a gzip of …`, for messages; empty when nothing was undone.

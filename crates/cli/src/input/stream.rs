@@ -1,7 +1,7 @@
 //! An input that is read bit by bit: compression is undone on the way, and what comes slowly is handed on as it comes.
 
 use super::{Compression, InputError, MAX_LAYERS, unpack};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -25,6 +25,7 @@ pub struct Stream {
     head: Vec<u8>,
     given: usize,
     source: Box<dyn Read>,
+    stored: Rc<Cell<u64>>,
     broken: Broken,
 }
 
@@ -61,9 +62,18 @@ impl Stream {
     }
 
     fn new(source: Box<dyn Read>, name: String, live: bool) -> Result<Stream, InputError> {
-        let broken = Broken::default();
-        let mut stream =
-            Stream { name, live, compression: Vec::new(), head: Vec::new(), given: 0, source, broken };
+        let (stored, broken) = (Rc::default(), Broken::default());
+        let source = Box::new(Counted { source, stored: Rc::clone(&stored) });
+        let mut stream = Stream {
+            name,
+            live,
+            compression: Vec::new(),
+            head: Vec::new(),
+            given: 0,
+            source,
+            stored,
+            broken,
+        };
         while stream.compression.len() < MAX_LAYERS {
             stream.peek(MAGIC)?;
             let Some(compression) = Compression::sniff(&stream.head) else { break };
@@ -96,9 +106,28 @@ impl Stream {
         }
     }
 
+    /// Bytes that were read so far, as stored.
+    pub fn stored(&self) -> u64 {
+        self.stored.get()
+    }
+
     /// `a gzip of …`, for messages; empty when nothing is undone.
     pub fn wrapping(&self) -> String {
         self.compression.iter().map(|c| format!("{} of ", c.name())).collect()
+    }
+}
+
+/// Counts what is read.
+struct Counted {
+    source: Box<dyn Read>,
+    stored: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.source.read(buffer)?;
+        self.stored.set(self.stored.get().saturating_add(got as u64));
+        Ok(got)
     }
 }
 

@@ -1,16 +1,15 @@
 //! `unwedge amd asm` and `unwedge amd disasm`; `amd check` and `amd run` are files of their own.
 
+use super::amd_target::{assembled, gpu};
 use super::{batch, deliver, source};
-use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, AmdTarget, Global};
+use crate::args::{AmdAsm, AmdCommand, AmdDisasm, AmdEmit, AmdLoader, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
 use crate::output::Output;
 use std::io::Write;
-use unwedge::capture::elf::{self, CodeObject, Loader, NotCodeObject};
-use unwedge::isa::amdgcn::Gpu;
+use unwedge::capture::elf::{self, Loader, NotCodeObject};
 use unwedge::isa::amdgcn::listing::{self, AmdListingOptions, ListingCounts};
-use unwedge_view::asm::AsmError;
-use unwedge_view::asm::amd::{Emit, assemble, assembled_line, disassembled_line, list_object};
+use unwedge_view::asm::amd::{Emit, assembled_line, disassembled_line, list_object};
 
 /// Runs the command.
 pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
@@ -22,38 +21,6 @@ pub fn run(command: &AmdCommand, global: &Global) -> Result<Outcome, Failure> {
         AmdCommand::Run(args) => super::amd_run::run(args, global),
         AmdCommand::Check(args) => super::amd_check::run(args, global),
     }
-}
-
-/// The GPU that is named, or that a code object says.
-pub(super) fn gpu(target: &AmdTarget, said: Option<&str>) -> Result<Gpu, Failure> {
-    let name = target.gpu.as_deref().or(said);
-    let name =
-        name.ok_or_else(|| Failure::Usage("which GPU? name it with --gpu, as in --gpu gfx1030".to_owned()))?;
-    let usage = |e: unwedge::isa::amdgcn::GpuError| Failure::Usage(e.to_string());
-    Gpu::new(name).map_err(usage)?.with_features(target.features.as_deref().unwrap_or("")).map_err(usage)
-}
-
-/// The GPU of a code object, of which the command line must not say another. A processor that is not known is what it says.
-pub(super) fn gpu_of(target: &AmdTarget, object: &CodeObject<'_>, file: &str) -> Result<Gpu, Failure> {
-    let gpu = gpu(target, object.processor())?;
-    let other = |own: &&str| match own.strip_suffix("-generic") {
-        Some(family) => !gpu.name().starts_with(&family.replace('-', "")),
-        None => Gpu::new(own).is_ok_and(|own| own.name() != gpu.name()),
-    };
-    match object.processor().filter(other) {
-        Some(own) => Err(Failure::Usage(format!("{file} is code of {own}, not of {}", gpu.name()))),
-        None => Ok(gpu),
-    }
-}
-
-/// A GPU with waves of 32 lanes, or 64, where that is told.
-pub(super) fn with_lanes(gpu: Gpu, wave32: Option<bool>) -> Gpu {
-    let mode = match wave32 {
-        Some(true) => "+wavefrontsize32",
-        Some(false) => "+wavefrontsize64",
-        None => return gpu,
-    };
-    gpu.with_features(mode).unwrap_or(gpu)
 }
 
 fn asm_batch(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
@@ -91,17 +58,6 @@ fn asm(args: &AmdAsm, global: &Global) -> Result<Outcome, Failure> {
     let bytes = assembled(&name, &text, &gpu, emit)?;
     deliver(&bytes, args.output.as_deref(), global)?;
     Ok(Outcome::Complete)
-}
-
-/// What a source makes. Its errors are printed on standard error.
-pub(crate) fn assembled(name: &str, text: &str, gpu: &Gpu, emit: Emit) -> Result<Vec<u8>, Failure> {
-    assemble(text, gpu, emit).map_err(|e| match e {
-        AsmError::Source(errors) => {
-            errors.texts(name).for_each(|text| complain!("{text}"));
-            Failure::Source { name: name.to_owned(), mistakes: errors.count }
-        }
-        e @ AsmError::Object(_) => Failure::Unusable(format!("{name}: {e}")),
-    })
 }
 
 fn disasm(args: &AmdDisasm, global: &Global) -> Result<Outcome, Failure> {

@@ -1,6 +1,6 @@
 //! `unwedge amd check`: what machine code does that its GPU does not do as it is written.
 
-use super::amd::{assembled, gpu, gpu_of, with_lanes};
+use super::amd_target::{assembled, gpu, gpu_of, with_lanes};
 use crate::args::{AmdCheck, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;

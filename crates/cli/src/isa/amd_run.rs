@@ -1,7 +1,7 @@
 //! `unwedge amd run`: machine code on the emulator.
 
-use super::amd::{gpu, gpu_of, with_lanes};
 use super::amd_check::bare;
+use super::amd_target::{gpu, gpu_of, with_lanes};
 use crate::args::{AmdRun, Global};
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Input;
@@ -10,7 +10,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use unwedge::capture::elf::{self, CodeFunction, NotCodeObject};
 use unwedge::isa::amdgcn::entry::{EntryRegCounts, KernelEntry};
-use unwedge::isa::amdgcn::{Gen, Gpu};
+use unwedge::isa::amdgcn::{Gfx, Gpu};
 use unwedge::sim::amdgcn::{Dispatch, Initial, Memory, Program, State, Timing, Trace, Watch, watch};
 use unwedge::sim::hsa::{self, LaunchOptions};
 use unwedge_view::asm;
@@ -55,7 +55,7 @@ fn axes(text: &str, most: u32, what: &str) -> Result<[u32; 3], Failure> {
 
 /// Bytes of LDS that a workgroup can have.
 fn lds_limit(gpu: &Gpu) -> u32 {
-    if gpu.generation() == Gen::Gfx6 { 1 << 15 } else { 1 << 16 }
+    if gpu.generation() == Gfx::Gfx6 { 1 << 15 } else { 1 << 16 }
 }
 
 /// The number of a scalar register.
@@ -101,7 +101,7 @@ fn dispatch(args: &AmdRun, gpu: &Gpu, global: &Global) -> Result<Dispatch, Failu
         steps: args.steps,
         timing: args.seed.map_or(Timing::Plain, |seed| Timing::Adversarial { seed }),
         threads: args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        group_id_in_ttmp: gpu.generation() >= Gen::Gfx12,
+        group_id_in_ttmp: gpu.generation() >= Gfx::Gfx12,
         ..Dispatch::default()
     };
     for text in &args.sgpr {

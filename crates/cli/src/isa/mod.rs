@@ -5,18 +5,19 @@ pub mod afuc_run;
 pub mod amd;
 pub mod amd_check;
 mod amd_run;
+pub(crate) mod amd_target;
 pub mod ir2;
 pub mod ir3;
 
 use crate::args::Global;
-use crate::capture::{self, Opened};
+use crate::dump::{self, Opened};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::output::Output;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use unwedge::base::{Generation, Memory};
-use unwedge::capture::msm::Devcore;
+use unwedge::capture::Dump;
 use unwedge::capture::rd::{LiveMemory, LiveStep, RdReader};
 
 /// Bytes shown of a line, from where it is no text.
@@ -70,12 +71,11 @@ fn code_at(file: &Path, at: u64, unit: u64, global: &Global) -> Result<(Vec<u32>
             "no shader starts at {at:#x}: that is no multiple of {unit} bytes"
         )));
     }
-    match capture::open_any(file, global.max_size)? {
-        Opened::Dump(input) => {
-            let dump = Devcore::read(&input.bytes)
-                .map_err(|_| Failure::wrong_kind(&input, unwedge::capture::sniff(&input.bytes)))?;
+    match dump::open(file, global.max_size)? {
+        Opened::Dump(files) => {
+            let Ok(Dump::Msm(dump)) = files.read() else { return Err(files.not_of_msm()) };
             let generation = unwedge_view::device::generation(&dump);
-            found(&input.name, "dump", held(&dump.memory(), at, unit), generation, at)
+            found(&files.name, "dump", held(&dump.memory(), at, unit), generation, at)
         }
         Opened::Capture(mut stream) => {
             let mut reader = RdReader::new(&mut stream).with_limit(global.max_size);

@@ -1,28 +1,23 @@
 //! `unwedge rd`: lists, cuts, joins and repacks captures.
 
-mod cut;
-mod frames;
 pub mod host;
-mod select;
-
-pub use select::Numbers;
 
 use crate::args::{self, Global, Packing, RdCommand};
-use crate::capture;
 use crate::database;
+use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
 use crate::input::Stream;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
-use cut::{Choice, Cutter, Target};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge::base::{Diagnostic, Severity};
 use unwedge::capture::rd::{RdReader, RdSectionKind, RdWriteError, RdWriter};
+use unwedge::stream::cut::{Choice, Cutter, Target};
+use unwedge::stream::play::{Choice as Submits, Player};
 use unwedge_view::CaptureStream;
-use unwedge_view::capture::{Choice as Submits, Player};
 use unwedge_view::json::Heading;
 use unwedge_view::rd::{info, list};
 
@@ -55,7 +50,7 @@ pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
 
 /// A capture whose reading is shown on a terminal.
 fn open(file: &Path) -> Result<Progress<Stream>, Failure> {
-    let stream = capture::open(file)?;
+    let stream = dump::open_capture(file)?;
     let what = format!("reading {}", stream.name);
     Ok(Progress::new(stream, what))
 }

@@ -1,11 +1,15 @@
 //! What `info`, `explain` and `decode` print for what an AMD GPU left, in memory. Never: files, the terminal, other processes.
 
-use crate::amd::{self, Source};
+use crate::dump::DumpFiles;
+use crate::explain::print_report;
 use crate::failure::Failure;
+use crate::info;
 use crate::input::Input;
 use std::io::Write;
 use unwedge::hw::Db;
+use unwedge::postmortem::explain;
 use unwedge_view::Style;
+use unwedge_view::amd::{self, AmdDump};
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,33 +78,25 @@ pub fn show(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Resul
 
 fn run(view: View, given: Given<'_>, db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
     let input = |name: &str, bytes: &[u8]| Input::read(bytes, name.to_owned(), bytes.len() as u64, 1 << 30);
-    let source = match given {
-        Given::File(bytes) => {
-            let input = input("file", bytes)?;
-            let kind = unwedge::capture::sniff(&input.bytes);
-            if !amd::reads(kind) {
-                return Err(Failure::no_dump(&input, kind));
-            }
-            Source::of(input, kind)
-        }
+    let files = match given {
+        Given::File(bytes) => DumpFiles::of(input("file", bytes)?),
         Given::Folder(files) => {
             let files = files.iter().map(|(name, bytes)| Ok((name.clone(), input(name, bytes)?)));
-            Source::of_folder("folder".to_owned(), files.collect::<Result<_, Failure>>()?)
+            DumpFiles::of_folder("folder".to_owned(), files.collect::<Result<_, Failure>>()?)
         }
     };
     let style = Style { colour: false };
+    let read = files.read()?;
+    let dump = AmdDump::of(&read).ok_or_else(|| files.not_a_dump())?;
     match view {
-        View::Info { json } => amd::info(&source, db, json, style, out).map(drop),
-        View::Explain { json } => {
-            let report = amd::explain(&source)?;
-            // A failed write is for the owner of `out` to remember.
-            let _ = if json {
-                unwedge_view::report::json(&report, None, out)
-            } else {
-                unwedge_view::report::text(&report, None, style, out)
-            };
-            Ok(())
+        View::Info { json } => drop(info::show(&files, db, json, style, out)?),
+        View::Explain { json } => print_report(&explain(&read, db), None, json, style, out),
+        View::Decode { json: true } => {
+            let compression = files.compression();
+            amd::decode_json(&files.info(dump.kind(), &compression), dump, &files.unpacking(), out);
         }
-        View::Decode { json } => amd::decode(&source, json, style, out).map(drop),
+        // A failed write is for the owner of `out` to remember.
+        View::Decode { json: false } => drop(amd::decode_text(dump, style, out)),
     }
+    Ok(())
 }

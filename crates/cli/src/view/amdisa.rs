@@ -3,7 +3,8 @@
 
 use crate::args::{AmdDisasm, AmdTarget};
 use crate::isa::Answer;
-use crate::isa::amd::{assembled, disassembled};
+use crate::isa::amd::disassembled;
+use crate::isa::amd_target::assembled;
 use std::io::Write;
 use unwedge::capture::elf::Loader;
 use unwedge::isa::amdgcn::Gpu;

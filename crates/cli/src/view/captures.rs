@@ -6,7 +6,7 @@ use crate::input::Stream;
 use crate::output::{Share, SharedOutput};
 use crate::packed::Packed;
 use crate::rd;
-use crate::{capture, cffdump as program};
+use crate::{cffdump as program, dump};
 use clap::Parser;
 use std::io::{self, Cursor};
 use std::path::Path;
@@ -110,7 +110,8 @@ fn run(
     out: &SharedOutput,
 ) -> Result<(), Failure> {
     let mut writer = Share(Rc::clone(out));
-    let open = |bytes: &Arc<[u8]>| capture::check(Stream::of(Cursor::new(Arc::clone(bytes)), "capture")?);
+    let open =
+        |bytes: &Arc<[u8]>| dump::check_capture(Stream::of(Cursor::new(Arc::clone(bytes)), "capture")?);
     if let ["cffdump", rest @ ..] = words {
         return listing(rest, open(capture)?, db, max_alive, out);
     }

@@ -1,10 +1,9 @@
 //! What `lrc` prints for an image in memory. Never: files, the terminal.
 
-use crate::input::Input;
-use crate::kind::intel_dump;
 use std::io::{self, Write};
 use unwedge::intel::lrc::{LrcImage, LrcLayout};
 use unwedge_view::Style;
+use unwedge_view::intel::IntelDump;
 use unwedge_view::lrc::contexts::Contexts;
 use unwedge_view::lrc::verify::Verification;
 use unwedge_view::lrc::{diff, likely, show, verify};
@@ -37,14 +36,13 @@ pub fn show(words: &[u32], other: &[u32], layout: &LrcLayout, out: &mut dyn Writ
 }
 
 /// All that `lrc` says of the contexts of a dump.
-///
-/// # Errors
-///
-/// A message, if the dump is not of i915 or xe, has no context, or `out` cannot be written to.
-pub fn of_dump(input: &Input, json: bool, out: &mut dyn Write) -> Result<(), String> {
-    let max_size = input.bytes.len().saturating_mul(64) as u64;
-    let dump = intel_dump(&input.bytes).ok_or("neither of i915 nor of xe")?;
-    let source = Contexts::of_dump(&dump, max_size);
+pub fn of_dump(
+    dump: IntelDump<'_, '_>,
+    max_size: u64,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), String> {
+    let source = Contexts::of_dump(dump, max_size);
     if source.contexts.is_empty() {
         return Err("there is no context in this dump".to_owned());
     }

@@ -2,7 +2,7 @@
 
 use super::{Tables, forms, opcodes, read};
 use crate::amdgcn_facts::model::{
-    COLUMNS, Class, ENCODINGS, EncodingLayout, GENS, Gen, LayoutIndex, ModSlot, OperandSlot, name_hash,
+    COLUMNS, Class, ENCODINGS, EncodingLayout, GENS, Gfx, LayoutIndex, ModSlot, OperandSlot, name_hash,
 };
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const NONE: u16 = u16::MAX;
 pub enum Error {
     /// Two rows would be two readings of the same bits.
     #[error("{0} and {1} have the same opcode in {2:?}")]
-    Opcode(String, String, Gen),
+    Opcode(String, String, Gfx),
     /// What a row does cannot be emitted.
     #[error("{0}: {1}")]
     Row(String, String),

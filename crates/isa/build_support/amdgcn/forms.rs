@@ -2,7 +2,7 @@
 
 use super::read::{Cell, Operand, SourceRow};
 use crate::amdgcn_facts::model::{
-    Class, Encoding, Field, Form, Format, Gen, Mod, ModSlot, Need, OperandAccess, OperandSlot, Type,
+    Class, Encoding, Field, Form, Format, Gfx, Mod, ModSlot, Need, OperandAccess, OperandSlot, Type,
 };
 use crate::amdgcn_facts::regs::Reg;
 
@@ -28,7 +28,7 @@ fn source_of(field: Field) -> u8 {
     }
 }
 
-pub fn slot(operand: &Operand, generation: Gen) -> OperandSlot {
+pub fn slot(operand: &Operand, generation: Gfx) -> OperandSlot {
     let access = if operand.read { OperandAccess::READ } else { 0 }
         | if operand.written { OperandAccess::WRITE } else { 0 };
     OperandSlot {
@@ -52,7 +52,7 @@ fn part(id: Mod, field: Field, mask: u32) -> ModSlot {
 }
 
 /// The dual instruction of two halves.
-pub fn dual(x: (&SourceRow, &Cell), y: (&SourceRow, &Cell), generation: Gen) -> (Spec, u8) {
+pub fn dual(x: (&SourceRow, &Cell), y: (&SourceRow, &Cell), generation: Gfx) -> (Spec, u8) {
     let half = |(row, cell): (&SourceRow, &Cell), second: bool| {
         let expand = Expand { row, cell, generation, true16: false, format: Format::Vopd };
         let mut slots = expand.slots();
@@ -85,7 +85,7 @@ pub fn dual(x: (&SourceRow, &Cell), y: (&SourceRow, &Cell), generation: Gen) -> 
 }
 
 /// Every way to write `row` in a column.
-pub fn specs(row: &SourceRow, cell: &Cell, generation: Gen, true16: bool) -> Result<Vec<Spec>, String> {
+pub fn specs(row: &SourceRow, cell: &Cell, generation: Gfx, true16: bool) -> Result<Vec<Spec>, String> {
     if row.format.is_memory() {
         return Ok(vec![super::mem::spec(row, cell, generation)]);
     }
@@ -101,7 +101,7 @@ pub fn specs(row: &SourceRow, cell: &Cell, generation: Gen, true16: bool) -> Res
 struct Expand<'a> {
     row: &'a SourceRow,
     cell: &'a Cell,
-    generation: Gen,
+    generation: Gfx,
     true16: bool,
     format: Format,
 }
@@ -161,7 +161,7 @@ impl Expand<'_> {
         }
         let form = match self.format {
             // Of an instruction that has VOP3 forms as well.
-            Format::Vintrp if self.generation >= Gen::Gfx8 => Form::E32,
+            Format::Vintrp if self.generation >= Gfx::Gfx8 => Form::E32,
             _ => Form::Native,
         };
         if self.format == Format::Vinterp {
@@ -211,7 +211,7 @@ impl Expand<'_> {
 
     /// The forms of VOP1, VOP2, VOPC and VOP3 rows.
     fn vector(&self) -> Vec<Spec> {
-        let since = |generation: Gen| self.generation >= generation;
+        let since = |generation: Gfx| self.generation >= generation;
         let mut out = Vec::new();
         let short = self.format != Format::Vop3;
         if short && !self.has("-e32") {
@@ -222,18 +222,18 @@ impl Expand<'_> {
             out.push(self.long(if promoted { Form::E64 } else { Form::Native }));
         }
         let narrow = !self.wide();
-        if short && narrow && since(Gen::Gfx8) && self.generation <= Gen::Gfx10_3 && !self.has("-sdwa") {
+        if short && narrow && since(Gfx::Gfx8) && self.generation <= Gfx::Gfx10_3 && !self.has("-sdwa") {
             out.push(self.sdwa());
         }
-        let dpp = narrow && since(Gen::Gfx8) && !self.has("-dpp");
-        let from = if self.format == Format::Vopc { Gen::Gfx11 } else { Gen::Gfx8 };
+        let dpp = narrow && since(Gfx::Gfx8) && !self.has("-dpp");
+        let from = if self.format == Format::Vopc { Gfx::Gfx11 } else { Gfx::Gfx8 };
         if dpp && short && since(from) && !self.has("-e32_dpp") {
             out.push(self.dpp(Form::Dpp));
-            if since(Gen::Gfx10) {
+            if since(Gfx::Gfx10) {
                 out.push(self.dpp(Form::Dpp8));
             }
         }
-        if dpp && since(Gen::Gfx11) && !self.has("-e64") && !self.has("-e64_dpp") {
+        if dpp && since(Gfx::Gfx11) && !self.has("-e64") && !self.has("-e64_dpp") {
             out.push(self.long(Form::E64Dpp));
             out.push(self.long(Form::E64Dpp8));
         }
@@ -248,9 +248,9 @@ impl Expand<'_> {
         let optional = match spec.form {
             Form::E32 => self.format == Format::Vopc || self.has("vcc?"),
             Form::Dpp | Form::Dpp8 => {
-                self.format == Format::Vopc || self.has("vcc?") && self.generation >= Gen::Gfx10
+                self.format == Format::Vopc || self.has("vcc?") && self.generation >= Gfx::Gfx10
             }
-            Form::Sdwa => self.has("vcc?") && self.generation >= Gen::Gfx10,
+            Form::Sdwa => self.has("vcc?") && self.generation >= Gfx::Gfx10,
             _ => false,
         };
         for slot in spec.slots.iter_mut().filter(|slot| optional && slot.class == Class::Fixed) {
@@ -260,7 +260,7 @@ impl Expand<'_> {
 
     /// Registers of 16-bit values in the short encodings from gfx11 on: of the lower half, or halves of them.
     fn low(&self, slot: &mut OperandSlot) {
-        if self.generation < Gen::Gfx11
+        if self.generation < Gfx::Gfx11
             || slot.class == Class::Implicit
             || (slot.ty.bits() != 16 && !(self.has("low1") && slot.source == 1))
         {
@@ -346,7 +346,7 @@ impl Expand<'_> {
                     whole(Mod::BankMask, Field::BankMask),
                     whole(Mod::BoundCtrl, Field::BoundCtrl),
                 ];
-                if self.generation >= Gen::Gfx10 {
+                if self.generation >= Gfx::Gfx10 {
                     mods.push(whole(Mod::Fi, Field::Fi));
                 }
                 mods
@@ -365,7 +365,7 @@ impl Expand<'_> {
             Format::Vop2 => Encoding::Vop2Sdwa,
             _ => Encoding::VopcSdwa,
         };
-        let later = self.generation >= Gen::Gfx9;
+        let later = self.generation >= Gfx::Gfx9;
         let compares = self.format == Format::Vopc;
         let mut slots = self.slots();
         let mut sources = 0;
@@ -457,7 +457,7 @@ impl Expand<'_> {
             }
             if compares && slot.class == Class::Implicit && slot.reg == Reg::EXEC.0 && slot.access.writes() {
                 // From gfx10 on the mask goes nowhere else, and the field says so.
-                if self.generation >= Gen::Gfx10 {
+                if self.generation >= Gfx::Gfx10 {
                     slot.field = Field::Vdst;
                 }
             }
@@ -470,11 +470,11 @@ impl Expand<'_> {
             }
             match (slot.field, slot.class) {
                 (Field::Src0, Class::Src | Class::VgprSrc) if dpp => slot.class = Class::Vgpr,
-                (Field::Src1, Class::Src) if dpp && self.generation == Gen::Gfx11 => {
+                (Field::Src1, Class::Src) if dpp && self.generation == Gfx::Gfx11 => {
                     slot.class = Class::VgprSrc
                 }
-                (_, Class::Src) if dpp || self.generation < Gen::Gfx10 => slot.class = Class::SrcInline,
-                (_, Class::Ssrc) if self.generation < Gen::Gfx10 => slot.class = Class::SsrcInline,
+                (_, Class::Src) if dpp || self.generation < Gfx::Gfx10 => slot.class = Class::SrcInline,
+                (_, Class::Ssrc) if self.generation < Gfx::Gfx10 => slot.class = Class::SsrcInline,
                 _ => {}
             }
             if half && slot.ty.bits() == 16 {
@@ -497,7 +497,7 @@ impl Expand<'_> {
         };
         signs(Mod::Neg, Field::Neg, float);
         signs(Mod::Sext, Field::Neg, int);
-        let unclamped = has_sdst && self.generation <= Gen::Gfx7;
+        let unclamped = has_sdst && self.generation <= Gfx::Gfx7;
         signs(Mod::Abs, Field::Abs, if has_sdst || self.has("-abs") { 0 } else { float });
         if self.has("high") {
             mods.push(whole(Mod::High, Field::High));
@@ -515,7 +515,7 @@ impl Expand<'_> {
             mods.push(part(Mod::ByteSel, Field::ByteLow, 1));
             mods.push(ModSlot { id: Mod::ByteSel, field: Field::ByteHigh, shift: 1, mask: 2 });
         }
-        if self.has("clamp") && (self.generation >= Gen::Gfx8 || self.float_result()) {
+        if self.has("clamp") && (self.generation >= Gfx::Gfx8 || self.float_result()) {
             // Where the second destination lies in its bits it may be said, but is not encoded.
             mods.push(whole(Mod::Clamp, if unclamped { Field::None } else { Field::Clamp }));
         }
@@ -526,7 +526,7 @@ impl Expand<'_> {
         let mut spec = self.spec(form, encoding, slots, mods);
         spec.opcode += match (self.format, self.generation) {
             (Format::Vop2, _) => 0x100,
-            (Format::Vop1, Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906) => 0x140,
+            (Format::Vop1, Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906) => 0x140,
             (Format::Vop1, _) => 0x180,
             _ => 0,
         };
@@ -536,7 +536,7 @@ impl Expand<'_> {
     /// VOP3P, with or without DPP.
     fn packed(&self) -> Vec<Spec> {
         let mut forms = vec![(Form::Native, Encoding::Vop3p)];
-        if self.has("+dpp") && self.generation >= Gen::Gfx11 {
+        if self.has("+dpp") && self.generation >= Gfx::Gfx11 {
             forms.push((Form::E64Dpp, Encoding::Vop3pDpp));
             forms.push((Form::E64Dpp8, Encoding::Vop3pDpp8));
         }
@@ -553,14 +553,14 @@ impl Expand<'_> {
                     match (slot.field, slot.class) {
                         (Field::Src0, Class::Src) if dpp => slot.class = Class::Vgpr,
                         (Field::Src1, Class::Src)
-                            if dpp && (self.generation == Gen::Gfx11 || self.has("mix")) =>
+                            if dpp && (self.generation == Gfx::Gfx11 || self.has("mix")) =>
                         {
                             slot.class = Class::VgprSrc;
                         }
                         (Field::Src1 | Field::Src2, Class::Src) if dpp && self.has("dpp_vgpr") => {
                             slot.class = Class::VgprSrc;
                         }
-                        (_, Class::Src) if dpp || self.generation < Gen::Gfx10 => {
+                        (_, Class::Src) if dpp || self.generation < Gfx::Gfx10 => {
                             slot.class = Class::SrcInline
                         }
                         _ => {}

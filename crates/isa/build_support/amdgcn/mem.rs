@@ -7,12 +7,12 @@ use super::forms::{Spec, slot, whole};
 use super::opcodes::traits;
 use super::read::{Cell, SourceRow};
 use crate::amdgcn_facts::model::{
-    Class, Encoding, Field, Form, Format, Gen, Mod, ModSlot, OperandAccess, OperandSlot, Trait, Traits, Type,
+    Class, Encoding, Field, Form, Format, Gfx, Mod, ModSlot, OperandAccess, OperandSlot, Trait, Traits, Type,
 };
 use crate::amdgcn_facts::regs::Reg;
 
 /// The one way to write a row of memory.
-pub fn spec(row: &SourceRow, cell: &Cell, generation: Gen) -> Spec {
+pub fn spec(row: &SourceRow, cell: &Cell, generation: Gfx) -> Spec {
     let slots = row.operands.iter().map(|operand| slot(operand, generation));
     let (mut slots, implied): (Vec<OperandSlot>, Vec<OperandSlot>) =
         slots.partition(|slot| slot.class != Class::Implicit);
@@ -39,16 +39,16 @@ pub fn spec(row: &SourceRow, cell: &Cell, generation: Gen) -> Spec {
     }
 }
 
-fn encoding(row: &SourceRow, generation: Gen) -> Encoding {
+fn encoding(row: &SourceRow, generation: Gfx) -> Encoding {
     let sampled = row.operands.iter().any(|o| o.field == Field::Ssamp) || traits(row).has(Trait::Msaa);
     match row.format {
         Format::Smem => Encoding::Smem,
         Format::Ds => Encoding::Ds,
-        Format::Mubuf | Format::Mtbuf if generation == Gen::Gfx12 => Encoding::Vbuffer,
+        Format::Mubuf | Format::Mtbuf if generation == Gfx::Gfx12 => Encoding::Vbuffer,
         Format::Mubuf => Encoding::Mubuf,
         Format::Mtbuf => Encoding::Mtbuf,
-        Format::Mimg if generation == Gen::Gfx12 && sampled => Encoding::Vsample,
-        Format::Mimg if generation == Gen::Gfx12 => Encoding::Vimage,
+        Format::Mimg if generation == Gfx::Gfx12 && sampled => Encoding::Vsample,
+        Format::Mimg if generation == Gfx::Gfx12 => Encoding::Vimage,
         Format::Mimg => Encoding::Mimg,
         Format::Flat => Encoding::Flat,
         Format::Global => Encoding::Global,
@@ -57,27 +57,27 @@ fn encoding(row: &SourceRow, generation: Gen) -> Encoding {
 }
 
 /// A register read without being written: `m0` bounds LDS until gfx8, and addresses what is loaded into LDS.
-fn implicit(row: &SourceRow, generation: Gen) -> Option<Reg> {
+fn implicit(row: &SourceRow, generation: Gfx) -> Option<Reg> {
     let to_lds = traits(row).has(Trait::ToLds) || traits(row).has(Trait::LdsAlways);
     match row.format {
-        Format::Ds if generation <= Gen::Gfx8 && !row.operands.is_empty() => Some(Reg::M0),
+        Format::Ds if generation <= Gfx::Gfx8 && !row.operands.is_empty() => Some(Reg::M0),
         Format::Mubuf if to_lds => Some(Reg::M0),
         _ => None,
     }
 }
 
 /// Modifiers in the order they are written.
-fn mods(row: &SourceRow, traits: Traits, generation: Gen) -> Vec<ModSlot> {
+fn mods(row: &SourceRow, traits: Traits, generation: Gfx) -> Vec<ModSlot> {
     let mut out: Vec<Mod> = Vec::new();
-    let gfx12 = generation == Gen::Gfx12;
-    let dlc = (Gen::Gfx10..=Gen::Gfx11_5).contains(&generation);
+    let gfx12 = generation == Gfx::Gfx12;
+    let dlc = (Gfx::Gfx10..=Gfx::Gfx11_5).contains(&generation);
     let cpol: &[Mod] = match row.format {
-        Format::Smem if generation <= Gen::Gfx7 => &[],
-        Format::Smem if generation <= Gen::Gfx906 => &[Mod::Glc],
+        Format::Smem if generation <= Gfx::Gfx7 => &[],
+        Format::Smem if generation <= Gfx::Gfx906 => &[Mod::Glc],
         Format::Smem if dlc => &[Mod::Glc, Mod::Dlc],
         _ if gfx12 => &[Mod::Th, Mod::Scope],
         // Buffer atomics of gfx10 have no such bit.
-        Format::Mubuf if dlc && generation < Gen::Gfx11 && traits.has(Trait::Atomic) => &[Mod::Glc, Mod::Slc],
+        Format::Mubuf if dlc && generation < Gfx::Gfx11 && traits.has(Trait::Atomic) => &[Mod::Glc, Mod::Slc],
         _ if dlc => &[Mod::Glc, Mod::Slc, Mod::Dlc],
         _ => &[Mod::Glc, Mod::Slc],
     };
@@ -88,7 +88,7 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gen) -> Vec<ModSlot> {
     };
     match row.format {
         Format::Smem => {
-            if traits.has(Trait::Offset) && generation >= Gen::Gfx9 {
+            if traits.has(Trait::Offset) && generation >= Gfx::Gfx9 {
                 out.push(Mod::Offset);
             }
             cpol(&mut out);
@@ -110,7 +110,7 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gen) -> Vec<ModSlot> {
             }
             if traits.has(Trait::Vaddr) {
                 out.extend([Mod::Idxen, Mod::Offen]);
-                if generation <= Gen::Gfx7 {
+                if generation <= Gfx::Gfx7 {
                     out.push(Mod::Addr64);
                 }
             }
@@ -121,7 +121,7 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gen) -> Vec<ModSlot> {
                 out.push(Mod::Lds);
             }
             cpol(&mut out);
-            if traits.has(Trait::Lds) && generation < Gen::Gfx11 {
+            if traits.has(Trait::Lds) && generation < Gfx::Gfx11 {
                 out.push(Mod::Lds);
             }
             if traits.has(Trait::Tfe) {
@@ -134,7 +134,7 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gen) -> Vec<ModSlot> {
                 out.push(Mod::Offset);
             }
             cpol(&mut out);
-            if traits.has(Trait::Lds) && generation < Gen::Gfx11 {
+            if traits.has(Trait::Lds) && generation < Gfx::Gfx11 {
                 out.push(Mod::Lds);
             }
         }
@@ -145,7 +145,7 @@ fn mods(row: &SourceRow, traits: Traits, generation: Gen) -> Vec<ModSlot> {
 fn image(
     out: &mut Vec<Mod>,
     traits: Traits,
-    generation: Gen,
+    generation: Gfx,
     encoding: Encoding,
     cpol: &dyn Fn(&mut Vec<Mod>),
 ) {
@@ -154,7 +154,7 @@ fn image(
         return;
     }
     out.push(Mod::Dmask);
-    if generation >= Gen::Gfx10 {
+    if generation >= Gfx::Gfx10 {
         out.push(Mod::Dim);
     }
     if encoding != Encoding::Vimage {
@@ -162,18 +162,18 @@ fn image(
     }
     cpol(out);
     match generation {
-        Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => out.push(Mod::R128),
-        Gen::Gfx9 | Gen::Gfx906 => out.push(Mod::A16),
+        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => out.push(Mod::R128),
+        Gfx::Gfx9 | Gfx::Gfx906 => out.push(Mod::A16),
         _ => out.extend([Mod::R128, Mod::A16]),
     }
     out.push(Mod::Tfe);
     if encoding != Encoding::Vimage {
         out.push(Mod::Lwe);
     }
-    if generation <= Gen::Gfx906 {
+    if generation <= Gfx::Gfx906 {
         out.push(Mod::Da);
     }
-    if traits.has(Trait::D16) && generation >= Gen::Gfx8 {
+    if traits.has(Trait::D16) && generation >= Gfx::Gfx8 {
         out.push(Mod::D16);
     }
 }

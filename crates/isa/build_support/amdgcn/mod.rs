@@ -2,6 +2,7 @@
 
 mod emit;
 mod forms;
+mod gpus;
 mod mem;
 mod opcodes;
 mod read;
@@ -40,7 +41,7 @@ struct Tables {
     names: BTreeMap<String, Vec<(usize, u16)>>,
 }
 
-/// Reads the folder and writes `amdgcn.rs`, `amdgcn_opcodes.rs` and `amdgcn_waits.rs` into `out`.
+/// Reads the folder and writes `amdgcn.rs`, `amdgcn_opcodes.rs`, `amdgcn_gpus.rs` and `amdgcn_waits.rs` into `out`.
 pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut tables = Tables { order: vec![Vec::new(); GENS], ..Tables::default() };
@@ -87,6 +88,8 @@ pub fn compile(folder: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let mut enums = String::new();
     opcodes::enums(&mut enums, &tables.rows)?;
     fs::write(out.join("amdgcn_opcodes.rs"), enums)?;
+    let devices = [folder.join("amd.devices"), folder.join("additions/amd.devices")];
+    fs::write(out.join("amdgcn_gpus.rs"), gpus::compile(&devices)?)?;
     fs::write(out.join("amdgcn.rs"), emit::emit(&tables)?)?;
     Ok(())
 }

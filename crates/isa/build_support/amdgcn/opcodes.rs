@@ -2,7 +2,7 @@
 //! forgets a row does not compile.
 
 use super::read::{Operand, SourceRow};
-use crate::amdgcn_facts::model::{AtomicOp, Class, Format, Gen, Relation, Role, Trait, Traits, Type, Unit};
+use crate::amdgcn_facts::model::{AtomicOp, Class, Format, Gfx, Relation, Role, Trait, Traits, Type, Unit};
 use crate::amdgcn_facts::regs::Reg;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -109,7 +109,7 @@ pub fn operation(row: &SourceRow, opcode: &str) -> Result<String, String> {
 /// What a comparison compares: the type of its first source.
 fn compared(row: &SourceRow) -> Type {
     let source = row.operands.iter().find(|o| o.read && o.class != Some(Class::Implicit));
-    let of = row.cells.first().and_then(|cell| cell.gens.first()).copied().unwrap_or(Gen::Gfx6);
+    let of = row.cells.first().and_then(|cell| cell.gens.first()).copied().unwrap_or(Gfx::Gfx6);
     source.map_or(Type::None, |operand| operand.ty(of))
 }
 

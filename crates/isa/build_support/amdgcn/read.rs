@@ -2,7 +2,7 @@
 
 use super::opcodes;
 use crate::amdgcn_facts::model::{
-    AtomicOp, COLUMNS, Class, Columns, Encoding, EncodingLayout, FIELDS, Field, FieldBits, Format, GENS, Gen,
+    AtomicOp, COLUMNS, Class, Columns, Encoding, EncodingLayout, FIELDS, Field, FieldBits, Format, GENS, Gfx,
     Need, Relation, Role, Trait, Type, Unit, generations,
 };
 
@@ -17,7 +17,7 @@ pub struct Error {
 /// An opcode in some generations: `GENERATIONS:[FORMAT.]OPCODE[=NAME][@NEED]`.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    pub gens: Vec<Gen>,
+    pub gens: Vec<Gfx>,
     /// If it is not the row's.
     pub format: Option<Format>,
     pub opcode: u16,
@@ -30,7 +30,7 @@ pub struct Cell {
 pub struct Operand {
     pub field: Field,
     /// Types with the generations in which they hold: `i32@8-10.3/i16@11-12`.
-    pub types: Vec<(Type, Vec<Gen>)>,
+    pub types: Vec<(Type, Vec<Gfx>)>,
     pub class: Option<Class>,
     pub reg: Option<u16>,
     pub written: bool,
@@ -52,7 +52,7 @@ pub struct SourceRow {
     pub traits: Vec<Trait>,
     pub operands: Vec<Operand>,
     /// With the generations in which they are set.
-    pub flags: Vec<(String, Vec<Gen>)>,
+    pub flags: Vec<(String, Vec<Gfx>)>,
     pub cells: Vec<Cell>,
     /// Other names that are accepted, and where.
     pub aliases: Vec<(String, Columns)>,
@@ -60,14 +60,14 @@ pub struct SourceRow {
 
 impl Operand {
     /// Its type in a generation.
-    pub fn ty(&self, generation: Gen) -> Type {
+    pub fn ty(&self, generation: Gfx) -> Type {
         self.types.iter().find(|(_, of)| of.contains(&generation)).map_or(Type::None, |(ty, _)| *ty)
     }
 }
 
 impl SourceRow {
     /// Whether a flag is set in a generation: `FLAG`, or `FLAG@GENERATIONS`.
-    pub fn has(&self, flag: &str, generation: Gen) -> bool {
+    pub fn has(&self, flag: &str, generation: Gfx) -> bool {
         self.flags.iter().any(|(name, of)| name == flag && of.contains(&generation))
     }
 }
@@ -81,13 +81,13 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// `6`, `8-906`, `6-7,10-`.
-pub fn gens(text: &str) -> Option<Vec<Gen>> {
+pub fn gens(text: &str) -> Option<Vec<Gfx>> {
     let set = generations(text)?;
-    Some(Gen::ALL.iter().copied().filter(|generation| set >> *generation as u8 & 1 != 0).collect())
+    Some(Gfx::ALL.iter().copied().filter(|generation| set >> *generation as u8 & 1 != 0).collect())
 }
 
 /// The columns of generations, those of real true16 included.
-pub fn columns(gens: &[Gen]) -> Columns {
+pub fn columns(gens: &[Gfx]) -> Columns {
     gens.iter().fold(0, |set, &generation| {
         let column = generation as usize;
         let t16 = if column + 3 >= GENS { 1 << (column + 3) } else { 0 };
@@ -96,9 +96,9 @@ pub fn columns(gens: &[Gen]) -> Columns {
 }
 
 /// The generation of a column, and whether it is one of real true16.
-pub fn column(column: usize) -> (Gen, bool) {
+pub fn column(column: usize) -> (Gfx, bool) {
     assert!(column < COLUMNS);
-    if column < GENS { (Gen::ALL[column], false) } else { (Gen::ALL[column - 3], true) }
+    if column < GENS { (Gfx::ALL[column], false) } else { (Gfx::ALL[column - 3], true) }
 }
 
 fn bits(text: &str) -> Option<(&str, FieldBits)> {
@@ -114,7 +114,7 @@ fn bits(text: &str) -> Option<(&str, FieldBits)> {
 }
 
 /// Layouts with the generations they are of.
-pub fn encodings(source: &str) -> Result<Vec<(Vec<Gen>, EncodingLayout)>, Error> {
+pub fn encodings(source: &str) -> Result<Vec<(Vec<Gfx>, EncodingLayout)>, Error> {
     let mut out = Vec::new();
     for (line, text) in lines(source) {
         let wrong = |what: &str| Error { line, what: what.to_owned() };
@@ -195,9 +195,9 @@ fn operand(token: &str, register: &dyn Fn(&str) -> Option<u16>) -> Option<Operan
                     Type::from_name(ty).zip(gens(of))
                 })
                 .collect::<Option<_>>()?,
-            None if matches!(name, "exec" | "vcc") => vec![(Type::Mask, Gen::ALL.to_vec())],
+            None if matches!(name, "exec" | "vcc") => vec![(Type::Mask, Gfx::ALL.to_vec())],
             None if name == "scc" => Vec::new(),
-            None if reg.is_some() => vec![(Type::B32, Gen::ALL.to_vec())],
+            None if reg.is_some() => vec![(Type::B32, Gfx::ALL.to_vec())],
             None => return None,
         },
         class: match (class, reg) {

@@ -1,7 +1,7 @@
 //! Compiles `waits.txt`: which counters instructions wait for, and what counts in them.
 
 use super::read::{SourceRow, gens, lines};
-use crate::amdgcn_facts::model::{Columns, Counter, Event, GENS, Gen, Role};
+use crate::amdgcn_facts::model::{Columns, Counter, Event, GENS, Gfx, Role};
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -35,11 +35,11 @@ fn runs(text: &str) -> Result<Vec<(u8, u8)>, Failure> {
     text.split(',').map(run).collect()
 }
 
-fn generations(text: &str) -> Result<Vec<Gen>, Failure> {
+fn generations(text: &str) -> Result<Vec<Gfx>, Failure> {
     gens(text).ok_or_else(|| format!("generations: {text}").into())
 }
 
-fn bits(generations: &[Gen]) -> Columns {
+fn bits(generations: &[Gfx]) -> Columns {
     generations.iter().fold(0, |set, generation| set | 1 << *generation as u8)
 }
 
@@ -110,7 +110,7 @@ impl Compiled {
                 )?;
             }
             ["text", "s_waitcnt", of, "as", like] => {
-                let like = Gen::from_name(like).ok_or("an unknown generation")?;
+                let like = Gfx::from_number(like).ok_or("an unknown generation")?;
                 for generation in generations(of)? {
                     self.texts[0][generation as usize] = self.texts[0][like as usize].clone();
                 }

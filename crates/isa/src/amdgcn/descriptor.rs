@@ -5,7 +5,7 @@
 //! a file ([`super::source`] reads that), ELF.
 
 use super::Gpu;
-use super::model::Gen;
+use super::model::Gfx;
 
 /// Bytes of a descriptor.
 pub const SIZE: usize = 64;
@@ -27,18 +27,29 @@ const fn at(byte: u8, lsb: u8, width: u8) -> DescriptorBits {
     DescriptorBits { byte, lsb, width }
 }
 
-/// Words of a descriptor.
-const RSRC3: u8 = 44;
-const RSRC1: u8 = 48;
-pub(super) const RSRC2: u8 = 52;
+/// Where a descriptor has the values of `COMPUTE_PGM_RSRC1` to `3`, whose bits `unwedge_hw` knows; a test compares.
+pub const RSRC3: u8 = 44;
+/// See [`RSRC3`].
+pub const RSRC1: u8 = 48;
+/// See [`RSRC3`].
+pub const RSRC2: u8 = 52;
 const PROPERTIES: u8 = 56;
 
 /// Number of vector registers, in granules less one.
 pub const VGPR_GRANULES: DescriptorBits = at(RSRC1, 0, 6);
 /// Number of scalar registers, in granules less one; 0 from gfx10 on.
 pub const SGPR_GRANULES: DescriptorBits = at(RSRC1, 6, 4);
+/// Rounding and denormals, as MODE has them: the four fields that directives set.
+pub const FLOAT_MODE: DescriptorBits = at(RSRC1, 12, 8);
+/// Up to gfx10.3 the wave's offset to its scratch is in a scalar register; from gfx11 on there is scratch at all.
+pub(super) const SCRATCH: DescriptorBits = at(RSRC2, 0, 1);
 /// How many scalar registers are set before the kernel starts.
-const USER_SGPR_COUNT: DescriptorBits = at(RSRC2, 1, 5);
+pub(super) const USER_SGPR_COUNT: DescriptorBits = at(RSRC2, 1, 5);
+/// Which of the workgroup's x, y, z and where the wave is in it scalar registers have.
+pub(super) const GROUP_SGPRS: [DescriptorBits; 4] =
+    [at(RSRC2, 7, 1), at(RSRC2, 8, 1), at(RSRC2, 9, 1), at(RSRC2, 10, 1)];
+/// How many axes of a thread's place vector registers have beyond x.
+pub(super) const WORKITEM_ID: DescriptorBits = at(RSRC2, 11, 2);
 /// Lanes: 32 if set.
 pub const WAVE32: DescriptorBits = at(PROPERTIES, 10, 1);
 
@@ -67,15 +78,15 @@ pub enum DirectiveCondition {
     /// Always.
     Always,
     /// From this generation on.
-    From(Gen),
+    From(Gfx),
     /// Up to this generation.
-    Until(Gen),
+    Until(Gfx),
     /// From one generation to another.
-    Between(Gen, Gen),
+    Between(Gfx, Gfx),
 }
 
 impl DirectiveCondition {
-    fn holds(self, generation: Gen) -> bool {
+    fn holds(self, generation: Gfx) -> bool {
         match self {
             Always => true,
             From(first) => generation >= first,
@@ -140,7 +151,7 @@ const fn count(
 use DirectiveCondition::{Always, Between, From, Until};
 
 /// From gfx11 on the scratch is set up by the hardware, and what prepared it is gone.
-const BEFORE_FLAT: DirectiveCondition = Until(Gen::Gfx10_3);
+const BEFORE_FLAT: DirectiveCondition = Until(Gfx::Gfx10_3);
 const NEXT_FREE_VGPR: &str = "next_free_vgpr";
 const NEXT_FREE_SGPR: &str = "next_free_sgpr";
 
@@ -157,15 +168,15 @@ pub static DIRECTIVES: [KernelDirective; 46] = [
     user("user_sgpr_dispatch_id", 4, 2, Always),
     user("user_sgpr_flat_scratch_init", 5, 2, BEFORE_FLAT),
     user("user_sgpr_private_segment_size", 6, 1, Always),
-    bits("wavefront_size32", WAVE32, 1, From(Gen::Gfx10)),
+    bits("wavefront_size32", WAVE32, 1, From(Gfx::Gfx10)),
     bits("uses_dynamic_stack", at(PROPERTIES, 11, 1), 0, Always),
-    bits("system_sgpr_private_segment_wavefront_offset", at(RSRC2, 0, 1), 0, BEFORE_FLAT),
-    bits("enable_private_segment", at(RSRC2, 0, 1), 0, From(Gen::Gfx11)),
-    bits("system_sgpr_workgroup_id_x", at(RSRC2, 7, 1), 1, Always),
-    bits("system_sgpr_workgroup_id_y", at(RSRC2, 8, 1), 0, Always),
-    bits("system_sgpr_workgroup_id_z", at(RSRC2, 9, 1), 0, Always),
-    bits("system_sgpr_workgroup_info", at(RSRC2, 10, 1), 0, Always),
-    bits("system_vgpr_workitem_id", at(RSRC2, 11, 2), 0, Always),
+    bits("system_sgpr_private_segment_wavefront_offset", SCRATCH, 0, BEFORE_FLAT),
+    bits("enable_private_segment", SCRATCH, 0, From(Gfx::Gfx11)),
+    bits("system_sgpr_workgroup_id_x", GROUP_SGPRS[0], 1, Always),
+    bits("system_sgpr_workgroup_id_y", GROUP_SGPRS[1], 0, Always),
+    bits("system_sgpr_workgroup_id_z", GROUP_SGPRS[2], 0, Always),
+    bits("system_sgpr_workgroup_info", GROUP_SGPRS[3], 0, Always),
+    bits("system_vgpr_workitem_id", WORKITEM_ID, 0, Always),
     count(NEXT_FREE_VGPR, DirectiveEffect::NextFreeVgpr, 256, 0, Always),
     count(NEXT_FREE_SGPR, DirectiveEffect::NextFreeSgpr, 106, 0, Always),
     count("reserve_vcc", DirectiveEffect::ReserveVcc, 1, 1, Always),
@@ -174,23 +185,23 @@ pub static DIRECTIVES: [KernelDirective; 46] = [
         DirectiveEffect::ReserveFlatScratch,
         1,
         1,
-        Between(Gen::Gfx7, Gen::Gfx10_3),
+        Between(Gfx::Gfx7, Gfx::Gfx10_3),
     ),
-    count("reserve_xnack_mask", DirectiveEffect::ReserveXnackMask, 1, 0, From(Gen::Gfx8)),
+    count("reserve_xnack_mask", DirectiveEffect::ReserveXnackMask, 1, 0, From(Gfx::Gfx8)),
     bits("float_round_mode_32", at(RSRC1, 12, 2), 0, Always),
     bits("float_round_mode_16_64", at(RSRC1, 14, 2), 0, Always),
     bits("float_denorm_mode_32", at(RSRC1, 16, 2), 0, Always),
     bits("float_denorm_mode_16_64", at(RSRC1, 18, 2), 3, Always),
-    bits("dx10_clamp", at(RSRC1, 21, 1), 1, Until(Gen::Gfx11_5)),
-    bits("ieee_mode", at(RSRC1, 23, 1), 1, Until(Gen::Gfx11_5)),
-    bits("fp16_overflow", at(RSRC1, 26, 1), 0, From(Gen::Gfx9)),
-    bits("workgroup_processor_mode", at(RSRC1, 29, 1), 1, From(Gen::Gfx10)),
-    bits("memory_ordered", at(RSRC1, 30, 1), 1, From(Gen::Gfx10)),
-    bits("forward_progress", at(RSRC1, 31, 1), 0, From(Gen::Gfx10)),
-    bits("shared_vgpr_count", at(RSRC3, 0, 4), 0, Between(Gen::Gfx10, Gen::Gfx11_5)),
-    bits("inst_pref_size", at(RSRC3, 4, 6), 0, Between(Gen::Gfx11, Gen::Gfx11_5)),
-    bits("inst_pref_size", at(RSRC3, 4, 8), 0, From(Gen::Gfx12)),
-    bits("round_robin_scheduling", at(RSRC1, 21, 1), 0, From(Gen::Gfx12)),
+    bits("dx10_clamp", at(RSRC1, 21, 1), 1, Until(Gfx::Gfx11_5)),
+    bits("ieee_mode", at(RSRC1, 23, 1), 1, Until(Gfx::Gfx11_5)),
+    bits("fp16_overflow", at(RSRC1, 26, 1), 0, From(Gfx::Gfx9)),
+    bits("workgroup_processor_mode", at(RSRC1, 29, 1), 1, From(Gfx::Gfx10)),
+    bits("memory_ordered", at(RSRC1, 30, 1), 1, From(Gfx::Gfx10)),
+    bits("forward_progress", at(RSRC1, 31, 1), 0, From(Gfx::Gfx10)),
+    bits("shared_vgpr_count", at(RSRC3, 0, 4), 0, Between(Gfx::Gfx10, Gfx::Gfx11_5)),
+    bits("inst_pref_size", at(RSRC3, 4, 6), 0, Between(Gfx::Gfx11, Gfx::Gfx11_5)),
+    bits("inst_pref_size", at(RSRC3, 4, 8), 0, From(Gfx::Gfx12)),
+    bits("round_robin_scheduling", at(RSRC1, 21, 1), 0, From(Gfx::Gfx12)),
     bits("exception_fp_ieee_invalid_op", at(RSRC2, 24, 1), 0, Always),
     bits("exception_fp_denorm_src", at(RSRC2, 25, 1), 0, Always),
     bits("exception_fp_ieee_div_zero", at(RSRC2, 26, 1), 0, Always),
@@ -204,7 +215,7 @@ pub static DIRECTIVES: [KernelDirective; 46] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescriptorTarget {
     /// Its generation.
-    pub generation: Gen,
+    pub generation: Gfx,
     /// Whether waves have 32 lanes where a kernel does not say otherwise.
     pub wave32: bool,
     /// Whether page faults can be retried, which costs scalar registers before gfx10.
@@ -220,7 +231,7 @@ impl DescriptorTarget {
             generation: gpu.generation(),
             wave32: !gpu.wave64(),
             xnack: gpu.xnack(),
-            fixed_sgprs: gpu.name() == "gfx802",
+            fixed_sgprs: gpu.version() == [8, 0, 2],
         }
     }
 }
@@ -310,7 +321,7 @@ impl DescriptorBuilder {
             if !directive.exists(self.target) {
                 // Counted on gfx6 all the same, as LLVM does.
                 flat |= directive.sets == DirectiveEffect::ReserveFlatScratch
-                    && self.target.generation == Gen::Gfx6;
+                    && self.target.generation == Gfx::Gfx6;
                 continue;
             }
             let default = match directive.sets {
@@ -346,18 +357,18 @@ impl DescriptorBuilder {
 
     fn sgpr_granules(&self, used: u32, vcc: bool, flat: bool, xnack: bool) -> Result<u32, DescriptorError> {
         let generation = self.target.generation;
-        if generation >= Gen::Gfx10 {
+        if generation >= Gfx::Gfx10 {
             return Ok(0);
         }
         let extra = match generation {
-            Gen::Gfx6 | Gen::Gfx7 if flat => 4,
-            _ if generation >= Gen::Gfx8 && flat => 6,
-            _ if generation >= Gen::Gfx8 && xnack => 4,
+            Gfx::Gfx6 | Gfx::Gfx7 if flat => 4,
+            _ if generation >= Gfx::Gfx8 && flat => 6,
+            _ if generation >= Gfx::Gfx8 && xnack => 4,
             _ if vcc => 2,
             _ => 0,
         };
         // Up to gfx7 what is reserved lies among the registers a wave can name, from gfx8 on behind them.
-        let (limit, counted) = if generation <= Gen::Gfx7 { (104, used + extra) } else { (102, used) };
+        let (limit, counted) = if generation <= Gfx::Gfx7 { (104, used + extra) } else { (102, used) };
         if counted > limit {
             return Err(DescriptorError::TooManySgprs(counted, limit));
         }
@@ -379,7 +390,14 @@ pub fn put(bytes: &mut [u8; SIZE], place: DescriptorBits, value: u32) {
 pub fn get(bytes: &[u8; SIZE], place: DescriptorBits) -> u32 {
     let byte = usize::from(place.byte);
     let word = u32::from_le_bytes([bytes[byte], bytes[byte + 1], bytes[byte + 2], bytes[byte + 3]]);
-    word >> place.lsb & mask(place)
+    place.of_word(word)
+}
+
+impl DescriptorBits {
+    /// The value of the bits in the word that holds them.
+    pub const fn of_word(self, word: u32) -> u32 {
+        word >> self.lsb & mask(self)
+    }
 }
 
 const fn mask(place: DescriptorBits) -> u32 {
@@ -410,9 +428,9 @@ pub fn directives(bytes: &[u8; SIZE], target: DescriptorTarget) -> Vec<(&'static
                 let granule = if get(bytes, WAVE32) == 1 { 8 } else { 4 };
                 ((get(bytes, VGPR_GRANULES) + 1) * granule, u32::MAX)
             }
-            DirectiveEffect::NextFreeSgpr if target.generation >= Gen::Gfx10 => (0, u32::MAX),
+            DirectiveEffect::NextFreeSgpr if target.generation >= Gfx::Gfx10 => (0, u32::MAX),
             DirectiveEffect::NextFreeSgpr => {
-                let (limit, reserved) = if target.generation <= Gen::Gfx7 { (100, 4) } else { (102, 6) };
+                let (limit, reserved) = if target.generation <= Gfx::Gfx7 { (100, 4) } else { (102, 6) };
                 (((get(bytes, SGPR_GRANULES) + 1) * 8 - reserved).min(limit), u32::MAX)
             }
             DirectiveEffect::ReserveVcc
@@ -527,7 +545,7 @@ mod tests {
                 put(&mut bytes, USER_SGPR_COUNT, 31);
                 let granules = if get(&bytes, WAVE32) == 1 { 31 } else { 63 };
                 put(&mut bytes, VGPR_GRANULES, granules);
-                if target.generation < Gen::Gfx10 {
+                if target.generation < Gfx::Gfx10 {
                     put(&mut bytes, SGPR_GRANULES, seed % 12);
                 }
                 let mut builder = DescriptorBuilder::new(target);

@@ -4,9 +4,10 @@
 //! memory these registers point to.
 
 use super::descriptor::{
-    self, DIRECTIVES, DescriptorBits, DescriptorTarget, DirectiveEffect, RSRC2, SIZE, WAVE32,
+    self, DIRECTIVES, DescriptorBits, DescriptorTarget, DirectiveEffect, FLOAT_MODE, GROUP_SGPRS, RSRC2,
+    SCRATCH, SIZE, USER_SGPR_COUNT, WAVE32, WORKITEM_ID,
 };
-use super::model::Gen;
+use super::model::Gfx;
 use super::{Gpu, Reg};
 
 /// What scalar registers hold.
@@ -81,7 +82,7 @@ impl KernelEntry {
         }
         // Those of the hardware follow those of the user, of which there may be more than are asked for.
         next = value("user_sgpr_count") as u8;
-        let place_in_ttmp = generation >= Gen::Gfx12;
+        let place_in_ttmp = generation >= Gfx::Gfx12;
         let system = [
             ("system_sgpr_workgroup_id_x", SgprPreset::WorkgroupId(0), place_in_ttmp),
             ("system_sgpr_workgroup_id_y", SgprPreset::WorkgroupId(1), place_in_ttmp),
@@ -100,7 +101,7 @@ impl KernelEntry {
             scalars,
             place_in_ttmp,
             axes: value("system_vgpr_workitem_id").min(2) as u8 + 1,
-            packed: generation >= Gen::Gfx11,
+            packed: generation >= Gfx::Gfx11,
             lds: value("group_segment_fixed_size"),
             scratch: value("private_segment_fixed_size"),
             arguments: value("kernarg_size"),
@@ -122,26 +123,27 @@ pub struct EntryRegCounts {
 
 impl EntryRegCounts {
     /// By a descriptor.
-    pub fn of(bytes: &[u8; SIZE], generation: Gen) -> EntryRegCounts {
-        let wave32 = (generation >= Gen::Gfx10).then(|| descriptor::get(bytes, WAVE32) == 1);
+    pub fn of(bytes: &[u8; SIZE], generation: Gfx) -> EntryRegCounts {
+        let wave32 = (generation >= Gfx::Gfx10).then(|| descriptor::get(bytes, WAVE32) == 1);
         let rsrc2 = descriptor::get(bytes, DescriptorBits { byte: RSRC2, lsb: 0, width: 32 });
         EntryRegCounts { wave32, ..EntryRegCounts::of_rsrc2(rsrc2, generation) }
     }
 
     /// By `COMPUTE_PGM_RSRC2` alone, which does not tell the lanes.
-    pub fn of_rsrc2(rsrc2: u32, generation: Gen) -> EntryRegCounts {
-        let bits = |lowest: u32, width: u32| rsrc2 >> lowest & ((1 << width) - 1);
+    pub fn of_rsrc2(rsrc2: u32, generation: Gfx) -> EntryRegCounts {
+        let bits = |place: DescriptorBits| place.of_word(rsrc2);
         // From gfx12 on places of workgroups are in trap registers, from gfx11 on the hardware sets scratch up.
-        let group = if generation >= Gen::Gfx12 { 0 } else { bits(7, 4).count_ones() };
-        let scratch = if generation >= Gen::Gfx11 { 0 } else { bits(0, 1) };
+        let group = if generation >= Gfx::Gfx12 { 0 } else { GROUP_SGPRS.map(bits).iter().sum() };
+        let scratch = if generation >= Gfx::Gfx11 { 0 } else { bits(SCRATCH) };
         // There a thread's whole place is in one register.
-        let vgprs = if generation >= Gen::Gfx11 { 1 } else { 1 + bits(11, 2).min(2) };
-        EntryRegCounts { sgprs: (bits(1, 5) + group + scratch) as u16, vgprs: vgprs as u16, wave32: None }
+        let vgprs = if generation >= Gfx::Gfx11 { 1 } else { 1 + bits(WORKITEM_ID).min(2) };
+        EntryRegCounts {
+            sgprs: (bits(USER_SGPR_COUNT) + group + scratch) as u16,
+            vgprs: vgprs as u16,
+            wave32: None,
+        }
     }
 }
-
-/// Rounding and denormals, as MODE has them.
-const FLOAT_MODE: DescriptorBits = DescriptorBits { byte: 48, lsb: 12, width: 8 };
 
 fn user(name: &str) -> Option<SgprPreset> {
     Some(match name {

@@ -9,7 +9,7 @@
 //! hardware does.
 
 use super::Gpu;
-use super::model::Gen;
+use super::model::Gfx;
 use super::semantics::soft::{self, Env};
 use super::text;
 
@@ -165,8 +165,8 @@ impl Format {
     /// bits and the number format above.
     pub fn image(code: u32, gpu: &Gpu) -> Option<Format> {
         let unified = match gpu.generation() {
-            Gen::Gfx10 | Gen::Gfx10_3 => Some(&IMAGE_10),
-            generation if generation >= Gen::Gfx11 => Some(&IMAGE_11),
+            Gfx::Gfx10 | Gfx::Gfx10_3 => Some(&IMAGE_10),
+            generation if generation >= Gfx::Gfx11 => Some(&IMAGE_11),
             _ => None,
         };
         if let Some(table) = unified {

@@ -1,9 +1,8 @@
 //! Which GPU code is for: its generation and what it has beyond it.
 //!
-//! Facts: the processors and features LLVM 19 knows.
+//! Facts: `data/amd/amd.devices`, in which `unwedge_hw` looks chips up too; features are those of LLVM 19.
 
-use super::model::{COLUMNS, Columns, GENS, Gen, Need, REAL_TRUE16};
-use unwedge_hw::amd::Gfx;
+use super::model::{COLUMNS, Columns, GENS, Gfx, Need, REAL_TRUE16};
 
 /// What a chip has, or a mode it is used in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,7 +21,8 @@ impl Features {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gpu {
     name: &'static str,
-    generation: Gen,
+    version: [u8; 3],
+    generation: Gfx,
     features: Features,
 }
 
@@ -41,103 +41,69 @@ pub enum GpuError {
     Feature(String),
 }
 
-/// LLVM's name, names of chips, generation, features.
-type GpuRow = (&'static str, &'static [&'static str], Gen, u16);
+/// A GPU as LLVM counts them.
+struct Processor {
+    /// Version of the graphics core.
+    version: [u8; 3],
+    /// LLVM's name.
+    name: &'static str,
+    /// Names of chips.
+    chips: &'static [&'static str],
+    generation: Gfx,
+}
 
-const RDNA_DOT: u16 = Features::DOT;
+include!(concat!(env!("OUT_DIR"), "/amdgcn_gpus.rs"));
 
-const KNOWN: &[GpuRow] = &[
-    ("gfx600", &["tahiti"], Gen::Gfx6, Features::WAVE64),
-    ("gfx601", &["pitcairn", "verde"], Gen::Gfx6, Features::WAVE64),
-    ("gfx602", &["hainan", "oland"], Gen::Gfx6, Features::WAVE64),
-    ("gfx700", &["kaveri", "spectre", "spooky"], Gen::Gfx7, Features::WAVE64),
-    ("gfx701", &["hawaii"], Gen::Gfx7, Features::WAVE64),
-    ("gfx702", &[], Gen::Gfx7, Features::WAVE64),
-    ("gfx703", &["kabini", "mullins"], Gen::Gfx7, Features::WAVE64),
-    ("gfx704", &["bonaire"], Gen::Gfx7, Features::WAVE64),
-    ("gfx705", &[], Gen::Gfx7, Features::WAVE64),
-    ("gfx801", &["carrizo"], Gen::Gfx8, Features::WAVE64 | Features::XNACK | Features::UNPACKED_D16),
-    ("gfx802", &["tonga", "iceland"], Gen::Gfx8, Features::WAVE64 | Features::UNPACKED_D16),
-    (
-        "gfx803",
-        &["fiji", "polaris10", "polaris11", "polaris12", "vegam"],
-        Gen::Gfx8,
-        Features::WAVE64 | Features::UNPACKED_D16,
-    ),
-    ("gfx805", &["tongapro"], Gen::Gfx8, Features::WAVE64 | Features::UNPACKED_D16),
-    ("gfx810", &["stoney"], Gen::Gfx8, Features::WAVE64 | Features::XNACK),
-    ("gfx900", &["vega10"], Gen::Gfx9, Features::WAVE64),
-    ("gfx902", &["raven"], Gen::Gfx9, Features::WAVE64 | Features::XNACK),
-    ("gfx904", &["vega12"], Gen::Gfx9, Features::WAVE64),
-    ("gfx906", &["vega20"], Gen::Gfx906, Features::WAVE64),
-    ("gfx909", &["raven2"], Gen::Gfx9, Features::WAVE64 | Features::XNACK),
-    ("gfx90c", &["renoir"], Gen::Gfx9, Features::WAVE64 | Features::XNACK),
-    ("gfx1010", &["navi10"], Gen::Gfx10, 0),
-    ("gfx1011", &["navi12"], Gen::Gfx10, RDNA_DOT),
-    ("gfx1012", &["navi14"], Gen::Gfx10, RDNA_DOT),
-    ("gfx1013", &["bc250"], Gen::Gfx10, Features::BVH),
-    ("gfx1030", &["navi21"], Gen::Gfx10_3, 0),
-    ("gfx1031", &["navi22"], Gen::Gfx10_3, 0),
-    ("gfx1032", &["navi23"], Gen::Gfx10_3, 0),
-    ("gfx1033", &["vangogh"], Gen::Gfx10_3, 0),
-    ("gfx1034", &["navi24"], Gen::Gfx10_3, 0),
-    ("gfx1035", &["rembrandt"], Gen::Gfx10_3, 0),
-    ("gfx1036", &["raphael", "mendocino"], Gen::Gfx10_3, 0),
-    ("gfx1100", &["navi31"], Gen::Gfx11, 0),
-    ("gfx1101", &["navi32"], Gen::Gfx11, 0),
-    ("gfx1102", &["navi33"], Gen::Gfx11, 0),
-    ("gfx1103", &["phoenix"], Gen::Gfx11, 0),
-    ("gfx1150", &["strix1"], Gen::Gfx11_5, 0),
-    ("gfx1151", &["strix_halo"], Gen::Gfx11_5, 0),
-    ("gfx1152", &["krackan1"], Gen::Gfx11_5, 0),
-    ("gfx1200", &["navi44"], Gen::Gfx12, 0),
-    ("gfx1201", &["navi48"], Gen::Gfx12, 0),
-];
+impl Processor {
+    /// What it has in the mode LLVM assumes.
+    fn features(&self) -> Features {
+        let waves = if self.generation < Gfx::Gfx10 { Features::WAVE64 } else { 0 };
+        let own = match self.version {
+            [8, 0, 1] => Features::XNACK | Features::UNPACKED_D16,
+            [8, 0, _] => Features::UNPACKED_D16,
+            [8, 1, 0] | [9, 0, 2 | 9 | 12] => Features::XNACK,
+            [10, 1, 1 | 2] => Features::DOT,
+            [10, 1, 3] => Features::BVH,
+            _ => 0,
+        };
+        Features(waves | own)
+    }
+}
 
 impl Gpu {
     /// The GPU of an LLVM name (`gfx1030`) or a chip's (`navi21`), in the mode LLVM assumes: wave32 from gfx10 on.
     ///
     /// # Errors
-    ///
-    /// [`GpuError::Name`] if neither LLVM nor the table of chips has the name.
+    /// When no GPU has the name.
     pub fn new(name: &str) -> Result<Gpu, GpuError> {
-        KNOWN
-            .iter()
-            .find(|(llvm, chips, ..)| *llvm == name || chips.contains(&name))
-            .map(|&(name, _, generation, features)| Gpu { name, generation, features: Features(features) })
+        Gpu::find(|processor| processor.name == name || processor.chips.contains(&name))
             .ok_or_else(|| GpuError::Name(name.to_owned()))
     }
 
     /// The GPU of a version of the graphics core: 10, 3, 0 for gfx1030.
     pub fn from_version(major: u8, minor: u8, stepping: u8) -> Option<Gpu> {
-        Gpu::new(&format!("gfx{major}{minor:x}{stepping:x}")).ok()
+        Gpu::find(|processor| processor.version == [major, minor, stepping])
     }
 
     /// A GPU that reads code of a generation: the one with the most instructions and the fewest modes of its own. `None` for
     /// MI300, which changed instructions and has no table.
     pub fn from_gfx(gfx: Gfx) -> Option<Gpu> {
-        let generation = match gfx {
-            Gfx::Gfx940 => return None,
-            Gfx::Gfx6 => Gen::Gfx6,
-            Gfx::Gfx7 => Gen::Gfx7,
-            Gfx::Gfx8 => Gen::Gfx8,
-            Gfx::Gfx9 => Gen::Gfx906,
-            Gfx::Gfx10 => Gen::Gfx10,
-            Gfx::Gfx103 => Gen::Gfx10_3,
-            Gfx::Gfx11 => Gen::Gfx11,
-            Gfx::Gfx115 => Gen::Gfx11_5,
-            Gfx::Gfx12 => Gen::Gfx12,
-        };
-        KNOWN
-            .iter()
-            .find(|(_, _, of, features)| *of == generation && features & Features::XNACK == 0)
-            .map(|&(name, _, generation, features)| Gpu { name, generation, features: Features(features) })
+        // Vega 20 has every instruction of Vega 10.
+        let gfx = if gfx == Gfx::Gfx9 { Gfx::Gfx906 } else { gfx };
+        Gpu::find(|processor| processor.generation == gfx && processor.features().0 & Features::XNACK == 0)
+    }
+
+    /// The oldest GPU of which this is true.
+    fn find(mut holds: impl FnMut(&Processor) -> bool) -> Option<Gpu> {
+        let processor = GPUS.iter().find(|processor| holds(processor))?;
+        let &Processor { name, version, generation, .. } = processor;
+        Some(Gpu { name, version, generation, features: processor.features() })
     }
 
     /// This GPU with waves of 64 lanes, or of 32 where its generation has them.
     #[must_use]
     pub fn with_wave64(self, wave64: bool) -> Gpu {
-        let on = wave64 || self.generation < Gen::Gfx10;
+        let on = wave64 || self.generation < Gfx::Gfx10;
         let others = self.features.0 & !Features::WAVE64;
         Gpu { features: Features(if on { others | Features::WAVE64 } else { others }), ..self }
     }
@@ -164,7 +130,7 @@ impl Gpu {
             };
             gpu.features.0 = if on { gpu.features.0 | bit } else { gpu.features.0 & !bit };
         }
-        if gpu.generation < Gen::Gfx10 {
+        if gpu.generation < Gfx::Gfx10 {
             gpu.features.0 |= Features::WAVE64;
         }
         Ok(gpu)
@@ -172,7 +138,7 @@ impl Gpu {
 
     /// Names of all GPUs: LLVM's, with those of their chips.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-        KNOWN.iter().map(|&(name, chips, ..)| (name, chips))
+        GPUS.iter().map(|processor| (processor.name, processor.chips))
     }
 
     /// LLVM's name of it.
@@ -180,8 +146,13 @@ impl Gpu {
         self.name
     }
 
+    /// The version of its graphics core: 10, 3, 0 for gfx1030.
+    pub fn version(&self) -> [u8; 3] {
+        self.version
+    }
+
     /// Its generation.
-    pub fn generation(&self) -> Gen {
+    pub fn generation(&self) -> Gfx {
         self.generation
     }
 
@@ -192,7 +163,7 @@ impl Gpu {
 
     /// Whether 16-bit operands name half registers (`v0.l`).
     pub fn real_true16(&self) -> bool {
-        self.has(Features::REAL_TRUE16) && self.generation >= Gen::Gfx11
+        self.has(Features::REAL_TRUE16) && self.generation >= Gfx::Gfx11
     }
 
     /// Whether half-width data of memory instructions takes a register each.
@@ -207,14 +178,14 @@ impl Gpu {
 
     /// Whether instructions can name `xnack_mask`.
     pub(crate) fn has_xnack_mask(&self) -> bool {
-        self.generation != Gen::Gfx8 || matches!(self.name, "gfx801" | "gfx810")
+        self.generation != Gfx::Gfx8 || matches!(self.version, [8, 0, 1] | [8, 1, 0])
     }
 
     /// How many scalar registers are addressed by number.
     pub fn sgprs(&self) -> u16 {
         match self.generation {
-            Gen::Gfx6 | Gen::Gfx7 => 104,
-            Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => 102,
+            Gfx::Gfx6 | Gfx::Gfx7 => 104,
+            Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => 102,
             _ => 106,
         }
     }

@@ -5,7 +5,7 @@
 //! modifiers mean, LLVM 19 for what is taken, tried per generation.
 
 use super::inst::{Inst, Mods, dwords};
-use super::model::{Class, Encoding, Field, Format, Gen, Mod, OperandSlot, Trait, Type};
+use super::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait, Type};
 use super::{Gpu, Opcode, Reg};
 
 /// The most registers an image address has as a list.
@@ -16,7 +16,7 @@ pub(super) type AddressParts = [u8; LIST];
 
 /// Whether an atomic returns what was in memory.
 pub(super) fn returns(mods: &Mods, gpu: &Gpu) -> bool {
-    if gpu.generation() == Gen::Gfx12 { mods.get(Mod::Th) & 1 != 0 } else { mods.has(Mod::Glc) }
+    if gpu.generation() == Gfx::Gfx12 { mods.get(Mod::Th) & 1 != 0 } else { mods.has(Mod::Glc) }
 }
 
 /// How many registers an operand whose width is its type's own, or follows from a modifier, takes.
@@ -46,24 +46,24 @@ pub(super) fn offsets(format: Format, buffer: bool, gpu: &Gpu) -> (i32, i32) {
     let generation = gpu.generation();
     match (format, generation) {
         (Format::Ds, _) => unsigned(16),
-        (_, Gen::Gfx12) => signed(24),
+        (_, Gfx::Gfx12) => signed(24),
         (Format::Mubuf | Format::Mtbuf, _) => unsigned(12),
-        (Format::Smem, Gen::Gfx6 | Gen::Gfx7) => unsigned(8),
-        (Format::Smem, Gen::Gfx8) => unsigned(20),
+        (Format::Smem, Gfx::Gfx6 | Gfx::Gfx7) => unsigned(8),
+        (Format::Smem, Gfx::Gfx8) => unsigned(20),
         (Format::Smem, _) if buffer => unsigned(20),
         (Format::Smem, _) => signed(21),
         // There it has no field.
-        (Format::Flat, Gen::Gfx7 | Gen::Gfx8) => (0, 0),
-        (Format::Flat, Gen::Gfx10 | Gen::Gfx10_3) => unsigned(11),
+        (Format::Flat, Gfx::Gfx7 | Gfx::Gfx8) => (0, 0),
+        (Format::Flat, Gfx::Gfx10 | Gfx::Gfx10_3) => unsigned(11),
         (Format::Flat, _) => unsigned(12),
-        (_, Gen::Gfx10 | Gen::Gfx10_3) => signed(12),
+        (_, Gfx::Gfx10 | Gfx::Gfx10_3) => signed(12),
         _ => signed(13),
     }
 }
 
 /// The largest immediate that stands in place of a register.
 pub(super) fn most(class: Class, gpu: &Gpu) -> i32 {
-    if class == Class::Imm5 || gpu.generation() == Gen::Gfx12 { 31 } else { 127 }
+    if class == Class::Imm5 || gpu.generation() == Gfx::Gfx12 { 31 } else { 127 }
 }
 
 /// Whether a scalar memory instruction takes a buffer descriptor.
@@ -74,21 +74,21 @@ pub(super) fn is_buffer(slots: &[OperandSlot]) -> bool {
 /// The code of `saddr` that says there is none.
 pub(super) fn no_base(format: Format, gpu: &Gpu) -> u32 {
     match (gpu.generation(), format) {
-        (Gen::Gfx7 | Gen::Gfx8, _) | (Gen::Gfx9 | Gen::Gfx906, Format::Flat) => 0,
-        (Gen::Gfx9 | Gen::Gfx906, _) => 0x7f,
-        (Gen::Gfx10 | Gen::Gfx10_3, _) => 0x7d,
+        (Gfx::Gfx7 | Gfx::Gfx8, _) | (Gfx::Gfx9 | Gfx::Gfx906, Format::Flat) => 0,
+        (Gfx::Gfx9 | Gfx::Gfx906, _) => 0x7f,
+        (Gfx::Gfx10 | Gfx::Gfx10_3, _) => 0x7d,
         _ => 0x7c,
     }
 }
 
 /// The code of `saddr` in a scratch instruction that has no address at all, where that is so said.
 pub(super) fn no_address(gpu: &Gpu) -> Option<u32> {
-    (gpu.generation() == Gen::Gfx10_3).then_some(0x7f)
+    (gpu.generation() == Gfx::Gfx10_3).then_some(0x7f)
 }
 
 /// Whether scratch instructions can have both a vector and a scalar address, or neither.
 pub(super) fn free_scratch(gpu: &Gpu) -> bool {
-    gpu.generation() >= Gen::Gfx11
+    gpu.generation() >= Gfx::Gfx11
 }
 
 /// How many registers the data of an image instruction takes; `None`: none that it could.
@@ -96,7 +96,7 @@ pub(super) fn image_data(inst: &Inst, gpu: &Gpu) -> Option<u8> {
     let (mods, traits) = (&inst.mods, inst.row().traits);
     let status = mods.get(Mod::Tfe) as u8;
     let mask = mods.get(Mod::Dmask) & 15;
-    let four = traits.has(Trait::Gather4) || traits.has(Trait::Msaa) && gpu.generation() >= Gen::Gfx11;
+    let four = traits.has(Trait::Gather4) || traits.has(Trait::Msaa) && gpu.generation() >= Gfx::Gfx11;
     let texels = if four { 4 } else { (mask.count_ones() as u8).max(1) };
     let packed = mods.has(Mod::D16) && !gpu.unpacked_d16();
     let size = if packed { texels.div_ceil(2) } else { texels } + status;
@@ -156,7 +156,7 @@ pub(super) fn image_address(inst: &Inst, gpu: &Gpu) -> u8 {
     let mut dwords = extra(traits) + if a16 { parts.div_ceil(2) } else { parts };
     if traits.has(Trait::Grad) {
         // Derivatives are halved by an opcode of their own, or where there is none by a16.
-        let half = traits.has(Trait::G16) || a16 && gpu.generation() < Gen::Gfx10;
+        let half = traits.has(Trait::G16) || a16 && gpu.generation() < Gfx::Gfx10;
         dwords += if half { (gradients / 2).next_multiple_of(2) } else { gradients };
     }
     dwords
@@ -181,7 +181,7 @@ pub(super) fn image_parts(inst: &Inst, gpu: &Gpu) -> Option<(AddressParts, usize
         return None;
     }
     let mut parts = [0u8; LIST];
-    let grouped = gpu.generation() >= Gen::Gfx11;
+    let grouped = gpu.generation() >= Gfx::Gfx11;
     if is_bvh(inst) && grouped {
         let (ray, count) = ray(inst);
         parts.get_mut(..ray.len())?.copy_from_slice(&ray);

@@ -26,6 +26,6 @@ pub mod waits;
 
 pub use gpu::{Gpu, GpuError};
 pub use inst::{Inst, Mods, OPERANDS, Operand, RegHalf, dwords};
-pub use model::Gen;
+pub use model::Gfx;
 pub use opcode::{Opcode, Operation};
 pub use regs::Reg;

@@ -3,6 +3,8 @@
 //! Shared by the build script, which compiles the table, and by the library, which only reads what was compiled.
 //! Never: a fact about one instruction; those stand in `data/amd`.
 
+pub use unwedge_base::Gfx;
+
 /// Declares an enum whose variants have a name in the table.
 macro_rules! vocabulary {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
@@ -28,34 +30,13 @@ macro_rules! vocabulary {
     };
 }
 
-vocabulary! {
-    /// A column of the table: a generation of chips with one opcode map.
-    Gen {
-        /// Southern Islands.
-        Gfx6 = "6",
-        /// Sea Islands.
-        Gfx7 = "7",
-        /// Volcanic Islands, Polaris.
-        Gfx8 = "8",
-        /// Vega 10 and its like.
-        Gfx9 = "9",
-        /// Vega 20: gfx9 with a few instructions more.
-        Gfx906 = "906",
-        /// RDNA.
-        Gfx10 = "10",
-        /// RDNA 2.
-        Gfx10_3 = "10.3",
-        /// RDNA 3.
-        Gfx11 = "11",
-        /// RDNA 3.5.
-        Gfx11_5 = "11.5",
-        /// RDNA 4.
-        Gfx12 = "12",
-    }
-}
-
 /// How many generations there are.
-pub const GENS: usize = Gen::ALL.len();
+pub const GENS: usize = Gfx::ALL.len();
+
+/// Whether the table has a column of the generation: MI300 changed instructions, and is not in it.
+pub const fn has_table(generation: Gfx) -> bool {
+    !matches!(generation, Gfx::Gfx940)
+}
 
 /// The bits of a set of columns: bit `n` is generation `n`, and [`REAL_TRUE16`] moves a generation to its second column.
 pub type Columns = u16;
@@ -79,7 +60,9 @@ pub const fn generations(text: &str) -> Option<Columns> {
                 };
                 let mut number = first as u8;
                 while number <= generation as u8 {
-                    set |= 1 << number;
+                    if has_table(Gfx::ALL[number as usize]) {
+                        set |= 1 << number;
+                    }
                     number += 1;
                 }
                 from = None;
@@ -92,16 +75,16 @@ pub const fn generations(text: &str) -> Option<Columns> {
 }
 
 /// The generation of a name.
-const fn generation(name: &[u8]) -> Option<Gen> {
+const fn generation(name: &[u8]) -> Option<Gfx> {
     let mut number = 0;
     while number < GENS {
-        let own = Gen::ALL[number].name().as_bytes();
+        let own = Gfx::ALL[number].number().as_bytes();
         let mut at = 0;
         while at < own.len() && at < name.len() && own[at] == name[at] {
             at += 1;
         }
         if at == own.len() && at == name.len() {
-            return Some(Gen::ALL[number]);
+            return Some(Gfx::ALL[number]);
         }
         number += 1;
     }

@@ -7,7 +7,7 @@
 
 use super::codec::source_of;
 use super::inst::{Operand, RegHalf, dwords};
-use super::model::{Class, Encoding, EncodingLayout, Field, Form, Format, Gen, Mod, OperandSlot, Role, Type};
+use super::model::{Class, Encoding, EncodingLayout, Field, Form, Format, Gfx, Mod, OperandSlot, Role, Type};
 use super::tables::{InstRow, Variant};
 use super::text::{self, LineBuf};
 use super::{Gpu, Reg, regs, tables};
@@ -43,8 +43,8 @@ const SIZES: [u8; 6] = [1, 2, 3, 4, 8, 16];
 
 /// The codes of a generation.
 fn codes(gpu: &Gpu) -> &'static [CodeTexts; SIZES.len()] {
-    static CODES: [OnceLock<Box<[CodeTexts; SIZES.len()]>>; Gen::ALL.len()] =
-        [const { OnceLock::new() }; Gen::ALL.len()];
+    static CODES: [OnceLock<Box<[CodeTexts; SIZES.len()]>>; Gfx::ALL.len()] =
+        [const { OnceLock::new() }; Gfx::ALL.len()];
     CODES[gpu.generation() as usize].get_or_init(|| {
         let none = CodeText { text: [0; TEXT], length: 0, kind: 0 };
         let mut all = Box::new([[none; 512]; SIZES.len()]);
@@ -242,7 +242,7 @@ impl PlainPlan {
         let number = tables::variant_of(layout.encoding, opcode, gpu)?;
         let variant = tables::variants().get(usize::from(number))?;
         let row = tables::rows().get(usize::from(variant.row))?;
-        let old = gpu.generation() <= Gen::Gfx7;
+        let old = gpu.generation() <= Gfx::Gfx7;
         let other = row.format.is_memory()
             || layout.dwords > 2
             || !gpu.meets(variant.need)

@@ -3,7 +3,7 @@
 //! A code means different registers in different generations (124 is `m0`, and from gfx11 `null`); a [`Reg`] does not.
 //! Facts: the operand encodings of AMD's ISA manuals, cross-checked with LLVM 19.
 
-use super::model::Gen;
+use super::model::Gfx;
 
 /// A register. Of several in a row it is the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,32 +123,32 @@ pub fn special(name: &str) -> Option<Reg> {
 }
 
 /// The scalar register a code below 256 stands for; `None`: a constant, or nothing.
-pub const fn scalar(code: u8, generation: Gen) -> Option<Reg> {
+pub const fn scalar(code: u8, generation: Gfx) -> Option<Reg> {
     let g = generation as u8;
     let sgprs = match generation {
-        Gen::Gfx6 | Gen::Gfx7 => 104,
-        Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => 102,
+        Gfx::Gfx6 | Gfx::Gfx7 => 104,
+        Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => 102,
         _ => 106,
     };
     if code < sgprs {
         return Some(Reg(code as u16));
     }
-    let until_8 = g <= Gen::Gfx8 as u8;
+    let until_8 = g <= Gfx::Gfx8 as u8;
     let reg = match code {
         102 | 103 => Reg(Reg::FLAT_SCRATCH.0 + code as u16 - 102),
-        104 | 105 if g == Gen::Gfx7 as u8 => Reg(Reg::FLAT_SCRATCH.0 + code as u16 - 104),
-        104 | 105 if g >= Gen::Gfx8 as u8 => Reg(Reg::XNACK_MASK.0 + code as u16 - 104),
+        104 | 105 if g == Gfx::Gfx7 as u8 => Reg(Reg::FLAT_SCRATCH.0 + code as u16 - 104),
+        104 | 105 if g >= Gfx::Gfx8 as u8 => Reg(Reg::XNACK_MASK.0 + code as u16 - 104),
         106 | 107 => Reg(code as u16),
         108..=111 if until_8 => Reg(Reg::TBA.0 + code as u16 - 108),
         112..=123 if until_8 => Reg(Reg::TTMP0.0 + code as u16 - 112),
         108..=123 => Reg(code as u16),
-        124 if g >= Gen::Gfx11 as u8 => Reg::NULL,
+        124 if g >= Gfx::Gfx11 as u8 => Reg::NULL,
         124 => Reg::M0,
-        125 if g >= Gen::Gfx11 as u8 => Reg::M0,
-        125 if g >= Gen::Gfx10 as u8 => Reg::NULL,
+        125 if g >= Gfx::Gfx11 as u8 => Reg::M0,
+        125 if g >= Gfx::Gfx10 as u8 => Reg::NULL,
         126 | 127 => Reg(code as u16),
-        235..=238 if g >= Gen::Gfx9 as u8 => Reg(code as u16),
-        239 if g >= Gen::Gfx9 as u8 && g < Gen::Gfx11 as u8 => Reg(code as u16),
+        235..=238 if g >= Gfx::Gfx9 as u8 => Reg(code as u16),
+        239 if g >= Gfx::Gfx9 as u8 && g < Gfx::Gfx11 as u8 => Reg(code as u16),
         251..=254 => Reg(code as u16),
         _ => return None,
     };
@@ -160,18 +160,18 @@ const NO_CODE: u16 = u16::MAX;
 
 /// For each generation: the register of each code, and the code of each register below 256.
 struct RegCodes {
-    regs: [[u16; 256]; Gen::ALL.len()],
-    codes: [[u16; 256]; Gen::ALL.len()],
+    regs: [[u16; 256]; Gfx::ALL.len()],
+    codes: [[u16; 256]; Gfx::ALL.len()],
 }
 
 static CODES: RegCodes = {
     let mut all =
-        RegCodes { regs: [[NO_CODE; 256]; Gen::ALL.len()], codes: [[NO_CODE; 256]; Gen::ALL.len()] };
+        RegCodes { regs: [[NO_CODE; 256]; Gfx::ALL.len()], codes: [[NO_CODE; 256]; Gfx::ALL.len()] };
     let mut g = 0;
-    while g < Gen::ALL.len() {
+    while g < Gfx::ALL.len() {
         let mut code = 0;
         while code < 256 {
-            if let Some(reg) = scalar(code as u8, Gen::ALL[g]) {
+            if let Some(reg) = scalar(code as u8, Gfx::ALL[g]) {
                 all.regs[g][code] = reg.0;
                 all.codes[g][reg.0 as usize] = code as u16;
             }
@@ -183,7 +183,7 @@ static CODES: RegCodes = {
 };
 
 /// What [`scalar`] says, from a table.
-pub fn scalar_of_code(code: u8, generation: Gen) -> Option<Reg> {
+pub fn scalar_of_code(code: u8, generation: Gfx) -> Option<Reg> {
     match CODES.regs[generation as usize][usize::from(code)] {
         NO_CODE => None,
         reg => Some(Reg(reg)),
@@ -191,7 +191,7 @@ pub fn scalar_of_code(code: u8, generation: Gen) -> Option<Reg> {
 }
 
 /// The 9-bit code of a register in a generation; `None` if it has none there.
-pub fn code_of(reg: Reg, generation: Gen) -> Option<u16> {
+pub fn code_of(reg: Reg, generation: Gfx) -> Option<u16> {
     if reg.is_vgpr() {
         return (reg.0 < 512).then_some(reg.0);
     }

@@ -3,7 +3,7 @@
 //! Never: what an instruction must wait for; a checker or an emulator decides that, each in its own way. Facts:
 //! `data/amd/waits.txt`.
 
-use super::Gen;
+use super::Gfx;
 use super::model::{Columns, GENS};
 use super::opcode::Opcode;
 
@@ -86,20 +86,20 @@ pub struct DepctrField {
     pub field: ImmediateField,
 }
 
-fn on(gens: Columns, generation: Gen) -> bool {
+fn on(gens: Columns, generation: Gfx) -> bool {
     gens >> generation as u8 & 1 != 0
 }
 
 impl CounterUse {
     /// Whether it counts there in a generation.
-    pub fn holds(&self, generation: Gen) -> bool {
+    pub fn holds(&self, generation: Gfx) -> bool {
         on(self.gens, generation)
     }
 }
 
 impl DepctrField {
     /// Whether an immediate waits for it to be 0.
-    pub fn waited(&self, immediate: u16, generation: Gen) -> bool {
+    pub fn waited(&self, immediate: u16, generation: Gfx) -> bool {
         on(self.gens, generation) && immediate & self.field.mask() == 0
     }
 }
@@ -109,29 +109,29 @@ impl Counter {
     pub const COUNT: usize = Counter::ALL.len();
 
     /// The counters of a generation.
-    pub fn of(generation: Gen) -> impl Iterator<Item = Counter> {
+    pub fn of(generation: Gfx) -> impl Iterator<Item = Counter> {
         Counter::ALL.iter().copied().filter(move |counter| counter.field(generation).is_some())
     }
 
     /// What a generation calls it; `None`: it has no such counter.
-    pub fn name_in(self, generation: Gen) -> Option<&'static str> {
+    pub fn name_in(self, generation: Gfx) -> Option<&'static str> {
         self.field(generation).map(|field| field.name)
     }
 
     /// How many it counts: with so many under way the next one is issued only when one is done.
-    pub fn most(self, generation: Gen) -> u16 {
+    pub fn most(self, generation: Gfx) -> u16 {
         self.field(generation).map_or(0, |field| field.most())
     }
 
     /// The widest field that a generation has for it.
-    fn field(self, generation: Gen) -> Option<ImmediateField> {
+    fn field(self, generation: Gfx) -> Option<ImmediateField> {
         let own = WAITS.iter().filter(|w| w.counter == self && on(w.gens, generation));
         own.map(|wait| wait.field).max_by_key(ImmediateField::most)
     }
 }
 
 /// The numbers that a wait of a generation has.
-pub fn fields(opcode: Opcode, generation: Gen) -> impl Iterator<Item = &'static WaitField> {
+pub fn fields(opcode: Opcode, generation: Gfx) -> impl Iterator<Item = &'static WaitField> {
     WAITS.iter().filter(move |wait| wait.opcode == opcode && on(wait.gens, generation))
 }
 
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn numbers_of_two_runs() {
-        let vmcnt = fields(Opcode::s_waitcnt, Gen::Gfx9).next().expect("a field").field;
+        let vmcnt = fields(Opcode::s_waitcnt, Gfx::Gfx9).next().expect("a field").field;
         assert_eq!((vmcnt.name, vmcnt.most(), vmcnt.mask()), ("vmcnt", 63, 0xc00f));
         assert_eq!((vmcnt.get(0x8003), vmcnt.put(0x23)), (0x23, 0x8003));
     }
@@ -159,10 +159,10 @@ mod tests {
                 .map(|c| (c.name_in(generation).expect("its own"), c.most(generation)))
                 .collect()
         };
-        assert_eq!(names(Gen::Gfx6), [("vmcnt", 15), ("expcnt", 7), ("lgkmcnt", 15)]);
-        assert_eq!(names(Gen::Gfx10), [("vmcnt", 63), ("expcnt", 7), ("lgkmcnt", 63), ("vscnt", 63)]);
+        assert_eq!(names(Gfx::Gfx6), [("vmcnt", 15), ("expcnt", 7), ("lgkmcnt", 15)]);
+        assert_eq!(names(Gfx::Gfx10), [("vmcnt", 63), ("expcnt", 7), ("lgkmcnt", 63), ("vscnt", 63)]);
         assert_eq!(
-            names(Gen::Gfx12),
+            names(Gfx::Gfx12),
             [
                 ("loadcnt", 63),
                 ("expcnt", 7),
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn what_counts_has_a_counter_in_its_generation() {
-        for generation in Gen::ALL {
-            for counted in COUNTED.iter().filter(|c| c.holds(*generation)) {
-                assert!(Counter::of(*generation).any(|c| c == counted.counter), "{generation:?} {counted:?}");
+        for generation in Gfx::ALL {
+            for counted in COUNTED.iter().filter(|c| c.holds(generation)) {
+                assert!(Counter::of(generation).any(|c| c == counted.counter), "{generation:?} {counted:?}");
             }
         }
     }

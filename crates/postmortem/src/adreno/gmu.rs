@@ -1,8 +1,9 @@
 //! The GMU: its registers, its messages with the kernel, and whether the GPU was up at all.
 //!
-//! Facts: register names of the database, freedreno's and the kernel's description of HFI queues and messages.
+//! Facts: register names of the database, [`unwedge_hw::adreno::hfi`].
 
 use unwedge_capture::msm::GmuBuffer;
+use unwedge_hw::adreno::hfi::{MSG_ACK, MSG_ERROR, MessageHeader, QueueHeader};
 
 use crate::adreno::case::{Case, field, seen};
 use crate::args::{Arg, Args};
@@ -13,10 +14,6 @@ use crate::rules::Rule;
 fn alive(result: u32) -> bool {
     result == 0xbabe_face || result & 0x1ff == 0x100
 }
-
-/// Message ids.
-const MSG_ERROR: u32 = 100;
-const MSG_ACK: u32 = 126;
 
 /// What is wrong with the GMU, if anything.
 pub fn findings(case: &Case<'_>) -> Vec<Finding> {
@@ -95,9 +92,7 @@ fn registers(case: &Case<'_>) -> Vec<Finding> {
     out
 }
 
-/// Dwords of the queue table's header, and of each queue's.
-const TABLE_DWORDS: usize = 6;
-const QUEUE_DWORDS: usize = 12;
+/// Queues looked at; kernels make two.
 const MAX_QUEUES: usize = 8;
 
 /// A message of a HFI queue.
@@ -111,12 +106,8 @@ struct Message<'h> {
 fn recent_messages<'h>(hfi: &GmuBuffer<'_>, words: &'h [u32]) -> Vec<Message<'h>> {
     let mut out = Vec::new();
     for (queue, history) in hfi.history.iter().enumerate().take(MAX_QUEUES) {
-        let Some(header) =
-            words.get(TABLE_DWORDS + queue * QUEUE_DWORDS..).and_then(|w| w.get(..QUEUE_DWORDS))
-        else {
-            continue;
-        };
-        let (iova, dwords) = (u64::from(header[1]), header[3] as usize);
+        let Some(header) = QueueHeader::read(words, queue) else { continue };
+        let (iova, dwords) = (u64::from(header.iova), header.size as usize);
         let Some(base) = iova.checked_sub(hfi.iova).and_then(|offset| usize::try_from(offset / 4).ok())
         else {
             continue;
@@ -124,10 +115,10 @@ fn recent_messages<'h>(hfi: &GmuBuffer<'_>, words: &'h [u32]) -> Vec<Message<'h>
         for &at in history {
             let Some(at) = usize::try_from(at).ok().filter(|&at| at < dwords) else { continue };
             let Some(&head) = base.checked_add(at).and_then(|at| words.get(at)) else { continue };
-            let size = ((head >> 8) & 0xff) as usize;
+            let head = MessageHeader(head);
             let start = base + at + 1;
-            let end = start.saturating_add(size.saturating_sub(1)).min(words.len());
-            out.push(Message { queue, id: head & 0xff, payload: words.get(start..end).unwrap_or_default() });
+            let end = start.saturating_add((head.size() as usize).saturating_sub(1)).min(words.len());
+            out.push(Message { queue, id: head.id(), payload: words.get(start..end).unwrap_or_default() });
         }
     }
     out
@@ -143,7 +134,7 @@ fn messages(hfi: &GmuBuffer<'_>) -> Vec<Finding> {
                 .with("code", Arg::Value(u64::from(*code))),
             (MSG_ACK, [request, error, ..]) if *error != 0 => {
                 Finding::new(Rule::GmuRefusedMessage, Trust::Certain, gmu())
-                    .with("message", Arg::Number(u64::from(request & 0xff)))
+                    .with("message", Arg::Number(u64::from(MessageHeader(*request).id())))
                     .with("error", Arg::Value(u64::from(*error)))
             }
             _ => continue,
@@ -154,12 +145,11 @@ fn messages(hfi: &GmuBuffer<'_>) -> Vec<Finding> {
         out.push(finding.seen([here(args)]));
     }
     for queue in 0..hfi.history.len().min(MAX_QUEUES) {
-        let Some(header) =
-            words.get(TABLE_DWORDS + queue * QUEUE_DWORDS..).and_then(|w| w.get(..QUEUE_DWORDS))
+        let Some(QueueHeader { read_index: read, write_index: write, dropped, .. }) =
+            QueueHeader::read(&words, queue)
         else {
             continue;
         };
-        let (read, write, dropped) = (header[10], header[11], header[5]);
         if dropped == 0 && (read == write || queue != 0) {
             continue;
         }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use unwedge_base::{Dwords, Generation};
 use unwedge_stream::adreno::Wait;
 use unwedge_stream::adreno::header::Header;
-use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker};
+use unwedge_stream::adreno::{DrawKind, Exec, Options, Walker, read_ahead};
 
 use crate::adreno::case::Case;
 use crate::adreno::trace::{Call, CallList, Scene, Stopper, header_of, packet_at, packet_name};
@@ -24,8 +24,8 @@ use crate::report::{Evidence, Fact, HangPoint, LevelPosition, Trust};
 const LOOKBACK: u64 = 20;
 /// Largest window of the ring that is looked at; kernels make rings of 8,192 dwords.
 const MAX_WINDOW: u64 = 1 << 16;
-/// Buffers the fetcher reads ahead at most: the current one and three more, and as many at the level above.
-const MAX_AHEAD: usize = 16;
+/// Buffers the fetcher reads ahead at most, as many at each of two levels.
+const MAX_AHEAD: usize = read_ahead::READ_AHEAD * read_ahead::READ_AHEAD;
 /// Places whose headers are compared with the SQE's.
 const MAX_COMPARED: usize = 32;
 
@@ -161,9 +161,10 @@ fn back(from: u64, by: u64, size: u64) -> u64 {
     (from + size - by % size) % size
 }
 
-/// Dwords in the fetch queue of a level. The register counts the dword in work too.
+/// Dwords in the fetch queue of a level.
 fn buffered(case: &Case<'_>, level: &str) -> Option<u64> {
-    Some(case.regs.field(&format!("CP_ROQ_AVAIL_{level}"), "REM")?.saturating_sub(1))
+    let rem = case.regs.field(&format!("CP_ROQ_AVAIL_{level}"), "REM")?;
+    Some(u64::from(read_ahead::fetched(u32::try_from(rem).ok()?)))
 }
 
 fn fetch(case: &Case<'_>, level: &str) -> Option<Fetch> {
@@ -308,23 +309,11 @@ fn level_candidates(
     for (order, &fetched) in made.iter().enumerate() {
         let Some(call) = calls.get(fetched).filter(|c| c.iova == fetch.base) else { continue };
         let same_size = fetch.dwords.is_none_or(|d| d == call.size);
-        let mut left = fetch.unread();
-        let mut at = order;
-        let mut steps = 0;
-        let hit = loop {
-            let Some(c) = made.get(at).and_then(|&i| calls.get(i)) else { break None };
-            if left < c.size {
-                break Some(made[at]);
-            }
-            // Nothing of this buffer is consumed: the CP is in the one before it, at the last dword if none is left.
-            left -= c.size;
-            steps += 1;
-            if at == 0 || steps > MAX_AHEAD {
-                break None;
-            }
-            at -= 1;
-        };
-        let Some(hit) = hit else { continue };
+        // Nothing may be consumed of this buffer: the CP is in one before it then, at the last dword if none is left.
+        let before = made.iter().take(order + 1).rev().take(MAX_AHEAD + 1);
+        let sizes = before.map(|&i| calls.get(i).map_or(0, |call| call.size));
+        let Some((back, left)) = read_ahead::count_back(sizes, fetch.unread()) else { continue };
+        let hit = made[order - back];
         let call = &calls[hit];
         let mut c = Candidate {
             call: Some(hit),

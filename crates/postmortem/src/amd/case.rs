@@ -400,7 +400,7 @@ fn gfx_of_wave(wave: &UmrWave<'_>) -> Option<Gfx> {
     Some(match (has("HW_ID1"), has("INST_DW0")) {
         _ if has("STATE_PRIV") => Gfx::Gfx12,
         (true, false) => Gfx::Gfx11,
-        (true, true) => Gfx::Gfx103,
+        (true, true) => Gfx::Gfx10_3,
         (false, true) if has("TBA_LO") => Gfx::Gfx8,
         (false, true) if has("HW_ID") => Gfx::Gfx9,
         _ => return None,
@@ -426,7 +426,7 @@ pub fn gfx_of_radv(report: &RadvReport<'_>, db: &Db) -> Option<Gfx> {
     }
     // Mesa's numbers of its enum, the same since gfx10.
     const LEVELS: [Gfx; 8] =
-        [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx103, Gfx::Gfx11, Gfx::Gfx115];
+        [Gfx::Gfx6, Gfx::Gfx7, Gfx::Gfx8, Gfx::Gfx9, Gfx::Gfx10, Gfx::Gfx10_3, Gfx::Gfx11, Gfx::Gfx11_5];
     LEVELS.get(level.parse::<usize>().ok()?.checked_sub(8)?).copied()
 }
 

@@ -62,7 +62,7 @@ impl Fault<'_> {
         let display = self.hub.is_some_and(|hub| hub.starts_with("mmhub"));
         match (gfx, display) {
             (Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8, _) => "VM_CONTEXT1_PROTECTION_FAULT_STATUS",
-            (Gfx::Gfx9 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
+            (Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940, _) => "VM_L2_PROTECTION_FAULT_STATUS",
             (_, false) => "GCVM_L2_PROTECTION_FAULT_STATUS",
             (_, true) => "MMVM_L2_PROTECTION_FAULT_STATUS",
         }

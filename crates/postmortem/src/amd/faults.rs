@@ -13,7 +13,7 @@ use crate::rules::Rule;
 use unwedge_capture::radv::RadvShader;
 use unwedge_capture::umr::UmrWave;
 use unwedge_check::amdgcn as check;
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_stream::amd::Program;
 
 /// Dwords that are checked of one piece of code.
@@ -105,7 +105,7 @@ pub(super) fn findings(
     if pieces.iter().any(|piece| !piece.waves.is_empty()) {
         pieces.retain(|piece| !piece.waves.is_empty());
     }
-    if gpu.generation() < Gen::Gfx10 {
+    if gpu.generation() < Gfx::Gfx10 {
         pieces.iter_mut().for_each(|piece| piece.wave64 = Some(true));
     }
     pieces.iter().take(MOST_PIECES).flat_map(|piece| of_piece(piece, gpu, decoder)).collect()

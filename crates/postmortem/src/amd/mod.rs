@@ -14,11 +14,13 @@ mod headers;
 mod position;
 mod programs;
 mod stream;
+mod streams;
 mod trace;
 mod wait;
 mod waves;
 
 pub use case::{code_of_dump, code_of_radv, code_of_umr, engine_of, gfx_of_dump, gfx_of_radv, gfx_of_umr};
+pub use streams::{Stream, Streams};
 pub use waves::wave_code;
 
 use crate::args::{Arg, Args};

@@ -6,7 +6,7 @@ use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE, bits, splat};
 use super::machine::Machine;
 use super::texel::Texel;
 use super::wave::Wave;
-use crate::memory::Load;
+use crate::fault::MemoryFault;
 use unwedge_isa::amdgcn::Reg;
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::atomic::Kind as Width;
@@ -100,12 +100,13 @@ fn location(machine: &Machine<'_>, access: &Access, lane: usize, piece: &Piece, 
 
 /// Up to eight bytes of mapped and known memory; what is neither is a fault.
 pub(super) fn load(machine: &mut Machine<'_>, wave: &Wave, address: u64, bytes: u8) -> Option<u64> {
-    match machine.view.read(address, bytes.into()) {
-        Load::Known(value) => return Some(value),
-        Load::Unknown => machine.fault(wave, FaultKind::UnknownMemory(address)),
-        Load::Unmapped => machine.fault(wave, FaultKind::Unmapped { address, write: false }),
+    match machine.view.read(address, bytes.into()).at(address) {
+        Ok(value) => Some(value),
+        Err(fault) => {
+            machine.fault(wave, FaultKind::Memory(fault));
+            None
+        }
     }
-    None
 }
 
 fn read_at(machine: &mut Machine<'_>, wave: &mut Wave, at: &Where, bytes: u8) -> (u64, u64) {
@@ -127,7 +128,7 @@ fn write_at(machine: &mut Machine<'_>, wave: &mut Wave, at: &Where, bytes: u8, v
     match *at {
         Where::Global(address) => {
             if !machine.view.write(address, bytes.into(), value) {
-                machine.fault(wave, FaultKind::Unmapped { address, write: true });
+                machine.fault(wave, FaultKind::Memory(MemoryFault::unmapped_write(address)));
             }
         }
         Where::Lds(address) => machine.lds.write(address, bytes, value, unknown),

@@ -15,7 +15,7 @@ use super::typed::Typed;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 
 /// A buffer access with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -50,19 +50,19 @@ struct Descriptor {
 }
 
 impl Descriptor {
-    fn new(words: [u32; 4], generation: Gen) -> Descriptor {
+    fn new(words: [u32; 4], generation: Gfx) -> Descriptor {
         let [w0, w1, w2, w3] = words;
-        let swizzled = if generation >= Gen::Gfx11 { w1 >> 30 != 0 } else { w1 >> 31 != 0 };
+        let swizzled = if generation >= Gfx::Gfx11 { w1 >> 30 != 0 } else { w1 >> 31 != 0 };
         let index_stride = 8u64 << (w3 >> 21 & 3);
         let element = match generation {
-            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => 2u64 << (w3 >> 19 & 3),
-            _ if generation >= Gen::Gfx11 => [4, 4, 8, 16][(w1 >> 30) as usize & 3],
+            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => 2u64 << (w3 >> 19 & 3),
+            _ if generation >= Gfx::Gfx11 => [4, 4, 8, 16][(w1 >> 30) as usize & 3],
             _ => 4,
         };
         let add_tid = w3 >> 23 & 1 != 0;
         let mut stride = u64::from(w1 >> 16 & 0x3fff);
         // There the format's bits are more bits of the stride.
-        if add_tid && matches!(generation, Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906) {
+        if add_tid && matches!(generation, Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906) {
             stride |= u64::from(w3 >> 15 & 15) << 14;
         }
         Descriptor {
@@ -113,14 +113,14 @@ impl Descriptor {
     /// Whether so many bytes are within bounds.
     fn inside(
         &self,
-        generation: Gen,
+        generation: Gfx,
         index: u64,
         offset: u64,
         soffset: u64,
         bytes: u64,
         structured: bool,
     ) -> bool {
-        if generation >= Gen::Gfx10 {
+        if generation >= Gfx::Gfx10 {
             return match self.select {
                 0 => {
                     index < self.records
@@ -134,7 +134,7 @@ impl Descriptor {
                 _ => self.offset(index, offset).saturating_add(bytes) <= self.records,
             };
         }
-        if generation == Gen::Gfx8 || self.stride == 0 || !structured {
+        if generation == Gfx::Gfx8 || self.stride == 0 || !structured {
             let limit = self.records.saturating_sub(soffset);
             return self.offset(index, offset).saturating_add(bytes) <= limit;
         }
@@ -348,14 +348,14 @@ const PLAIN: u8 = 1;
 const SAMPLES: u8 = 2;
 
 /// The counter of an access of the vector memory path, and what it is in order among.
-pub(super) fn vector_counters(generation: Gen, returns: bool, sampled: bool) -> (Counter, u8) {
+pub(super) fn vector_counters(generation: Gfx, returns: bool, sampled: bool) -> (Counter, u8) {
     let counter = match (generation, returns) {
-        (Gen::Gfx12, true) if sampled => Counter::Sample,
-        (Gen::Gfx12, true) => Counter::Load,
-        (_, false) if generation >= Gen::Gfx10 => Counter::Vs,
+        (Gfx::Gfx12, true) if sampled => Counter::Sample,
+        (Gfx::Gfx12, true) => Counter::Load,
+        (_, false) if generation >= Gfx::Gfx10 => Counter::Vs,
         _ => Counter::Vm,
     };
-    (counter, if sampled && generation >= Gen::Gfx10 { SAMPLES } else { PLAIN })
+    (counter, if sampled && generation >= Gfx::Gfx10 { SAMPLES } else { PLAIN })
 }
 
 /// Issues an access of the vector memory path, with the counters of its generation.
@@ -392,7 +392,7 @@ pub(super) fn access_memory(
             }
         }
         // There a store's data is read late, and counted.
-        if generation == Gen::Gfx6 {
+        if generation == Gfx::Gfx6 {
             let mut held = Locks::new(Counter::Exp);
             held.add(first, dwords);
             locks = Some(held);
@@ -400,12 +400,12 @@ pub(super) fn access_memory(
     }
     let flat = memory.space == Space::Flat;
     let mut counters = vec![vector_counters(generation, returns, false)];
-    if flat && generation <= Gen::Gfx906 {
+    if flat && generation <= Gfx::Gfx906 {
         counters[0].1 = pending::UNORDERED;
     }
     if flat {
-        let shared = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
-        let kind = if generation <= Gen::Gfx906 { pending::UNORDERED } else { 3 };
+        let shared = if generation >= Gfx::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+        let kind = if generation <= Gfx::Gfx906 { pending::UNORDERED } else { 3 };
         counters.push((shared, kind));
     }
     if locks.is_some() {

@@ -1,7 +1,7 @@
 //! The counters that instructions wait for, and what waits say.
 
 use unwedge_isa::amdgcn::model::{Class, Mod, Role};
-use unwedge_isa::amdgcn::{Gen, Inst, Operand, waits};
+use unwedge_isa::amdgcn::{Gfx, Inst, Operand, waits};
 
 /// A counter of instructions under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,12 +28,12 @@ pub enum Counter {
 
 impl Counter {
     /// The counter of a generation that counts the same.
-    fn of(counter: waits::Counter, generation: Gen) -> Counter {
+    fn of(counter: waits::Counter, generation: Gfx) -> Counter {
         match counter {
-            waits::Counter::Memory if generation >= Gen::Gfx12 => Counter::Load,
+            waits::Counter::Memory if generation >= Gfx::Gfx12 => Counter::Load,
             waits::Counter::Memory => Counter::Vm,
             waits::Counter::Exp => Counter::Exp,
-            waits::Counter::Local if generation >= Gen::Gfx12 => Counter::Ds,
+            waits::Counter::Local if generation >= Gfx::Gfx12 => Counter::Ds,
             waits::Counter::Local => Counter::Lgkm,
             waits::Counter::Store => Counter::Vs,
             waits::Counter::Sample => Counter::Sample,
@@ -43,17 +43,17 @@ impl Counter {
     }
 
     /// In the table of all generations, with the first generation that has it.
-    const fn shared(self) -> (waits::Counter, Gen) {
+    const fn shared(self) -> (waits::Counter, Gfx) {
         match self {
-            Counter::Vm => (waits::Counter::Memory, Gen::Gfx6),
-            Counter::Lgkm => (waits::Counter::Local, Gen::Gfx6),
-            Counter::Exp => (waits::Counter::Exp, Gen::Gfx6),
-            Counter::Vs => (waits::Counter::Store, Gen::Gfx10),
-            Counter::Load => (waits::Counter::Memory, Gen::Gfx12),
-            Counter::Sample => (waits::Counter::Sample, Gen::Gfx12),
-            Counter::Bvh => (waits::Counter::Bvh, Gen::Gfx12),
-            Counter::Ds => (waits::Counter::Local, Gen::Gfx12),
-            Counter::Km => (waits::Counter::Scalar, Gen::Gfx12),
+            Counter::Vm => (waits::Counter::Memory, Gfx::Gfx6),
+            Counter::Lgkm => (waits::Counter::Local, Gfx::Gfx6),
+            Counter::Exp => (waits::Counter::Exp, Gfx::Gfx6),
+            Counter::Vs => (waits::Counter::Store, Gfx::Gfx10),
+            Counter::Load => (waits::Counter::Memory, Gfx::Gfx12),
+            Counter::Sample => (waits::Counter::Sample, Gfx::Gfx12),
+            Counter::Bvh => (waits::Counter::Bvh, Gfx::Gfx12),
+            Counter::Ds => (waits::Counter::Local, Gfx::Gfx12),
+            Counter::Km => (waits::Counter::Scalar, Gfx::Gfx12),
         }
     }
 
@@ -64,7 +64,7 @@ impl Counter {
     }
 
     /// How many it counts: with so many under way the next one is issued only when one is done.
-    pub fn most(self, generation: Gen) -> u32 {
+    pub fn most(self, generation: Gfx) -> u32 {
         self.shared().0.most(generation).into()
     }
 }
@@ -73,7 +73,7 @@ impl Counter {
 const NO_WAIT: u16 = 15;
 
 /// What an instruction waits for: at most so many under way of a counter.
-pub(super) fn waits(inst: &Inst, generation: Gen) -> Vec<(Counter, u32)> {
+pub(super) fn waits(inst: &Inst, generation: Gfx) -> Vec<(Counter, u32)> {
     let row = inst.row();
     match row.role {
         Role::Wait => {

@@ -1,6 +1,7 @@
 //! What goes wrong in a program that runs.
 
 use super::counters::Counter;
+use crate::fault::MemoryFault;
 use std::fmt;
 use unwedge_isa::amdgcn::Reg;
 
@@ -36,15 +37,8 @@ pub enum FaultKind {
     NoSemantics,
     /// Something the instruction is given is not emulated: a format, a tiling, a filter.
     NotEmulated(&'static str),
-    /// Memory that is not mapped.
-    Unmapped {
-        /// Its address.
-        address: u64,
-        /// Whether it was to be written.
-        write: bool,
-    },
-    /// Memory that is mapped, and whose content nobody knows, was read at this address.
-    UnknownMemory(u64),
+    /// Memory that cannot be accessed.
+    Memory(MemoryFault),
     /// Scratch past the end of what a lane has of it.
     BeyondScratch,
     /// An operand names a register that the wave does not have.
@@ -110,12 +104,7 @@ impl fmt::Display for FaultKind {
             FaultKind::NotAnInstruction => f.write_str("not an instruction"),
             FaultKind::NoSemantics => f.write_str("this instruction is not emulated"),
             FaultKind::NotEmulated(what) => write!(f, "{what}: not emulated"),
-            FaultKind::Unmapped { address, write } => {
-                write!(f, "{} of {address:#x}, which is not mapped", if *write { "write" } else { "read" })
-            }
-            FaultKind::UnknownMemory(address) => {
-                write!(f, "read of {address:#x}, which is mapped with unknown content")
-            }
+            FaultKind::Memory(fault) => fault.fmt(f),
             FaultKind::BeyondScratch => f.write_str("scratch behind what a lane has of it"),
             FaultKind::NoRegister => f.write_str("a register that the wave does not have"),
             FaultKind::Undefined(what) => f.write_str(what),

@@ -11,7 +11,7 @@ use super::operand::{From, from};
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Format, Mod};
 use unwedge_isa::amdgcn::semantics::{LANES, Mode, atomic};
-use unwedge_isa::amdgcn::{Gen, Inst, Opcode, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Inst, Opcode, Operand, Reg};
 
 /// An access with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -171,7 +171,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let bytes: u32 = pieces.iter().map(|piece| u32::from(piece.bytes)).sum();
     let natural = u64::from(bytes).checked_ilog2().map_or(1, |log| 1 << log);
     if wave.unknown.is_some()
-        && machine.gpu.generation() == Gen::Gfx10
+        && machine.gpu.generation() == Gfx::Gfx10
         && flat.space == Space::Flat
         && bytes > 4
         && bits(lanes).any(|lane| {

@@ -5,7 +5,7 @@
 use super::lanes::{PRIVATE_APERTURE, SHARED_APERTURE};
 use super::machine::Machine;
 use super::wave::Wave;
-use unwedge_isa::amdgcn::Gen;
+use unwedge_isa::amdgcn::Gfx;
 
 /// A field: register, lowest bit, mask.
 fn field(what: u32) -> (u32, u32, u32) {
@@ -19,7 +19,7 @@ pub(super) fn get(machine: &Machine<'_>, wave: &Wave, what: u32) -> u32 {
         1 => wave.mode,
         // The numbers of the wave: only its place in the workgroup is known.
         4 | 23 => wave.id,
-        15 if machine.gpu.generation() >= Gen::Gfx9 && machine.gpu.generation() < Gen::Gfx11 => {
+        15 if machine.gpu.generation() >= Gfx::Gfx9 && machine.gpu.generation() < Gfx::Gfx11 => {
             (SHARED_APERTURE >> 48) as u32 | (PRIVATE_APERTURE >> 48 << 16) as u32
         }
         20 => wave.s[132],
@@ -33,8 +33,8 @@ pub(super) fn set(machine: &mut Machine<'_>, wave: &mut Wave, what: u32, value: 
     let (id, offset, mask) = field(what);
     let place = match id {
         1 => &mut wave.mode,
-        20 if machine.gpu.generation() >= Gen::Gfx10 => &mut wave.s[132],
-        21 if machine.gpu.generation() >= Gen::Gfx10 => &mut wave.s[133],
+        20 if machine.gpu.generation() >= Gfx::Gfx10 => &mut wave.s[132],
+        21 if machine.gpu.generation() >= Gfx::Gfx10 => &mut wave.s[133],
         _ => return,
     };
     *place = *place & !(mask << offset) | (value & mask) << offset;

@@ -19,7 +19,7 @@ use unwedge_isa::amdgcn::model::{Class, Format, Mod, Trait, Type};
 use unwedge_isa::amdgcn::opcode::InterpOp;
 use unwedge_isa::amdgcn::semantics::interp::{self, Interp as Semantics};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Gen, Inst, Operand, Reg, RegHalf};
+use unwedge_isa::amdgcn::{Gfx, Inst, Operand, Reg, RegHalf};
 
 /// Dwords of an attribute of a primitive: three vertices of four channels.
 const PARAMETERS: u32 = 12;
@@ -58,7 +58,7 @@ pub(super) struct InterpolateOp {
 }
 
 impl InterpolateOp {
-    pub(super) fn new(op: InterpOp, inst: &Inst, generation: Gen) -> Option<InterpolateOp> {
+    pub(super) fn new(op: InterpOp, inst: &Inst, generation: Gfx) -> Option<InterpolateOp> {
         let kind = match op {
             InterpOp::v_interp_mov_f32 => InterpKind::Move,
             InterpOp::lds_param_load => InterpKind::Load,
@@ -103,7 +103,7 @@ impl InterpolateOp {
         let halves =
             matches!(kind, InterpKind::Attribute(step, _) | InterpKind::Quad(step) if step.half_out());
         // The first GPUs with 16 bits zeroed the upper half.
-        let keeps = generation >= Gen::Gfx9 && !inst.row().traits.has(Trait::ZeroesHigh);
+        let keeps = generation >= Gfx::Gfx9 && !inst.row().traits.has(Trait::ZeroesHigh);
         made.high = (halves && keeps).then_some(high);
         Some(made)
     }

@@ -7,6 +7,7 @@ use super::fault::{Fault, FaultKind};
 use super::local::LocalMemory;
 use super::message::WaveMessage;
 use super::wave::Wave;
+use crate::fault::MemoryFaultCause;
 use crate::memory::View;
 use std::collections::HashSet;
 use unwedge_isa::amdgcn::Gpu;
@@ -24,7 +25,8 @@ pub(super) struct Machine<'m> {
     pub(super) gds: LocalMemory,
     pub(super) common: Common,
     pub(super) faults: Vec<Fault>,
-    seen: HashSet<(u32, std::mem::Discriminant<FaultKind>)>,
+    /// What is reported once for each instruction: a kind of fault, and what was wrong with memory.
+    seen: HashSet<(u32, std::mem::Discriminant<FaultKind>, Option<MemoryFaultCause>)>,
     pub(super) messages: Vec<WaveMessage>,
     /// Number of the workgroup.
     number: u32,
@@ -88,14 +90,17 @@ impl<'m> Machine<'m> {
             FaultKind::NotAnInstruction
                 | FaultKind::NoSemantics
                 | FaultKind::NotEmulated(_)
-                | FaultKind::Unmapped { .. }
-                | FaultKind::UnknownMemory(_)
+                | FaultKind::Memory(_)
                 | FaultKind::NoRegister
                 | FaultKind::Steps
         ) {
             self.stopped = true;
         }
-        if self.faults.len() < FAULTS && self.seen.insert((self.at, std::mem::discriminant(&kind))) {
+        let cause = match kind {
+            FaultKind::Memory(fault) => Some(fault.cause),
+            _ => None,
+        };
+        if self.faults.len() < FAULTS && self.seen.insert((self.at, std::mem::discriminant(&kind), cause)) {
             self.faults.push(Fault { kind, at: self.at, workgroup: self.number, wave: wave.id });
         }
     }

@@ -12,7 +12,7 @@ use unwedge_isa::amdgcn::model::{Mod, Type};
 use unwedge_isa::amdgcn::opcode::MatrixOp;
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::matrix::{self, Layout, Number};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Operand, Reg};
 
 /// A matrix operation with its operands.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ impl MatrixProduct {
             Operand::Inline(code) => (From::Const(inline(code, ty)), None),
             other => (From::Vgpr(vgpr(other)?), None),
         };
-        let apart = op.result.is_half() && generation < Gen::Gfx12;
+        let apart = op.result.is_half() && generation < Gfx::Gfx12;
         Some(MatrixProduct {
             op,
             a,
@@ -207,7 +207,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, matrix: &MatrixPr
                 .find(|reg| bits(all).any(|lane| state.v[usize::from(reg.index())][lane] != 0))
                 .map_or(wave.why(Reg::vgpr(matrix.dst)), |reg| wave.why(reg));
         }
-        if machine.gpu.generation() < Gen::Gfx12 && !copied(&a, all) | !copied(&b, all) {
+        if machine.gpu.generation() < Gfx::Gfx12 && !copied(&a, all) | !copied(&b, all) {
             complaint = Some("copies of a matrix in groups of 16 lanes that differ");
         }
         let columns = matrix.columns(&b);

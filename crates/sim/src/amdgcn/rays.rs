@@ -18,7 +18,7 @@ use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Format, Mod};
 use unwedge_isa::amdgcn::semantics::Lanes;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
 /// What stands for no node.
 const INVALID: u32 = u32::MAX;
@@ -46,7 +46,7 @@ struct Tree {
 }
 
 impl Tree {
-    fn read(words: [u32; 4], generation: Gen) -> Result<Tree, &'static str> {
+    fn read(words: [u32; 4], generation: Gfx) -> Result<Tree, &'static str> {
         let all = words.iter().rev().fold(0u128, |all, word| all << 32 | u128::from(*word));
         let field = |lsb: u32, width: u32| (all >> lsb & ((1 << width) - 1)) as u64;
         if field(124, 4) != 8 {
@@ -56,7 +56,7 @@ impl Tree {
             return Err("rays that give the triangle's identifier");
         }
         let sorted = field(63, 1) != 0;
-        if generation >= Gen::Gfx11 && sorted && field(53, 2) != 0 {
+        if generation >= Gfx::Gfx11 && sorted && field(53, 2) != 0 {
             return Err("an order of boxes that is not the nearest first");
         }
         Ok(Tree { base: field(0, 40) << 8, last: field(64, 42), grow: field(55, 8) as u32, sorted })
@@ -80,7 +80,7 @@ impl RayOp {
         let short = inst.mods.has(Mod::A16);
         let mut rays = RayOp { data: Reg::NULL, descriptor: Reg::NULL, address: [0; 12], wide, short };
         let node = 1 + u8::from(wide);
-        let grouped = gpu.generation() >= Gen::Gfx11;
+        let grouped = gpu.generation() >= Gfx::Gfx11;
         for (slot, operand) in inst.written() {
             match (slot.field.name(), operand) {
                 ("vdata", Operand::Reg { reg, .. }) => rays.data = reg,
@@ -181,7 +181,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let generation = machine.gpu.generation();
     let lanes = wave.exec(&machine.gpu);
     let words = [0, 1, 2, 3].map(|n| apply::address_scalar(machine, wave, Reg(rays.descriptor.0 + n)));
-    if generation >= Gen::Gfx12 {
+    if generation >= Gfx::Gfx12 {
         return machine.fault(wave, FaultKind::NotEmulated("rays of gfx12"));
     }
     let tree = match Tree::read(words, generation) {
@@ -194,7 +194,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         .map(|n| apply::address_lanes(machine, wave, Reg::vgpr(*n), lanes))
         .collect();
     let first = usize::from(rays.wide);
-    let flags = generation >= Gen::Gfx11 && words[3] >> 23 & 1 != 0;
+    let flags = generation >= Gfx::Gfx11 && words[3] >> 23 & 1 != 0;
     let mut read = Read { values: vec![splat(0); 4], unknown: Vec::new() };
     for lane in bits(lanes) {
         let mut node = u64::from(registers[0][lane]);
@@ -208,7 +208,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         let three = |at: usize| [float(at), float(at + 1), float(at + 2)];
         // Three and three halves after each other; from gfx11 on an axis's two in one register.
         let half = |inverse: usize, axis: usize| {
-            let (register, high) = match generation >= Gen::Gfx11 {
+            let (register, high) = match generation >= Gfx::Gfx11 {
                 true => (axis, inverse),
                 false => ((3 * inverse + axis) / 2, (3 * inverse + axis) & 1),
             };

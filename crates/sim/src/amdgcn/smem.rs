@@ -12,7 +12,7 @@ use super::pending::UNORDERED;
 use super::wave::Wave;
 use unwedge_isa::amdgcn::model::{Class, Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
 #[derive(Debug, Clone, Copy)]
 enum SmemKind {
@@ -71,7 +71,7 @@ impl SmemOp {
             returns: inst.mods.has(Mod::Glc),
         };
         // Until gfx7 immediates count dwords.
-        let scale = if generation <= Gen::Gfx7 { 4 } else { 1 };
+        let scale = if generation <= Gfx::Gfx7 { 4 } else { 1 };
         for (at, (slot, operand)) in inst.written().enumerate() {
             match (slot.class, operand) {
                 (Class::SmemOffset, Operand::Imm(value)) => access.offset = i64::from(value) * scale,
@@ -90,7 +90,7 @@ impl SmemOp {
 }
 
 pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedInst, smem: &SmemOp) {
-    let counter = if machine.gpu.generation() >= Gen::Gfx12 { Counter::Km } else { Counter::Lgkm };
+    let counter = if machine.gpu.generation() >= Gfx::Gfx12 { Counter::Km } else { Counter::Lgkm };
     match smem.kind {
         SmemKind::Time(dwords) => {
             // Deterministic, and never the same twice.
@@ -102,7 +102,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
     let writes = matches!(smem.kind, SmemKind::Store(_) | SmemKind::Atomic { .. });
     let generation = machine.gpu.generation();
     if writes
-        && (Gen::Gfx8..=Gen::Gfx906).contains(&generation)
+        && (Gfx::Gfx8..=Gfx::Gfx906).contains(&generation)
         && smem.offset == 0
         && smem.register.is_some_and(|reg| reg != Reg::M0)
     {
@@ -121,7 +121,7 @@ pub(super) fn exec(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &Decoded
         base &= 0xffff_ffff_ffff;
         let records = apply::address_scalar(machine, wave, Reg(smem.base.0 + 2));
         let stride = u64::from(high >> 16 & 0x3fff);
-        let scaled = stride != 0 && machine.gpu.generation() != Gen::Gfx8;
+        let scaled = stride != 0 && machine.gpu.generation() != Gfx::Gfx8;
         end = Some(u64::from(records) * if scaled { stride } else { 1 });
     }
     let (dwords, bytes, form) = match smem.kind {

@@ -2,7 +2,7 @@
 //!
 //! Never: addresses. A lane that is out of bounds gets zeros in all components.
 
-use unwedge_isa::amdgcn::Gen;
+use unwedge_isa::amdgcn::Gfx;
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::semantics::soft::{self, Env};
 
@@ -60,8 +60,8 @@ fn whole(format: &Format, half: u32) -> u32 {
 }
 
 impl Texel {
-    pub(super) fn zero_fill(generation: Gen) -> bool {
-        generation >= Gen::Gfx12
+    pub(super) fn zero_fill(generation: Gfx) -> bool {
+        generation >= Gfx::Gfx12
     }
 
     fn components(&self) -> u8 {

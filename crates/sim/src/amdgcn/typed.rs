@@ -3,7 +3,7 @@
 use super::texel::{Halves, IDENTITY, Texel, selected};
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::model::Mod;
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst};
 
 /// What a typed instruction says.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +47,8 @@ impl Typed {
         let generation = gpu.generation();
         let word = words[3];
         let code = self.code.unwrap_or(match generation {
-            Gen::Gfx10 | Gen::Gfx10_3 => word >> 12 & 127,
-            _ if generation >= Gen::Gfx11 => word >> 12 & 63,
+            Gfx::Gfx10 | Gfx::Gfx10_3 => word >> 12 & 127,
+            _ if generation >= Gfx::Gfx11 => word >> 12 & 63,
             _ => word >> 15 & 15 | (word >> 12 & 7) << 4,
         });
         // A descriptor of zeros has no bytes that its format could matter to.

@@ -8,7 +8,7 @@ use super::operand::{From, SREGS, Source};
 use super::pending::Pending;
 use unwedge_isa::amdgcn::model::Type;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode};
-use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 
 /// What is not known of a wave's registers: a set bit is an unknown one.
 #[derive(Debug, Clone)]
@@ -263,7 +263,7 @@ impl Wave {
     }
 
     /// The floating-point mode.
-    pub(super) fn float_mode(&self, generation: Gen) -> Mode {
+    pub(super) fn float_mode(&self, generation: Gfx) -> Mode {
         Mode::from_bits(self.mode, generation)
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use unwedge_capture::elf::metadata::KernelArgument;
 use unwedge_capture::elf::{CodeObject, ElfSectionKind};
 use unwedge_isa::amdgcn::entry::{KernelEntry, SgprPreset};
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// What a launch takes from its caller rather than from the kernel.
 #[derive(Debug, Clone, Default)]
@@ -197,8 +197,8 @@ fn scratch_buffer(bytes: u32, gpu: &Gpu) -> [u32; 4] {
     let (lanes, index_stride) = if gpu.wave64() { (64, 3) } else { (32, 2) };
     let swizzle = 1 << 31;
     let add_tid = 1 << 23;
-    let element_of_4 = if gpu.generation() <= Gen::Gfx8 { 1 << 19 } else { 0 };
-    let raw = if gpu.generation() >= Gen::Gfx10 { 3 << 28 } else { 0 };
+    let element_of_4 = if gpu.generation() <= Gfx::Gfx8 { 1 << 19 } else { 0 };
+    let raw = if gpu.generation() >= Gfx::Gfx10 { 3 << 28 } else { 0 };
     [
         SCRATCH_BUFFER as u32,
         (SCRATCH_BUFFER >> 32) as u32 | swizzle,

@@ -9,7 +9,7 @@ use readings::Equal;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::PathBuf;
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 use unwedge_sim::amdgcn::{
     Control, Dispatch, Fault, Initial, Memory, Program, State, Timing, Watch, run, watch,
 };
@@ -73,7 +73,7 @@ pub fn shaders() -> Option<Shaders> {
         let number = |name: &str| row[name].parse::<u32>().expect("a number");
         let wave = if number("wave") == 64 { "+wavefrontsize64" } else { "+wavefrontsize32" };
         let gpu = Gpu::new(&row["family"]).and_then(|gpu| gpu.with_features(wave)).expect("a GPU");
-        let granule = if gpu.generation() == Gen::Gfx6 { 256 } else { 512 };
+        let granule = if gpu.generation() == Gfx::Gfx6 { 256 } else { 512 };
         let mut words = dwords(&row["code_dwords_hex"]);
         words.truncate(number("exec_bytes") as usize / 4);
         Shader {
@@ -118,10 +118,10 @@ fn bytes(words: &[u32]) -> Vec<u8> {
 }
 
 /// A descriptor of plain bytes.
-fn descriptor(base: u64, size: u32, generation: Gen) -> [u32; 4] {
+fn descriptor(base: u64, size: u32, generation: Gfx) -> [u32; 4] {
     let format = match generation {
-        Gen::Gfx10 | Gen::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => 20 << 12 | 3 << 28,
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
         _ => 7 << 12 | 4 << 15,
     };
     [base as u32, (base >> 32) as u32, size, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
@@ -144,7 +144,7 @@ impl Shader {
             lds: self.lds,
             scratch: self.scratch,
             timing,
-            group_id_in_ttmp: self.gpu.generation() >= Gen::Gfx12,
+            group_id_in_ttmp: self.gpu.generation() >= Gfx::Gfx12,
             steps: 5_000_000,
             ..Dispatch::default()
         };
@@ -166,7 +166,7 @@ impl Shader {
 
     /// The memory it finds.
     pub fn memory(&self) -> Memory {
-        let high = if self.gpu.generation() >= Gen::Gfx9 { 0xffff_8000_0000_0000 } else { 0 };
+        let high = if self.gpu.generation() >= Gfx::Gfx9 { 0xffff_8000_0000_0000 } else { 0 };
         let input = input();
         let mut table = Vec::new();
         table.extend(descriptor(INPUT, input.len() as u32 * 4, self.gpu.generation()));

@@ -2,7 +2,7 @@
 
 use super::{BUFFER, dispatch, gpu, words};
 use std::rc::Rc;
-use unwedge_isa::amdgcn::{Gen, Gpu, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg};
 use unwedge_sim::amdgcn::{Memory, Program, Timing, run};
 
 /// One of each generation, in both wave sizes.
@@ -174,10 +174,10 @@ fn exec(gpu: &Gpu, lanes: u64) -> String {
 }
 
 /// Loads what registers hold.
-fn prologue(generation: Gen) -> String {
+fn prologue(generation: Gfx) -> String {
     let (load, zero, wait) = match generation {
-        Gen::Gfx12 => ("buffer_load_b32", "null", "s_wait_loadcnt 0"),
-        Gen::Gfx11 | Gen::Gfx11_5 => ("buffer_load_b32", "0", "s_waitcnt vmcnt(0)"),
+        Gfx::Gfx12 => ("buffer_load_b32", "null", "s_wait_loadcnt 0"),
+        Gfx::Gfx11 | Gfx::Gfx11_5 => ("buffer_load_b32", "0", "s_waitcnt vmcnt(0)"),
         _ => ("buffer_load_dword", "0", "s_waitcnt vmcnt(0)"),
     };
     let loads: String = (0..4)

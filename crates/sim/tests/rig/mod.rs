@@ -5,7 +5,7 @@
 pub mod cases;
 
 use std::collections::{BTreeSet, HashMap};
-use unwedge_isa::amdgcn::{Gen, Gpu, Reg, source::assemble};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Reg, source::assemble};
 use unwedge_sim::amdgcn::{
     Control, Dispatch, Fault, FaultKind, Initial, Memory, Program, Timing, Watch, run, watch,
 };
@@ -67,10 +67,10 @@ impl Ran {
 }
 
 /// A descriptor of plain bytes.
-pub fn descriptor(generation: Gen) -> [u32; 4] {
+pub fn descriptor(generation: Gfx) -> [u32; 4] {
     let format = match generation {
-        Gen::Gfx10 | Gen::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
-        Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => 20 << 12 | 3 << 28,
+        Gfx::Gfx10 | Gfx::Gfx10_3 => 20 << 12 | 1 << 24 | 3 << 28,
+        Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => 20 << 12 | 3 << 28,
         _ => 7 << 12 | 4 << 15,
     };
     [BUFFER as u32, 0, SIZE as u32, format | 4 | 5 << 3 | 6 << 6 | 7 << 9]
@@ -98,7 +98,7 @@ pub fn dispatch(gpu: &Gpu, timing: Timing) -> Dispatch {
         size: [if gpu.wave64() { 64 } else { 32 }, 1, 1],
         scalars: (0u16..)
             .zip(scalars)
-            .chain([(106, 0), (107, 0), (124, u32::from(gpu.generation() < Gen::Gfx9) * u32::MAX)])
+            .chain([(106, 0), (107, 0), (124, u32::from(gpu.generation() < Gfx::Gfx9) * u32::MAX)])
             .collect(),
         vectors: [value(1, 0), value(2, BUFFER as u32), value(3, 0), value(4, 0), value(5, 5)]
             .into_iter()

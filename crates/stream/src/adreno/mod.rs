@@ -11,15 +11,15 @@ mod once;
 mod op;
 mod ops;
 mod predicate;
-mod reach;
+pub mod read_ahead;
 mod state;
 mod steps;
 mod wait;
 mod walker;
 
+pub use crate::reach::{Reach, Watch};
 pub use event::*;
 pub use once::Once;
-pub use reach::{Reach, Watch};
 pub use state::*;
 pub use steps::Steps;
 pub use wait::Wait;

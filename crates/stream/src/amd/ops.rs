@@ -133,61 +133,14 @@ impl Walker<'_> {
                 };
                 return Effect::Call(Call { kind, iova: iova & !3, size });
             }
-            Op::Set(bank) => {
-                let first = packet.payload.get(0).unwrap_or(0) & 0xffff;
-                for (i, value) in packet.payload.iter().enumerate().skip(1) {
-                    let reg = bank.base().wrapping_add(first).wrapping_add(i as u32 - 1);
-                    self.write(reg, value, packet, i, sink);
-                }
-            }
-            Op::SetPairs(bank) => {
-                for i in (0..packet.payload.len()).step_by(2) {
-                    let (Some(reg), Some(value)) = (packet.payload.get(i), packet.payload.get(i + 1)) else {
-                        break;
-                    };
-                    self.write(bank.base().wrapping_add(reg & 0xffff), value, packet, i + 1, sink);
-                }
-            }
-            Op::SetPacked(bank) => {
-                for i in (1..packet.payload.len()).step_by(3) {
-                    let Some(regs) = packet.payload.get(i) else { break };
-                    for (half, value) in [(regs & 0xffff, i + 1), (regs >> 16, i + 2)] {
-                        let Some(dword) = packet.payload.get(value) else { break };
-                        self.write(bank.base().wrapping_add(half), dword, packet, value, sink);
-                    }
-                }
-            }
+            Op::Set(bank) => self.set_run(bank, packet, sink),
+            Op::SetPairs(bank) => self.set_pairs(bank, packet, sink),
+            Op::SetPacked(bank) => self.set_packed(bank, packet, sink),
             Op::Load(bank) => self.load(bank, packet),
             Op::ClearState => self.state.forget_bank(RegBank::Context),
-            Op::ContextRmw => {
-                let arg = |i| packet.payload.get(i);
-                if let (Some(reg), Some(mask), Some(data)) = (arg(0), arg(1), arg(2)) {
-                    let reg = RegBank::Context.base().wrapping_add(reg & 0xffff);
-                    match self.state.get(reg) {
-                        Some(old) => self.write(reg, old & !mask | data & mask, packet, 2, sink),
-                        None => self.state.forget(reg),
-                    }
-                }
-            }
-            Op::WriteData => {
-                if packet.get(amd, "DST_SEL") == Some(0) {
-                    let first = packet.payload.get(1).unwrap_or(0) & 0x3_ffff;
-                    let step = u32::from(packet.get(amd, "WR_ONE_ADDR") != Some(1));
-                    for (i, value) in packet.payload.iter().enumerate().skip(3) {
-                        let reg = first.wrapping_add((i as u32 - 3).wrapping_mul(step));
-                        self.write(reg, value, packet, i, sink);
-                    }
-                }
-            }
-            Op::CopyData => {
-                if packet.get(amd, "DST_SEL") == Some(0) {
-                    let reg = packet.payload.get(3).unwrap_or(0) & 0x3_ffff;
-                    match packet.get(amd, "SRC_SEL") {
-                        Some(5) => self.write(reg, packet.payload.get(1).unwrap_or(0), packet, 1, sink),
-                        _ => self.state.forget(reg),
-                    }
-                }
-            }
+            Op::ContextRmw => self.context_rmw(packet, sink),
+            Op::WriteData => self.write_data(packet, sink),
+            Op::CopyData => self.copy_data(packet, sink),
             Op::CondExec => {
                 let value = packet.get(amd, "ADDR").and_then(|iova| self.memory.read(iova & !3));
                 let dwords = packet.get32(amd, "EXEC_COUNT").unwrap_or(0) as usize;
@@ -201,6 +154,73 @@ impl Walker<'_> {
             Op::Wait => self.wait(packet, sink),
         }
         Effect::None
+    }
+
+    /// Consecutive registers from an offset on.
+    fn set_run(&mut self, bank: RegBank, packet: &Packet<'_>, sink: &mut dyn Sink) {
+        let first = packet.payload.get(0).unwrap_or(0) & 0xffff;
+        for (i, value) in packet.payload.iter().enumerate().skip(1) {
+            let reg = bank.base().wrapping_add(first).wrapping_add(i as u32 - 1);
+            self.write(reg, value, packet, i, sink);
+        }
+    }
+
+    /// An offset and a value, repeated.
+    fn set_pairs(&mut self, bank: RegBank, packet: &Packet<'_>, sink: &mut dyn Sink) {
+        for i in (0..packet.payload.len()).step_by(2) {
+            let (Some(reg), Some(value)) = (packet.payload.get(i), packet.payload.get(i + 1)) else {
+                break;
+            };
+            self.write(bank.base().wrapping_add(reg & 0xffff), value, packet, i + 1, sink);
+        }
+    }
+
+    /// Two offsets in a dword and their two values, repeated.
+    fn set_packed(&mut self, bank: RegBank, packet: &Packet<'_>, sink: &mut dyn Sink) {
+        for i in (1..packet.payload.len()).step_by(3) {
+            let Some(regs) = packet.payload.get(i) else { break };
+            for (half, value) in [(regs & 0xffff, i + 1), (regs >> 16, i + 2)] {
+                let Some(dword) = packet.payload.get(value) else { break };
+                self.write(bank.base().wrapping_add(half), dword, packet, value, sink);
+            }
+        }
+    }
+
+    /// Bits of a context register; a register that was unknown stays so.
+    fn context_rmw(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) {
+        let arg = |i| packet.payload.get(i);
+        if let (Some(reg), Some(mask), Some(data)) = (arg(0), arg(1), arg(2)) {
+            let reg = RegBank::Context.base().wrapping_add(reg & 0xffff);
+            match self.state.get(reg) {
+                Some(old) => self.write(reg, old & !mask | data & mask, packet, 2, sink),
+                None => self.state.forget(reg),
+            }
+        }
+    }
+
+    /// Data of the packet, where the destination is a register.
+    fn write_data(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) {
+        let amd = self.amd;
+        if packet.get(amd, "DST_SEL") == Some(0) {
+            let first = packet.payload.get(1).unwrap_or(0) & 0x3_ffff;
+            let step = u32::from(packet.get(amd, "WR_ONE_ADDR") != Some(1));
+            for (i, value) in packet.payload.iter().enumerate().skip(3) {
+                let reg = first.wrapping_add((i as u32 - 3).wrapping_mul(step));
+                self.write(reg, value, packet, i, sink);
+            }
+        }
+    }
+
+    /// One value, where the destination is a register; only an immediate is known.
+    fn copy_data(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) {
+        let amd = self.amd;
+        if packet.get(amd, "DST_SEL") == Some(0) {
+            let reg = packet.payload.get(3).unwrap_or(0) & 0x3_ffff;
+            match packet.get(amd, "SRC_SEL") {
+                Some(5) => self.write(reg, packet.payload.get(1).unwrap_or(0), packet, 1, sink),
+                _ => self.state.forget(reg),
+            }
+        }
     }
 
     fn execute_dma(&mut self, packet: &Packet<'_>, sink: &mut dyn Sink) -> Effect {

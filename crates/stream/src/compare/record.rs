@@ -112,6 +112,8 @@ pub const STAGES: [Stage; 6] =
 pub struct Record {
     /// Its number.
     pub submit: u32,
+    /// Its name, where streams have names.
+    pub name: String,
     /// Its draws, in stream order.
     pub draws: Vec<Mark>,
     /// Address and size of each buffer that was alive, by address.

@@ -6,10 +6,10 @@
 
 use crate::query::{Column, Mistake, RegisterNames};
 use unwedge_hw::intel::{IntelGpu, IntelInstruction};
-use unwedge_hw::{RegEnum, Selected, near};
+use unwedge_hw::{Pattern, RegEnum, Selected, near};
 
-/// MMIO registers, by their offset in dwords, come first.
-const MMIO: u32 = 0x20_0000;
+/// MMIO registers, by their offset in dwords, come first: so many numbers are theirs.
+pub const MMIO: u32 = 0x20_0000;
 /// Dwords of a command that count.
 pub(super) const MAX_DWORDS: u32 = 256;
 /// Commands of a generation.
@@ -89,29 +89,52 @@ impl Names {
     }
 }
 
+/// Columns that a pattern stands for: registers, and with a dot fields of commands.
+fn select_pattern(names: &Names, text: &str) -> Vec<Column<'static>> {
+    let Some((command, field)) = text.split_once('.') else {
+        let pattern = Pattern::new(text);
+        let registers = names.gpu.registers().filter(|r| pattern.matches(r.name()));
+        return registers.map(|r| whole(r.name(), mmio(r.offset()))).collect();
+    };
+    let (command, field) = (Pattern::new(command), Pattern::new(field));
+    let commands = names.instructions.iter().filter(|i| command.matches(i.name()));
+    let fields = commands.flat_map(|&i| names.fields(i));
+    fields.filter(|(name, _)| field.matches(name)).map(|(_, column)| column).collect()
+}
+
+/// A dword.
+fn whole(name: &str, number: u32) -> Column<'static> {
+    let (name, mask) = (name.to_owned(), u64::from(u32::MAX));
+    Column { selected: Selected { name, low: number, high: None, mask, ty: None }, shift: 0 }
+}
+
 impl RegisterNames<'static> for &Names {
+    /// `3DSTATE_PS.KernelStartPointer0`, `3DSTATE_PS` for all of its fields, `CS_CHICKEN1`, `0x2580` (in bytes), and
+    /// patterns of registers and of fields.
     fn select(self, text: &str) -> Result<Vec<Column<'static>>, Mistake> {
         let unknown = |near: Vec<&str>| Mistake::NoRegister {
             name: text.to_owned(),
             near: near.into_iter().map(str::to_owned).collect(),
         };
-        let register = |name: &str, number| Column {
-            selected: Selected {
-                name: name.to_owned(),
-                low: number,
-                high: None,
-                mask: u64::from(u32::MAX),
-                ty: None,
-            },
-            shift: 0,
-        };
+        if text.contains(['*', '?']) {
+            let found = select_pattern(self, text);
+            return if found.is_empty() { Err(unknown(Vec::new())) } else { Ok(found) };
+        }
         if let Some(found) = self.gpu.register_named(text) {
-            return Ok(vec![register(found.name(), mmio(found.offset()))]);
+            return Ok(vec![whole(found.name(), mmio(found.offset()))]);
         }
         if let Some(offset) = text.strip_prefix("0x").and_then(|hex| u32::from_str_radix(hex, 16).ok()) {
-            return Ok(vec![register(text, mmio(offset))]);
+            return Ok(vec![whole(text, mmio(offset))]);
         }
         let Some((command, field)) = text.split_once('.') else {
+            let named = |i: &&IntelInstruction| i.name().eq_ignore_ascii_case(text);
+            if let Some(&instruction) = self.instructions.iter().find(named) {
+                let fields: Vec<Column<'static>> =
+                    self.fields(instruction).into_iter().map(|(_, column)| column).collect();
+                if !fields.is_empty() {
+                    return Ok(fields);
+                }
+            }
             let names =
                 self.gpu.registers().map(|r| r.name()).chain(self.instructions.iter().map(|i| i.name()));
             return Err(unknown(near(names, text)));

@@ -88,7 +88,8 @@ impl<'m> Steps<'m> {
         let trouble = |kind| Step::Trouble(Trouble { place, kind });
         match event.kind {
             EventKind::Command(command) => self.command(command, place, sink),
-            EventKind::Noops(_) | EventKind::End => {}
+            EventKind::Noops(count) => self.noops(event, count, place, sink),
+            EventKind::End => {}
             EventKind::Unknown(words) => {
                 let raw = words.first().copied().unwrap_or_default();
                 let kind = TroubleKind::BadHeader { raw, skipped: words.len(), resynced: true };
@@ -109,6 +110,15 @@ impl<'m> Steps<'m> {
                 sink.step(&self.regs, &trouble(TroubleKind::BudgetSpent));
             }
         }
+    }
+
+    /// MI_NOOP, so many in a row: one packet.
+    fn noops(&mut self, event: &Event<'m>, count: u32, place: StreamPos, sink: &mut dyn StepSink) {
+        let words = self.spaces.words(event.space, event.address).unwrap_or_default();
+        let payload = Dwords::from(words).take(count as usize).skip(1);
+        let (header, exec) = (0, Exec::Always);
+        let packet = PacketStep { place, header, opcode: None, payload, exec, names: &self.decoder };
+        sink.step(&self.regs, &Step::Packet(packet));
     }
 
     fn start(&mut self, level: u8, address: u64) {

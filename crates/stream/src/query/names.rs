@@ -2,7 +2,7 @@
 
 use super::expr::Mistake;
 use unwedge_hw::amd::Amd;
-use unwedge_hw::{Gpu, RegEnum, Selected, ValueType, near};
+use unwedge_hw::{Gpu, Pattern, RegEnum, Selected, ValueType, near};
 
 /// A register or a field, as a condition takes it.
 #[derive(Clone, Debug)]
@@ -37,9 +37,12 @@ impl<'d> RegisterNames<'d> for Gpu<'d> {
 }
 
 impl<'d> RegisterNames<'d> for Amd<'d> {
-    /// `SPI_SHADER_PGM_LO_PS`, `CB_COLOR0_INFO.FORMAT`, `0x2c08`; case does not count where only one way of reading it
-    /// exists.
+    /// `SPI_SHADER_PGM_LO_PS`, `CB_COLOR0_INFO.FORMAT`, `0x2c08`, `SPI_SHADER_PGM_*`, `CB_COLOR0_INFO.*`; case does not
+    /// count where only one way of reading it exists.
     fn select(self, text: &str) -> Result<Vec<Column<'d>>, Mistake> {
+        if text.contains(['*', '?']) {
+            return select_pattern(self, text);
+        }
         let upper = text.to_ascii_uppercase();
         let register = |name: &str| {
             let number = name.strip_prefix("0X").and_then(|hex| u32::from_str_radix(hex, 16).ok());
@@ -74,4 +77,34 @@ impl<'d> RegisterNames<'d> for Amd<'d> {
     fn enumeration(self, name: &str) -> Option<RegEnum<'d>> {
         (*self).enumeration(name)
     }
+}
+
+/// Every register, or every field of registers, whose name fits a pattern.
+fn select_pattern<'d>(amd: Amd<'d>, text: &str) -> Result<Vec<Column<'d>>, Mistake> {
+    let (register, field) = match text.rsplit_once('.') {
+        Some((register, field)) => (Pattern::new(register), Some(Pattern::new(field))),
+        None => (Pattern::new(text), None),
+    };
+    let mut found = Vec::new();
+    for reg in amd.registers_of_gpu().filter(|reg| reg.dword() == 0 && register.matches(reg.name())) {
+        let (low, ty) = (reg.offset(), reg.ty());
+        let column = |name: String, mask, ty| Column {
+            selected: Selected { name, low, high: None, mask, ty },
+            shift: 0,
+        };
+        match &field {
+            None => found.push(column(reg.name().to_owned(), u64::from(u32::MAX), ty)),
+            Some(field) => {
+                let fields =
+                    ty.into_iter().flat_map(ValueType::fields).filter(|(name, _)| field.matches(name));
+                found.extend(
+                    fields.map(|(name, ty)| column(format!("{}.{name}", reg.name()), ty.mask(), Some(ty))),
+                );
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(Mistake::NoRegister { name: text.to_owned(), near: Vec::new() });
+    }
+    Ok(found)
 }

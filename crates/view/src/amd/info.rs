@@ -1,6 +1,6 @@
 //! `info` of what AMD GPUs leave: what is there, and what is not.
 
-use super::Content;
+use super::AmdDump;
 use crate::Style;
 use crate::info::FileInfo;
 use crate::json::{Heading, Hex};
@@ -23,7 +23,7 @@ const SCHEMA: u32 = 1;
 /// When `out` does not take it.
 pub fn info(
     file: &FileInfo<'_>,
-    content: &Content<'_>,
+    content: AmdDump<'_, '_>,
     diagnostics: &[Diagnostic],
     db: &Db,
     as_json: bool,
@@ -31,9 +31,9 @@ pub fn info(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let summary = match content {
-        Content::Dump(dump) => dump_summary(dump),
-        Content::Report(report) => report_summary(report),
-        Content::Umr(umr) => umr_summary(umr),
+        AmdDump::Dump(dump) => dump_summary(dump),
+        AmdDump::Report(report) => report_summary(report),
+        AmdDump::Umr(umr) => umr_summary(umr),
     };
     if as_json {
         json(file, content, &summary, diagnostics, db, out)
@@ -211,7 +211,7 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
 
 fn text(
     file: &FileInfo<'_>,
-    content: &Content<'_>,
+    content: AmdDump<'_, '_>,
     summary: &Summary<'_>,
     diagnostics: &[Diagnostic],
     style: Style,
@@ -316,7 +316,7 @@ struct Problem<'a> {
 
 fn json(
     file: &FileInfo<'_>,
-    content: &Content<'_>,
+    content: AmdDump<'_, '_>,
     summary: &Summary<'_>,
     diagnostics: &[Diagnostic],
     db: &Db,

@@ -1,6 +1,6 @@
 //! `decode --json` of what AMD GPUs leave: one object per entry.
 
-use super::Content;
+use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::lines::{
     BadAddress, Line, PacketBuffer, RegisterField, RegisterLine, Run, ShaderWave, WaveField, WaveLine,
@@ -48,14 +48,14 @@ struct Header<'a> {
 /// Everything. Returns what was lost.
 pub(super) fn decode(
     file: &FileInfo<'_>,
-    content: &Content<'_>,
+    content: AmdDump<'_, '_>,
     mut diagnostics: Vec<Diagnostic>,
     db: &Db,
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {
     let mut lines = Lines::new(file.bytes, out);
     let dump = match content {
-        Content::Dump(dump) => Some(dump),
+        AmdDump::Dump(dump) => Some(dump),
         _ => None,
     };
     let process = dump.and_then(|dump| dump.process.as_ref());
@@ -70,11 +70,11 @@ pub(super) fn decode(
         pid: process.and_then(|process| process.pid),
     });
     match content {
-        Content::Dump(dump) => devcoredump(dump, db, &mut lines),
-        Content::Report(report) => {
+        AmdDump::Dump(dump) => devcoredump(dump, db, &mut lines),
+        AmdDump::Report(report) => {
             radv(report, WaveDisassembly::of_radv(report, db), &mut lines);
         }
-        Content::Umr(umr) => {
+        AmdDump::Umr(umr) => {
             umr_text(umr, WaveDisassembly::of_umr(umr, db), &mut lines);
         }
     }

@@ -19,38 +19,58 @@ use unwedge_base::Diagnostic;
 use unwedge_capture::amdgpu::Devcoredump;
 use unwedge_capture::radv::RadvReport;
 use unwedge_capture::umr::UmrText;
+use unwedge_capture::{Dump, FileKind};
 use unwedge_hw::Db;
-use unwedge_postmortem::{Report, explain_amdgpu, explain_radv, explain_umr};
 
-/// A dump, a report or a text.
-pub enum Content<'a> {
+/// What an AMD GPU left: a dump, a report or a text.
+#[derive(Clone, Copy)]
+pub enum AmdDump<'d, 'a> {
     /// An amdgpu devcoredump.
-    Dump(Box<Devcoredump<'a>>),
+    Dump(&'d Devcoredump<'a>),
     /// A hang report of RADV.
-    Report(Box<RadvReport<'a>>),
+    Report(&'d RadvReport<'a>),
     /// Text of umr.
-    Umr(UmrText<'a>),
+    Umr(&'d UmrText<'a>),
 }
 
-impl Content<'_> {
-    /// What was malformed or lost.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
+impl<'d, 'a> AmdDump<'d, 'a> {
+    /// A dump of what an AMD GPU left.
+    pub fn of(dump: &'d Dump<'a>) -> Option<AmdDump<'d, 'a>> {
+        match dump {
+            Dump::Amdgpu(dump) => Some(AmdDump::Dump(dump)),
+            Dump::Radv(report) => Some(AmdDump::Report(report)),
+            Dump::Umr(text) => Some(AmdDump::Umr(text)),
+            Dump::Msm(_) | Dump::I915(_) | Dump::Xe(_) => None,
+        }
+    }
+
+    /// What kind of file it is.
+    pub fn kind(self) -> FileKind {
         match self {
-            Content::Dump(dump) => &dump.diagnostics,
-            Content::Report(report) => &report.diagnostics,
-            Content::Umr(umr) => &umr.diagnostics,
+            AmdDump::Dump(_) => FileKind::AmdgpuDevcore,
+            AmdDump::Report(_) => FileKind::RadvReport,
+            AmdDump::Umr(_) => FileKind::UmrText,
+        }
+    }
+
+    /// What was malformed or lost.
+    pub fn diagnostics(self) -> &'d [Diagnostic] {
+        match self {
+            AmdDump::Dump(dump) => &dump.diagnostics,
+            AmdDump::Report(report) => &report.diagnostics,
+            AmdDump::Umr(umr) => &umr.diagnostics,
         }
     }
 
     /// The GPU, as far as it is named: `gfx1030`, or what RADV calls it.
-    pub fn gpu(&self) -> Option<String> {
+    pub fn gpu(self) -> Option<String> {
         match self {
-            Content::Dump(dump) => dump.gfx_version().map(|version| version.to_string()),
-            Content::Report(report) => {
+            AmdDump::Dump(dump) => dump.gfx_version().map(|version| version.to_string()),
+            AmdDump::Report(report) => {
                 let device = report.gpu.iter().find(|entry| entry.name == "Device name")?;
                 Some(device.value.clone().into_owned())
             }
-            Content::Umr(umr) => umr.registers.iter().find_map(|register| {
+            AmdDump::Umr(umr) => umr.registers.iter().find_map(|register| {
                 let path = register.path.as_deref()?;
                 Some(path.rsplit('.').next().unwrap_or(path).to_owned())
             }),
@@ -58,21 +78,11 @@ impl Content<'_> {
     }
 }
 
-/// What hung, where and why.
-pub fn explain(content: &Content<'_>) -> Report {
-    let facts = Db::amd();
-    match content {
-        Content::Dump(dump) => explain_amdgpu(dump, &facts),
-        Content::Report(radv) => explain_radv(radv, &facts),
-        Content::Umr(umr) => explain_umr(umr, &facts),
-    }
-}
-
 /// Everything as text.
 ///
 /// # Errors
 /// When `out` does not take it.
-pub fn decode_text(content: &Content<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn decode_text(content: AmdDump<'_, '_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     text::decode(content, &Db::amd(), style, out)
 }
 
@@ -80,7 +90,7 @@ pub fn decode_text(content: &Content<'_>, style: Style, out: &mut dyn Write) -> 
 /// ends the output; it is for the owner of `out` to remember why.
 pub fn decode_json(
     file: &FileInfo<'_>,
-    content: &Content<'_>,
+    content: AmdDump<'_, '_>,
     unpacking: &[Diagnostic],
     out: &mut dyn Write,
 ) -> Vec<Diagnostic> {

@@ -1,6 +1,6 @@
 //! `decode` of what AMD GPUs leave, as text.
 
-use super::Content;
+use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::info::fault_line;
 use super::packets::{self, Reader};
@@ -25,12 +25,12 @@ const PER_LINE: u64 = 8;
 pub(super) type Out<'o> = &'o mut dyn Write;
 
 /// Everything of a content.
-pub(super) fn decode(content: &Content<'_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
+pub(super) fn decode(content: AmdDump<'_, '_>, facts: &Db, style: Style, out: Out<'_>) -> io::Result<()> {
     writeln!(out, "gpu {}", content.gpu().as_deref().unwrap_or("not said"))?;
     match content {
-        Content::Dump(dump) => devcoredump(dump, facts, style, out),
-        Content::Report(report) => radv(report, WaveDisassembly::of_radv(report, facts), style, out),
-        Content::Umr(umr) => umr_text(umr, WaveDisassembly::of_umr(umr, facts), style, out),
+        AmdDump::Dump(dump) => devcoredump(dump, facts, style, out),
+        AmdDump::Report(report) => radv(report, WaveDisassembly::of_radv(report, facts), style, out),
+        AmdDump::Umr(umr) => umr_text(umr, WaveDisassembly::of_umr(umr, facts), style, out),
     }
 }
 

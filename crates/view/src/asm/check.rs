@@ -4,7 +4,7 @@ use crate::json::{Heading, Hex};
 use serde::Serialize;
 use std::io::{self, Write};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckReport};
-use unwedge_isa::amdgcn::model::Gen;
+use unwedge_isa::amdgcn::model::Gfx;
 use unwedge_isa::amdgcn::{Gpu, codec, text};
 
 /// Version of the schema of the JSON object.
@@ -113,7 +113,7 @@ fn write_finding(
     if !info.cure.is_empty() {
         writeln!(out, "  cure: {}", info.cure)?;
     }
-    let gens: Vec<&str> = Gen::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.name()).collect();
+    let gens: Vec<&str> = Gfx::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.number()).collect();
     writeln!(out, "  source: {} (gfx {})", info.source, gens.join(", "))?;
     if !info.dispute.is_empty() {
         writeln!(out, "  sources differ: {}", info.dispute)?;
@@ -218,7 +218,7 @@ pub fn json(codes: &[CheckedCode<'_>], gpu: &Gpu, all: bool, out: &mut dyn Write
                 since: info.first,
                 cure: info.cure,
                 sources: info.source.split(' ').collect(),
-                generations: Gen::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.name()).collect(),
+                generations: Gfx::ALL.iter().filter(|g| info.holds(**g)).map(|g| g.number()).collect(),
                 dispute: info.dispute,
             });
         }

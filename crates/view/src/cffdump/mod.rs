@@ -3,13 +3,13 @@
 //! Lists each submit's command stream as a capture is played. Never: files, scripts, what a packet means. Where cffdump stops or crashes (a cut capture, a device it does not know) this goes on and says
 //! so. The layout of the lines follows what cffdump of Mesa 25.0 prints.
 
-use crate::capture::{Absent, Choice, Consumer, Identity, Player, Submission};
 use crate::listing::{self, Carry, CffText, End, Marker, Query, QueryMode, Quiet, Target, Text, Watch};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use unwedge_base::{Diagnostic, Dwords, Generation, Memory, Severity};
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu, Palette, Variants};
+use unwedge_stream::play::{Absent, Choice, Consumer, Identity, Player, Submission};
 
 /// Longest listing of a capture: so many bytes, and so many more per byte of the capture so far. Buffers are shown for
 /// each tile they run for.

@@ -1,17 +1,15 @@
-//! HFI: the queues through which the kernel and the GMU talk, and their messages.
+//! HFI queues and messages as freedreno's crashdec lists them, byte for byte.
 //!
-//! Facts: the message layouts of the kernel's msm driver (`a6xx_hfi.h`).
+//! For that it does what the post-mortem does not: dwords that are not in the dump count as 0, and a queue is listed from the
+//! oldest message of its history from which messages follow each other up to the write index. Facts:
+//! [`unwedge_hw::adreno::hfi`].
 
 use crate::listing::{Text, hex_ascii};
 use unwedge_base::Dwords;
-
-/// Queues with a history.
-pub const QUEUES: usize = 2;
-/// Messages whose start is remembered per queue.
-pub const HISTORY: usize = 8;
-
-/// GPUs whose GMU speaks the first version of the protocol: messages are not padded, votes have no ACD value.
-const FIRST_VERSION: [u32; 3] = [615, 618, 630];
+use unwedge_hw::adreno::hfi::{
+    self, FieldFormat, HISTORY, MessageHeader, Payload, QUEUE_COUNT, QUEUE_FIELDS, QueueHeader, TABLE_FIELDS,
+    is_first_version,
+};
 
 /// The table of queues.
 pub struct Queues<'q> {
@@ -25,121 +23,22 @@ pub struct Queues<'q> {
     pub gpu_id: u32,
 }
 
-/// Dwords of the table's header and of each queue's.
-const TABLE_HEADER: usize = 6;
-const QUEUE_HEADER: usize = 12;
-
-const TABLE_FIELDS: [&str; TABLE_HEADER] = [
-    "version:       ",
-    "size:          ",
-    "qhdr0_offset:  ",
-    "qhdr_size:     ",
-    "num_queues:    ",
-    "active_queues: ",
-];
-
-/// Fields of a queue's header; whether they are shown in hex.
-const QUEUE_FIELDS: [(&str, bool); QUEUE_HEADER] = [
-    ("status:       ", true),
-    ("iova:         ", true),
-    ("type:         ", true),
-    ("size:         ", false),
-    ("msg_size:     ", false),
-    ("dropped:      ", false),
-    ("rx_watermark: ", true),
-    ("tx_watermark: ", true),
-    ("rx_request:   ", true),
-    ("tx_request:   ", true),
-    ("read_index:   ", false),
-    ("write_index:  ", false),
-];
-
-/// How a field of a message is shown.
-#[derive(Clone, Copy)]
-enum Show {
-    Dec,
-    Hex,
-    /// Eight digits.
-    Address,
+/// Kinds of messages up to which a header is taken for one: commands and the two forms of an acknowledgement.
+fn is_valid(header: MessageHeader) -> bool {
+    header.kind() <= 2 && header.message().is_some()
 }
 
-/// A message.
-struct Message {
-    id: u32,
-    name: &'static str,
-    body: Body,
+/// A name with its colon, filled up so that the values of some fields begin in one column.
+fn label(name: &str, width: usize, text: &mut Text<'_>) {
+    text.str(name).byte(b':');
+    for _ in name.len()..width + 1 {
+        text.byte(b' ');
+    }
 }
 
-/// What a message holds behind its header.
-enum Body {
-    Fields(&'static [(&'static str, Show)]),
-    PerformanceTable,
-    BandwidthTable,
-}
-
-const MESSAGES: [Message; 11] = [
-    Message {
-        id: 0,
-        name: "H2F_MSG_INIT",
-        body: Body::Fields(&[
-            ("seg_id:          ", Show::Dec),
-            ("dbg_buffer_addr: ", Show::Address),
-            ("dbg_buffer_size: ", Show::Dec),
-            ("boot_state:      ", Show::Dec),
-        ]),
-    },
-    Message { id: 1, name: "H2F_MSG_FW_VERSION", body: Body::Fields(&[("supported_version: ", Show::Hex)]) },
-    Message { id: 3, name: "H2F_MSG_BW_TABLE", body: Body::BandwidthTable },
-    Message { id: 4, name: "H2F_MSG_PERF_TABLE", body: Body::PerformanceTable },
-    Message { id: 5, name: "H2F_MSG_TEST", body: Body::Fields(&[]) },
-    Message { id: 10, name: "H2F_MSG_START", body: Body::Fields(&[]) },
-    Message { id: 14, name: "H2F_MSG_CORE_FW_START", body: Body::Fields(&[("handle: ", Show::Dec)]) },
-    Message {
-        id: 30,
-        name: "H2F_MSG_GX_BW_PERF_VOTE",
-        body: Body::Fields(&[
-            ("ack_type: ", Show::Dec),
-            ("freq:     ", Show::Dec),
-            ("bw:       ", Show::Dec),
-        ]),
-    },
-    Message {
-        id: 33,
-        name: "H2F_MSG_PREPARE_SLUMBER",
-        body: Body::Fields(&[("bw:   ", Show::Dec), ("freq: ", Show::Dec)]),
-    },
-    Message { id: 100, name: "F2H_MSG_ERROR", body: Body::Fields(&[("code: ", Show::Dec)]) },
-    // What an acknowledgement answers is shown for commands only, which it is not.
-    Message { id: 126, name: "F2H_MSG_ACK", body: Body::Fields(&[]) },
-];
-
-/// A message's header: id, dwords with this one, type, number.
-#[derive(Clone, Copy)]
-struct Header(u32);
-
-impl Header {
-    fn id(self) -> u32 {
-        self.0 & 0xff
-    }
-    fn size(self) -> u32 {
-        self.0 >> 8 & 0xff
-    }
-    fn kind(self) -> u32 {
-        self.0 >> 16 & 0xf
-    }
-    fn number(self) -> u32 {
-        self.0 >> 20 & 0xfff
-    }
-    fn message(self) -> Option<&'static Message> {
-        MESSAGES.iter().find(|m| m.id == self.id())
-    }
-    /// A command or one of the two forms of an acknowledgement.
-    fn is_valid(self) -> bool {
-        self.kind() <= 2 && self.message().is_some()
-    }
-    fn is_command(self) -> bool {
-        self.kind() == 0
-    }
+/// Letters of the longest of these names.
+fn widest<'n>(names: impl IntoIterator<Item = &'n str>) -> usize {
+    names.into_iter().map(str::len).max().unwrap_or(0)
 }
 
 /// A queue, as its header says.
@@ -158,31 +57,35 @@ impl Queues<'_> {
     }
 
     fn first_version(&self) -> bool {
-        FIRST_VERSION.contains(&self.gpu_id)
+        is_first_version(self.gpu_id)
     }
 
     /// Shows the table, each queue, and the messages still in it.
     pub fn show(&self, text: &mut Text<'_>) {
         for (i, name) in TABLE_FIELDS.into_iter().enumerate() {
-            text.byte(b'\t').str(name).dec(u64::from(self.at(i))).end();
+            text.byte(b'\t');
+            label(name, widest(TABLE_FIELDS), text);
+            text.dec(u64::from(self.at(i))).end();
         }
-        let stored = self.memory.len().saturating_sub(TABLE_HEADER) / QUEUE_HEADER;
-        for index in 0..stored.min(self.at(4) as usize) {
-            let header = TABLE_HEADER + index * QUEUE_HEADER;
+        let stored = self.memory.len().saturating_sub(TABLE_FIELDS.len()) / QUEUE_FIELDS.len();
+        for index in 0..stored.min(self.at(QUEUE_COUNT) as usize) {
+            let header = hfi::queue_header_at(index);
             text.str("\tqueue[").dec(index as u64).str("]:").end();
             for (i, (name, hex)) in QUEUE_FIELDS.into_iter().enumerate() {
                 let value = u64::from(self.at(header + i));
-                text.str("\t\t").str(name);
+                text.str("\t\t");
+                label(name, widest(QUEUE_FIELDS.map(|(name, _)| name)), text);
                 if hex {
                     text.str("0x").hex(value, 1).end();
                 } else {
                     text.dec(value).end();
                 }
             }
+            let Some(fields) = QueueHeader::read(self.memory, index) else { continue };
             let queue = Queue {
-                first: (self.at(header + 1).wrapping_sub(self.iova as u32) / 4) as usize,
-                size: self.at(header + 3),
-                write_index: self.at(header + 11),
+                first: (fields.iova.wrapping_sub(self.iova as u32) / 4) as usize,
+                size: fields.size,
+                write_index: fields.write_index,
             };
             if let Some(start) = self.start(queue, index) {
                 self.messages(queue, start, text);
@@ -191,24 +94,24 @@ impl Queues<'_> {
     }
 
     /// The header at an index of a queue.
-    fn header(&self, queue: Queue, index: u32) -> Header {
-        Header(self.at(queue.first.saturating_add(index as usize)))
+    fn header(&self, queue: Queue, index: u32) -> MessageHeader {
+        MessageHeader(self.at(queue.first.saturating_add(index as usize)))
     }
 
     /// Dwords from one message to the next.
-    fn stride(&self, header: Header) -> u32 {
+    fn stride(&self, header: MessageHeader) -> u32 {
         if self.first_version() { header.size() } else { header.size().next_multiple_of(4) }
     }
 
     /// The headers from an index to the write index; `None` when something on the way is no message.
-    fn headers(&self, queue: Queue, mut index: u32) -> Option<Vec<(u32, Header)>> {
-        let mut found: Vec<(u32, Header)> = Vec::new();
+    fn headers(&self, queue: Queue, mut index: u32) -> Option<Vec<(u32, MessageHeader)>> {
+        let mut found: Vec<(u32, MessageHeader)> = Vec::new();
         while index != queue.write_index {
             let header = self.header(queue, index);
             let follows = found.last().is_none_or(|(_, last)| (last.number() + 1) & 0xfff == header.number());
             let stride = self.stride(header);
             // Message numbers have 12 bits, so that a walk round and round cannot be longer than this.
-            if !header.is_valid() || stride == 0 || queue.size == 0 || !follows || found.len() > 0x1000 {
+            if !is_valid(header) || stride == 0 || queue.size == 0 || !follows || found.len() > 0x1000 {
                 return None;
             }
             found.push((index, header));
@@ -237,10 +140,12 @@ impl Queues<'_> {
                 .map(|i| self.at(queue.first.saturating_add((index.wrapping_add(i) % size) as usize)))
                 .collect();
             if header.is_command() {
-                match message.body {
-                    Body::Fields(fields) => show_fields(fields, &dwords, text),
-                    Body::PerformanceTable => self.performance_table(&dwords, text),
-                    Body::BandwidthTable => bandwidth_table(&dwords, text),
+                match message.payload {
+                    Payload::Fields(fields) => show_fields(fields, &dwords, text),
+                    // The tool knows no fields of it.
+                    Payload::Answer => {}
+                    Payload::PerformanceTable => self.performance_table(&dwords, text),
+                    Payload::BandwidthTable => bandwidth_table(&dwords, text),
                 }
             }
             hex_ascii(text, Dwords::from(&dwords[..]), 4 * dwords.len() as u64, 4);
@@ -273,14 +178,16 @@ impl Queues<'_> {
     }
 }
 
-fn show_fields(fields: &[(&str, Show)], dwords: &[u32], text: &mut Text<'_>) {
-    for (&(name, show), i) in fields.iter().zip(1..) {
+fn show_fields(fields: &[(&str, FieldFormat)], dwords: &[u32], text: &mut Text<'_>) {
+    let width = widest(fields.iter().map(|(name, _)| *name));
+    for (&(name, format), i) in fields.iter().zip(1..) {
         let value = u64::from(dwords.get(i).copied().unwrap_or(0));
-        text.str("\t\t\t\t").str(name);
-        match show {
-            Show::Dec => text.dec(value),
-            Show::Hex => text.str("0x").hex(value, 1),
-            Show::Address => text.str("0x").hex(value, 8),
+        text.str("\t\t\t\t");
+        label(name, width, text);
+        match format {
+            FieldFormat::Dec => text.dec(value),
+            FieldFormat::Hex => text.str("0x").hex(value, 1),
+            FieldFormat::Address => text.str("0x").hex(value, 8),
         };
         text.end();
     }
@@ -328,12 +235,12 @@ mod tests {
 
     /// One queue of 16 dwords right behind the table.
     fn memory(messages: &[u32], write_index: u32) -> Vec<u32> {
-        let mut memory = vec![0; TABLE_HEADER + QUEUE_HEADER];
-        memory[4] = 1;
+        let mut memory = vec![0; hfi::queue_header_at(1)];
+        memory[QUEUE_COUNT] = 1;
         let first = memory.len();
-        memory[TABLE_HEADER + 1] = 0x6000_0000 + 4 * first as u32;
-        memory[TABLE_HEADER + 3] = 16;
-        memory[TABLE_HEADER + 11] = write_index;
+        memory[hfi::queue_header_at(0) + 1] = 0x6000_0000 + 4 * first as u32;
+        memory[hfi::queue_header_at(0) + 3] = 16;
+        memory[hfi::queue_header_at(0) + 11] = write_index;
         memory.extend_from_slice(messages);
         memory.resize(first + 16, 0);
         memory

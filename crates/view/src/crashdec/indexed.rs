@@ -5,16 +5,16 @@ use super::ring::is_header;
 use super::sections::Walk;
 use crate::listing::{Pair, RegisterPrinter, hex_ascii};
 use unwedge_base::{Dwords, Generation};
+use unwedge_capture::msm::corrected_name;
 use unwedge_hw::RegSpace;
 use unwedge_stream::adreno::header::Header;
 
-/// The name that is shown and that decides how the contents are read: early kernels misspelt some.
+/// The name that is shown and that decides how the contents are read: early kernels misspelt some. Of the names that end in
+/// `_ADDR`, the tool shows this one alone without.
 pub fn listed_name(written: &str) -> &str {
     match written {
-        "CP_MEMPOOOL" => "CP_MEMPOOL",
-        "CP_SEQ_STAT" => "CP_SQE_STAT",
         "CP_BV_SQE_STAT_ADDR" => "CP_BV_SQE_STAT",
-        other => other,
+        other => corrected_name(other),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::listing::Text;
 use sections::Walk;
 use std::io::{self, Write};
 use unwedge_base::{Diagnostic, Severity};
-use unwedge_capture::msm::{Devcore, NotDevcore};
+use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 
 /// What to show.
@@ -55,28 +55,28 @@ impl Default for Options {
     }
 }
 
-/// Shows `dump` on `out` and what is wrong with it on `err`. Returns whether something of the dump was lost. An `out`
+/// Shows a dump, of which `text` is the bytes, on `out` and what is wrong with it on `err`. Returns whether something of the dump was lost. An `out`
 /// that fails ends the listing; it is for its owner to remember why.
 ///
 /// # Errors
 ///
 /// [`NotDevcore`] if `dump` is not a msm devcoredump. Errors of `out` and `err` are not reported.
 pub fn run(
-    dump: &[u8],
+    (text, dump): (&[u8], &Devcore<'_>),
     options: &Options,
     db: &Db,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<bool, NotDevcore> {
+) -> bool {
     // What is malformed about the dump is for its reader to say; the listing adds what it could not show.
     let mut said = Said::default();
-    Devcore::read(dump)?.diagnostics.into_iter().for_each(|diagnostic| said.say(diagnostic));
-    let mut text = Text::new(out, LENGTH + LENGTH_PER_BYTE * dump.len() as u64);
-    let said = Walk::new(&mut text, options, db, said).run(dump);
-    text.finish();
+    dump.diagnostics.iter().for_each(|diagnostic| said.say(diagnostic.clone()));
+    let mut listing = Text::new(out, LENGTH + LENGTH_PER_BYTE * text.len() as u64);
+    let said = Walk::new(&mut listing, options, db, said).run(text);
+    listing.finish();
     // Nobody is left to tell when standard error is gone.
     let _ = said.report(err);
-    Ok(said.lost)
+    said.lost
 }
 
 /// Longest listing of a dump: so many bytes, and so many more per byte of the dump. Listings of real dumps with all

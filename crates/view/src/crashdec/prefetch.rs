@@ -1,8 +1,9 @@
-//! Where the SQE was, when the ROQ had already read ahead.
+//! Where the SQE was, as freedreno's crashdec finds it.
 //!
-//! CP_IBn_BASE and CP_IBn_REM_SIZE say what the ROQ reads. It reads ahead through up to three further
-//! CP_INDIRECT_BUFFERs that follow each other directly, so the SQE may still be in a buffer called before: the one that
-//! holds the dword which lies as far back as dwords are left, counted over the buffers in between.
+//! How far back the SQE may be is a fact of [`unwedge_stream::adreno::read_ahead`]. Which calls come before is looked for as the
+//! tool does it, so that its mark is in the same line: headers are read leniently and without following calls, only
+//! CP_INDIRECT_BUFFERs that follow each other directly count, and what is not in the dump ends the search. The post-mortem
+//! walks the stream instead.
 
 use super::ring::has_parity;
 use crate::listing::Target;
@@ -10,9 +11,7 @@ use std::collections::VecDeque;
 use unwedge_base::{Dwords, Memory};
 use unwedge_hw::Gpu;
 use unwedge_stream::adreno::header::Header;
-
-/// Buffers that are read ahead, the executing one included.
-const READ_AHEAD: usize = 4;
+use unwedge_stream::adreno::read_ahead::{READ_AHEAD, count_back};
 
 /// Where to look for buffers.
 pub struct Search<'s> {
@@ -101,15 +100,11 @@ impl Search<'_> {
 
 /// Goes back over the calls by as many dwords as are left.
 fn back(calls: &Calls, target: &mut Target) -> Option<usize> {
-    let mut left = target.rem;
-    for (i, call) in calls.iter().enumerate().rev() {
-        if call.dwords > left {
-            *target = Target { base: call.iova, rem: left, found: true };
-            return Some(i);
-        }
-        left -= call.dwords;
-    }
-    None
+    let sizes = calls.iter().rev().map(|call| u64::from(call.dwords));
+    let (back, left) = count_back(sizes, u64::from(target.rem))?;
+    let index = calls.len().checked_sub(1 + back)?;
+    *target = Target { base: calls.get(index)?.iova, rem: left as u32, found: true };
+    Some(index)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::sections::Walk;
 use crate::listing::{self, CffText, Marker, Target};
 use unwedge_base::{Dwords, Generation};
 use unwedge_stream::adreno::header::Header;
-use unwedge_stream::adreno::{Registers, Walker};
+use unwedge_stream::adreno::{Registers, Walker, read_ahead};
 
 /// A ring, as `ringbuffer:` says.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,8 @@ pub fn show(walk: &mut Walk<'_, '_, '_>) {
         if has_rest {
             // Dwords that were read into the ROQ but not yet taken out of it are left, too.
             let in_roq = low(walk, &format!("CP_ROQ_AVAIL_IB{level}")) >> 16;
-            target.rem = low(walk, &format!("CP_IB{level}_REM_SIZE")).wrapping_add(in_roq.saturating_sub(1));
+            target.rem =
+                low(walk, &format!("CP_IB{level}_REM_SIZE")).wrapping_add(read_ahead::fetched(in_roq));
         }
     }
     walk.text.str("got rb_base=").hex(rb_base, 1).end();

@@ -5,6 +5,7 @@ use super::{Options, Said, hfi, indexed};
 use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::msm::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, MsmSection, TopKey};
+use unwedge_hw::adreno::hfi::{HISTORY, QUEUES};
 use unwedge_hw::{Adreno, AdrenoDevice, Db, Gpu, Palette, RegSpace};
 use unwedge_stream::adreno::Registers;
 
@@ -69,7 +70,7 @@ struct Entry {
     size: u64,
     name: String,
     pair: Pair,
-    history: Vec<[i32; hfi::HISTORY]>,
+    history: Vec<[i32; HISTORY]>,
 }
 
 impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
@@ -344,16 +345,16 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     /// `queue-history[0]: -1 -1 3 …`: where the latest messages of a queue start.
     fn history(&mut self, queue: &str, value: &[u8]) {
         let index = queue.trim_matches(['[', ']']).parse().unwrap_or(usize::MAX);
-        if index >= hfi::QUEUES {
+        if index >= QUEUES {
             return;
         }
-        let mut starts = [-1; hfi::HISTORY];
+        let mut starts = [-1; HISTORY];
         let numbers = value.split(u8::is_ascii_whitespace).filter(|n| !n.is_empty());
         for (start, text) in starts.iter_mut().zip(numbers) {
             *start = DevcoreNumber::decimal(text).map_or(-1, |n| n.to_u32().0 as i32);
         }
         if self.entry.history.len() <= index {
-            self.entry.history.resize(index + 1, [-1; hfi::HISTORY]);
+            self.entry.history.resize(index + 1, [-1; HISTORY]);
         }
         self.entry.history[index] = starts;
     }

@@ -3,7 +3,6 @@
 
 use super::stream::JsonSink;
 use crate::CaptureStream;
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::json::{self, Hex};
 use crate::lines::{Lines, Start, end};
 use serde::Serialize;
@@ -13,6 +12,7 @@ use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::TroubleKind;
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
 pub const LENGTH_PER_BYTE: u64 = 1 << 11;
@@ -142,7 +142,7 @@ impl<'d> Consumer<'d> for Events<'_> {
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
         let generation = gpu.map(|gpu| gpu.generation());
-        let gpu = identity.shown(generation);
+        let gpu = json::Gpu::of_identity(identity, generation);
         self.lines.push(&GpuLine { ty: "gpu", gpu });
     }
 

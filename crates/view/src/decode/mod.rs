@@ -9,28 +9,29 @@ mod sections;
 mod stream;
 
 pub use captures::{LENGTH_PER_BYTE as LENGTH_PER_BYTE_OF_CAPTURE, capture};
-pub(crate) use stream::stretches;
+pub(crate) use stream::{stretches, trouble_text};
 
 use crate::lines::{Lines, end};
-use crate::{Source, Style, ViewError, device};
+use crate::{Style, ViewError, device};
 use std::io::Write;
 use unwedge_base::Diagnostic;
 use unwedge_capture::msm::Devcore;
 use unwedge_hw::Db;
 use unwedge_postmortem::adreno::{Case, hang};
 
-/// Everything in a dump as JSON lines. Returns what was lost. A failed write is for the owner of `out` to remember.
-///
-/// # Errors
-/// When it is not a devcoredump of msm.
-pub fn json(source: Source<'_>, db: &Db, out: &mut dyn Write) -> Result<Vec<Diagnostic>, ViewError> {
-    let dump = Devcore::read(source.bytes)?;
-    let mut lines = Lines::new(source.bytes.len() as u64, out);
-    let mut diagnostics = source.diagnostics.to_vec();
-    diagnostics.extend(dump.diagnostics.iter().cloned());
-    sections::write(&dump, db, &mut lines);
-    match device::gpu(&dump, db) {
-        Some(gpu) => diagnostics.extend(stream::write(&Case::new(&dump, gpu), &mut lines)),
+/// Everything in a dump of so many bytes as JSON lines. `lost` is what was lost of it before it got here. Returns what was
+/// lost. A failed write is for the owner of `out` to remember.
+pub fn json(
+    (dump, bytes): (&Devcore<'_>, u64),
+    lost: &[Diagnostic],
+    db: &Db,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
+    let mut lines = Lines::new(bytes, out);
+    let mut diagnostics = [lost, &dump.diagnostics].concat();
+    sections::write(dump, db, &mut lines);
+    match device::gpu(dump, db) {
+        Some(gpu) => diagnostics.extend(stream::write(&Case::new(dump, gpu), &mut lines)),
         None => {
             let message = "the GPU is not known: registers and command streams are not decoded";
             diagnostics.push(Diagnostic::loss(None, message));
@@ -41,29 +42,28 @@ pub fn json(source: Source<'_>, db: &Db, out: &mut dyn Write) -> Result<Vec<Diag
     }
     end(&diagnostics, &mut lines);
     lines.hand_on();
-    Ok(diagnostics)
+    diagnostics
 }
 
-/// The packets around the hang of a dump, as JSON lines or text. Returns what was lost. A failed write is for the owner
-/// of `out` to remember.
+/// The packets around the hang of a dump of msm, as JSON lines or text. Returns what was lost. A failed write is for the
+/// owner of `out` to remember.
 ///
 /// # Errors
-/// When it is not a devcoredump of msm, or does not tell where the GPU hung.
-pub fn around_hang(
+/// When the dump does not tell where the GPU hung.
+pub(crate) fn around_hang(
     json: bool,
-    source: Source<'_>,
+    (dump, bytes): (&Devcore<'_>, u64),
+    lost: &[Diagnostic],
     db: &Db,
     style: Style,
     out: &mut dyn Write,
 ) -> Result<Vec<Diagnostic>, ViewError> {
-    let dump = Devcore::read(source.bytes)?;
-    let mut diagnostics = source.diagnostics.to_vec();
-    diagnostics.extend(dump.diagnostics.iter().cloned());
-    let case = Case::new(&dump, device::gpu(&dump, db).ok_or(ViewError::NoHang)?);
+    let diagnostics = [lost, &dump.diagnostics].concat();
+    let case = Case::new(dump, device::gpu(dump, db).ok_or(ViewError::NoHang)?);
     let stop = hang::locate(&case).ok_or(ViewError::NoHang)?;
     if json {
-        let mut lines = Lines::new(source.bytes.len() as u64, out);
-        sections::header(&dump, db, &mut lines);
+        let mut lines = Lines::new(bytes, out);
+        sections::header(dump, db, &mut lines);
         around::json(&case, &stop, &mut lines);
         end(&diagnostics, &mut lines);
         lines.hand_on();

@@ -7,14 +7,16 @@ mod show;
 mod side;
 
 use crate::json::Heading;
+use crate::streams::{Family, RegisterSet, intel_names};
 use crate::{CaptureStream, Style, ViewError, device};
 use serde::Serialize;
 use show::Show;
 use side::SideEvent;
 use std::io::Write;
 use std::sync::mpsc::{Receiver, sync_channel};
-use unwedge_base::{Diagnostic, Generation, Severity};
-use unwedge_hw::Db;
+use unwedge_base::{Diagnostic, Severity};
+use unwedge_capture::{Dump, FileKind};
+use unwedge_hw::{Db, DbIdentity};
 use unwedge_stream::compare::{Comparer, Pairing, Record};
 
 /// Version of the schema of the JSON lines.
@@ -54,15 +56,24 @@ impl Selector {
 }
 
 /// An input that was opened.
-pub enum Opened {
+pub enum Opened<'d> {
     /// A capture, to be read bit by bit.
     Capture(Box<dyn CaptureStream>),
-    /// A dump.
-    Dump {
-        /// Its contents.
-        bytes: Vec<u8>,
+    /// A dump of any driver, to be read.
+    Files {
+        /// Names and contents of its files: one, or those of a folder.
+        files: Vec<(String, Vec<u8>)>,
+        /// What they are.
+        kind: FileKind,
         /// What was lost of it on the way.
         diagnostics: Vec<Diagnostic>,
+    },
+    /// A dump that is read.
+    Dump {
+        /// The dump.
+        dump: &'d Dump<'d>,
+        /// What was lost of it on the way.
+        lost: &'d [Diagnostic],
     },
 }
 
@@ -71,7 +82,7 @@ pub struct Side<'a, E> {
     /// What of it.
     pub selector: &'a Selector,
     /// Opens it, on a thread of its own.
-    pub open: &'a (dyn Fn() -> Result<Opened, E> + Sync),
+    pub open: &'a (dyn Fn() -> Result<Opened<'a>, E> + Sync),
 }
 
 /// How to compare.
@@ -133,8 +144,19 @@ pub fn compare<'s, E: Send>(
         let (selector_a, selector_b) = (a.selector, b.selector);
         let ((read_a, from_a), (read_b, from_b)) = (start(a), start(b));
         let (differs, cut, absent, notes) = (false, false, false, Vec::new());
-        let mut comparison =
-            Comparison { options, a: selector_a, b: selector_b, db, differs, cut, absent, notes, out };
+        let tables = db.identity().clone();
+        let mut comparison = Comparison {
+            options,
+            a: selector_a,
+            b: selector_b,
+            db,
+            tables,
+            differs,
+            cut,
+            absent,
+            notes,
+            out,
+        };
         comparison.run(Records::new(from_a), Records::new(from_b));
         let end = |handle: std::thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -147,7 +169,7 @@ pub fn compare<'s, E: Send>(
         if options.json {
             line(&End { ty: "end", differs: comparison.differs, lost }, comparison.out);
         } else {
-            let _ = writeln!(comparison.out, "{}", device::database_line(db.identity()));
+            let _ = writeln!(comparison.out, "{}", device::database_line(&comparison.tables));
         }
     }
     let Comparison { differs, cut, absent, notes, .. } = comparison;
@@ -157,20 +179,20 @@ pub fn compare<'s, E: Send>(
 /// The records of a side, one after another.
 struct Records {
     from: Receiver<SideEvent>,
-    generation: Option<Generation>,
+    family: Option<Family>,
     submits: u32,
 }
 
 impl Records {
     fn new(from: Receiver<SideEvent>) -> Records {
-        Records { from, generation: None, submits: 0 }
+        Records { from, family: None, submits: 0 }
     }
 
     /// The next submit; `None` at the end.
     fn next(&mut self) -> Option<Box<Record>> {
         loop {
             match self.from.recv().ok()? {
-                SideEvent::Gpu(generation) => self.generation = Some(generation),
+                SideEvent::Gpu(family) => self.family = Some(family),
                 SideEvent::Submit(record) => {
                     self.submits = self.submits.saturating_add(1);
                     return Some(record);
@@ -185,6 +207,8 @@ struct Comparison<'a> {
     a: &'a Selector,
     b: &'a Selector,
     db: &'a Db,
+    /// What names registers.
+    tables: DbIdentity,
     differs: bool,
     cut: bool,
     absent: bool,
@@ -196,22 +220,34 @@ impl Comparison<'_> {
     fn run(&mut self, mut a: Records, mut b: Records) {
         let level = self.a.level();
         let (mut of_a, mut of_b) = (a.next(), b.next());
+        if let Some(Family::Amd(_)) = a.family {
+            self.tables = Db::amd().identity().clone();
+        }
         self.head(&a, &b);
-        let mut comparer: Option<(Generation, Comparer<'_>)> = None;
+        let facts = Db::amd();
+        // What a side is of may change from submit to submit on Adreno only: of others there is one set of names.
+        let names = match a.family {
+            Some(Family::Intel(version)) => Some(intel_names(version)),
+            _ => None,
+        };
+        let mut comparer: Option<(Family, Comparer<'_>)> = None;
         let mut equal = 0_u32;
         while let (Some(x), Some(y)) = (&of_a, &of_b) {
-            let (Some(generation), Some(other)) = (a.generation, b.generation) else { break };
-            if generation != other {
+            let (Some(family), Some(other)) = (a.family, b.family) else { break };
+            if family != other {
                 self.differs = true;
-                let message =
-                    format!("{generation} | {other}: registers of other generations are not compared");
-                self.say(&message);
+                self.say(&refused(family, other));
                 break;
             }
-            let gpu = self.db.gpu(generation);
+            let registers = match (family, &names) {
+                (Family::Adreno(generation), _) => RegisterSet::Adreno(self.db.gpu(generation)),
+                (Family::Amd(gfx), _) => RegisterSet::Amd(facts.amd_gpu(gfx)),
+                (Family::Intel(_), Some(names)) => RegisterSet::Intel(names),
+                (Family::Intel(_), None) => break,
+            };
             let comparer = match &mut comparer {
-                Some((of, comparer)) if *of == generation => comparer,
-                slot => &mut slot.insert((generation, Comparer::new(gpu, self.a.name != self.b.name))).1,
+                Some((of, comparer)) if *of == family => comparer,
+                slot => &mut slot.insert((family, Comparer::new(registers, self.a.name != self.b.name))).1,
             };
             let comparison = match level {
                 Level::Draw => comparer.compare_paired(x, y, vec![Pairing::Both(0, 0)]),
@@ -219,7 +255,7 @@ impl Comparison<'_> {
             };
             let differs = show::differs(x, y, &comparison, level);
             self.differs |= differs;
-            let show = Show { gpu, style: self.options.style };
+            let show = Show { registers, style: self.options.style };
             if self.options.json {
                 line(&show.json(x, y, &comparison, level), self.out);
             } else if level != Level::File {
@@ -287,11 +323,11 @@ impl Comparison<'_> {
             file: selector.name.clone(),
             submit: selector.submit,
             draw: selector.draw,
-            generation: side.generation.map(Generation::name),
+            generation: side.family.map(Family::name),
         };
         let (a, b) = (side(self.a, a), side(self.b, b));
         if self.options.json {
-            let heading = Heading::of_lines("unwedge.diff", SCHEMA, self.db.identity());
+            let heading = Heading::of_lines("unwedge.diff", SCHEMA, &self.tables);
             return line(&Header { heading, a, b }, self.out);
         }
         for (name, side) in [("A", a), ("B", b)] {
@@ -301,10 +337,20 @@ impl Comparison<'_> {
                 (Some(submit), None) => format!(", submit {submit}"),
                 (None, None) => String::new(),
             };
-            let gpu = side.generation.map(|g| format!(" ({g})")).unwrap_or_default();
+            let gpu = side.generation.as_ref().map(|g| format!(" ({g})")).unwrap_or_default();
             let _ = writeln!(self.out, "{name}: {}{what}{gpu}", side.file);
         }
     }
+}
+
+/// Why registers of two GPUs are not compared.
+fn refused(a: Family, b: Family) -> String {
+    let of = if a.vendor() == b.vendor() { "generations" } else { "vendors" };
+    let name = |family: Family| match family {
+        Family::Adreno(_) if of == "generations" => family.name(),
+        _ => format!("{} {}", family.vendor(), family.name()),
+    };
+    format!("{} | {}: registers of other {of} are not compared", name(a), name(b))
 }
 
 fn wanted(selector: &Selector) -> String {
@@ -338,7 +384,7 @@ struct SideLine {
     submit: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     draw: Option<u32>,
-    generation: Option<&'static str>,
+    generation: Option<String>,
 }
 
 #[derive(Serialize)]

@@ -3,9 +3,10 @@
 use super::Level;
 use crate::Style;
 use crate::json::Hex;
+use crate::streams::RegisterSet;
 use serde::Serialize;
 use std::io::Write;
-use unwedge_hw::{Gpu, Palette, ValueType, Variants};
+use unwedge_hw::{Palette, ValueType, Variants};
 use unwedge_stream::adreno::StateType;
 use unwedge_stream::compare::{Comparison, Difference, Mark, Pairing, Record, Slot, Stretch, Subject, Value};
 use unwedge_stream::query::Pass;
@@ -19,7 +20,7 @@ const DRAWS_SHOWN: usize = 12;
 #[derive(Clone, Copy)]
 pub struct Show<'d> {
     /// Names registers.
-    pub gpu: Gpu<'d>,
+    pub registers: RegisterSet<'d>,
     /// How text may style.
     pub style: Style,
 }
@@ -40,7 +41,7 @@ const STATE_NAMES: [(StateType, &str); 10] = [
 ];
 
 /// What a difference is about, in words.
-fn name(gpu: Gpu<'_>, subject: Subject) -> String {
+fn name(registers: RegisterSet<'_>, subject: Subject) -> String {
     let stage = |i: u8| STAGE_NAMES.get(usize::from(i)).copied().unwrap_or("?");
     match subject {
         Subject::Count => "draw.count".to_owned(),
@@ -51,10 +52,7 @@ fn name(gpu: Gpu<'_>, subject: Subject) -> String {
             let what = STATE_NAMES.iter().find(|(t, _)| *t as u8 == ty).map_or("state", |(_, name)| *name);
             format!("{} {what} from {dst}", of.map_or("shared", stage))
         }
-        Subject::Register(reg) => match gpu.reg(reg) {
-            Some(reg) => reg.name().to_owned(),
-            None => format!("{reg:#x}"),
-        },
+        Subject::Register(reg) => registers.name(reg),
     }
 }
 
@@ -68,9 +66,9 @@ struct Part {
 }
 
 /// What of two values differs: of a register with fields these, else the whole.
-fn parts(gpu: Gpu<'_>, subject: Subject, stretch: &Stretch, palette: &Palette) -> Vec<Part> {
+fn parts(registers: RegisterSet<'_>, subject: Subject, stretch: &Stretch, palette: &Palette) -> Vec<Part> {
     let ty = match subject {
-        Subject::Register(reg) => gpu.reg(reg).filter(|r| r.dword() == 0).and_then(|r| r.ty()),
+        Subject::Register(reg) => registers.ty(reg),
         _ => None,
     };
     let (a, b) = stretch.values;
@@ -177,14 +175,14 @@ impl Show<'_> {
         let mut moved = Vec::new();
         for (&subject, difference) in &comparison.differences {
             if difference.same_place {
-                moved.push(name(self.gpu, subject));
+                moved.push(name(self.registers, subject));
                 continue;
             }
-            let title = self.style.bold(&name(self.gpu, subject));
+            let title = self.style.bold(&name(self.registers, subject));
             let _ = writeln!(out, "{title}");
             for stretch in &difference.stretches {
                 let place = if level == Level::Draw { String::new() } else { draws(stretch) };
-                for part in parts(self.gpu, subject, stretch, &palette) {
+                for part in parts(self.registers, subject, stretch, &palette) {
                     let field = part.field.map(|field| format!("{field}: ")).unwrap_or_default();
                     let value = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());
                     let _ = writeln!(out, "    {place}{field}{} -> {}", value(part.a), value(part.b));
@@ -240,7 +238,7 @@ impl Show<'_> {
             .differences
             .iter()
             .filter(|(_, difference)| !difference.same_place)
-            .map(|(&subject, _)| name(self.gpu, subject))
+            .map(|(&subject, _)| name(self.registers, subject))
             .collect();
         let (only_a, only_b) = lonely(a, b, comparison);
         let mut what = Vec::new();
@@ -256,8 +254,13 @@ impl Show<'_> {
         }
         let which =
             if a.submit == b.submit { a.submit.to_string() } else { format!("{} | {}", a.submit, b.submit) };
+        let which = match (&*a.name, &*b.name) {
+            ("", "") => format!("submit {which}"),
+            (of_a, of_b) if of_a == of_b => format!("ring {which}, {of_a}"),
+            (of_a, of_b) => format!("ring {which}, {of_a} | {of_b}"),
+        };
         let draws = format!("{} | {} draws", a.draws.len(), b.draws.len());
-        let _ = writeln!(out, "submit {which}, {draws}: {}", what.join("; "));
+        let _ = writeln!(out, "{which}, {draws}: {}", what.join("; "));
     }
 
     /// Two submits or draws as a line of JSON.
@@ -266,9 +269,9 @@ impl Show<'_> {
         let both = comparison.pairs.len() - only_a.len() - only_b.len();
         let (sizes_a, sizes_b) = sizes(a, b);
         let difference = |(&subject, d): (&Subject, &Difference)| DifferenceLine {
-            name: name(self.gpu, subject),
+            name: name(self.registers, subject),
             offset: match subject {
-                Subject::Register(reg) => Some(Hex::offset(reg)),
+                Subject::Register(reg) => self.registers.offset(reg).map(Hex::offset),
                 _ => None,
             },
             draws: d.draws,
@@ -280,6 +283,8 @@ impl Show<'_> {
             ty: if level == Level::Draw { "draw" } else { "submit" },
             a: a.submit,
             b: b.submit,
+            stream_a: Some(a.name.clone()).filter(|name| !name.is_empty()),
+            stream_b: Some(b.name.clone()).filter(|name| !name.is_empty()),
             differs: differs(a, b, comparison, level),
             draws_in_both: both,
             draws_only_in_a: only_a,
@@ -293,9 +298,7 @@ impl Show<'_> {
     fn stretch(&self, subject: Subject, stretch: &Stretch) -> StretchLine {
         let raw = |value: Option<Value>| {
             value.map(|v| match subject {
-                Subject::Register(reg) if self.gpu.reg(reg).is_none_or(|r| r.width() != 64) => {
-                    Hex::dword(v.bits as u32)
-                }
+                Subject::Register(reg) if !self.registers.is_wide(reg) => Hex::dword(v.bits as u32),
                 _ => Hex::wide(v.bits),
             })
         };
@@ -304,7 +307,7 @@ impl Show<'_> {
             draws_b: [stretch.first.1, stretch.last.1],
             a: raw(stretch.values.0),
             b: raw(stretch.values.1),
-            parts: parts(self.gpu, subject, stretch, &Palette::default()),
+            parts: parts(self.registers, subject, stretch, &Palette::default()),
         }
     }
 }
@@ -329,6 +332,10 @@ struct SubmitLine {
     ty: &'static str,
     a: u32,
     b: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_a: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_b: Option<String>,
     differs: bool,
     draws_in_both: usize,
     draws_only_in_a: Vec<u32>,

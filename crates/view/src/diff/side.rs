@@ -1,30 +1,32 @@
 //! One of the two things that are compared: where it is, and its submits, one after another.
 
 use super::{Opened, Selector};
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
 use crate::query::lost_messages;
-use crate::{Source, ViewError, device};
+use crate::streams::{Family, RegisterSet, Streams, intel_names};
+use crate::{ViewError, device};
 use std::sync::mpsc::SyncSender;
 use unwedge_base::{Diagnostic, Generation};
 use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{LiveStep, RdSection};
+use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::{Db, Gpu};
 use unwedge_postmortem::adreno::{Case, hang};
 use unwedge_stream::compare::{Record, Recorder};
-use unwedge_stream::query::Draws;
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::query::{Draws, StepDraws};
 
 /// What comes from a side while it is read.
 pub enum SideEvent {
     /// The GPU of what follows.
-    Gpu(Generation),
+    Gpu(Family),
     /// A submit that is wanted.
     Submit(Box<Record>),
 }
 
 /// Reads a side and tells what is wanted of it; ends early when nobody listens any more. Returns what was lost.
 pub fn read(
-    opened: Opened,
+    opened: Opened<'_>,
     selector: &Selector,
     once: bool,
     db: &Db,
@@ -40,11 +42,66 @@ pub fn read(
             diagnostics.extend(stream.diagnostics());
             Ok(diagnostics)
         }
-        Opened::Dump { bytes, diagnostics } => {
-            let source = Source { bytes: &bytes, diagnostics: &diagnostics };
-            dump(selector, once, source, db, &out)
+        Opened::Files { files, kind, diagnostics } => {
+            let parts: Vec<DumpPart<'_>> =
+                files.iter().map(|(name, bytes)| DumpPart { name, bytes }).collect();
+            let read = Dump::read_as(kind, &parts)?;
+            dump(selector, once, (&read, &diagnostics), db, max_alive, &out)
         }
+        Opened::Dump { dump: read, lost } => dump(selector, once, (read, lost), db, max_alive, &out),
     }
+}
+
+/// Records the streams of a dump of any driver.
+fn dump(
+    selector: &Selector,
+    once: bool,
+    (read, lost): (&Dump<'_>, &[Diagnostic]),
+    db: &Db,
+    max_size: u64,
+    out: &SyncSender<SideEvent>,
+) -> Result<Vec<Diagnostic>, ViewError> {
+    if let Dump::Msm(dump) = read {
+        return devcore(selector, once, (dump, lost), db, out);
+    }
+    let facts = Db::amd();
+    let mut streams = Streams::of(read, &facts, max_size).ok_or(ViewError::UnknownGpu)?;
+    let mut diagnostics = [lost, read.diagnostics()].concat();
+    let family = streams.family();
+    if out.send(SideEvent::Gpu(family)).is_err() {
+        return Ok(diagnostics);
+    }
+    let names;
+    let set = match family {
+        Family::Intel(version) => {
+            names = intel_names(version);
+            RegisterSet::Intel(&names)
+        }
+        Family::Amd(gfx) => RegisterSet::Amd(facts.amd_gpu(gfx)),
+        Family::Adreno(_) => return Err(ViewError::UnknownGpu),
+    };
+    let mut walked = false;
+    let mut looks = None;
+    streams.each(&mut |stream| {
+        walked = true;
+        if !selector.wants(stream.number) {
+            return true;
+        }
+        let mut draws = StepDraws::new(Recorder::of_registers(&set, false, selector.draw));
+        let looks = looks.get_or_insert_with(|| unwedge_stream::budget(stream.memory));
+        draws.visitor.begin(stream.number, stream.memory, *looks);
+        stream.walk(&mut draws);
+        for (severity, message) in lost_messages(std::mem::take(&mut draws.lost)) {
+            let message = format!("ring {}, {}: {message}", stream.number, stream.name);
+            diagnostics.push(Diagnostic { severity, span: None, message });
+        }
+        let (mut record, left) = draws.visitor.end(stream.memory);
+        record.name.clone_from(&stream.name);
+        *looks = left;
+        let Some(record) = selector.keep(record) else { return true };
+        out.send(SideEvent::Submit(record)).is_ok() && selector.draw.is_none()
+    });
+    if walked { Ok(diagnostics) } else { Err(ViewError::NoStreams) }
 }
 
 /// Records the submits of a capture.
@@ -89,7 +146,7 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
         let Some(gpu) = gpu else { return };
         if self.generation != Some(gpu.generation()) {
             self.generation = Some(gpu.generation());
-            self.ended |= self.out.send(SideEvent::Gpu(gpu.generation())).is_err();
+            self.ended |= self.out.send(SideEvent::Gpu(Family::Adreno(gpu.generation()))).is_err();
             self.draws = None;
         }
         match &mut self.draws {
@@ -135,22 +192,20 @@ impl<'d> Consumer<'d> for Tape<'_, 'd> {
     }
 }
 
-/// Records the rings of a dump.
-fn dump(
+/// Records the rings of a dump of msm.
+fn devcore(
     selector: &Selector,
     once: bool,
-    source: Source<'_>,
+    (dump, lost): (&Devcore<'_>, &[Diagnostic]),
     db: &Db,
     out: &SyncSender<SideEvent>,
 ) -> Result<Vec<Diagnostic>, ViewError> {
-    let dump = Devcore::read(source.bytes)?;
-    let mut diagnostics = source.diagnostics.to_vec();
-    diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = device::gpu(&dump, db).ok_or(ViewError::UnknownGpu)?;
-    if out.send(SideEvent::Gpu(gpu.generation())).is_err() {
+    let mut diagnostics = [lost, &dump.diagnostics].concat();
+    let gpu = device::gpu(dump, db).ok_or(ViewError::UnknownGpu)?;
+    if out.send(SideEvent::Gpu(Family::Adreno(gpu.generation()))).is_err() {
         return Ok(diagnostics);
     }
-    let case = Case::new(&dump, gpu);
+    let case = Case::new(dump, gpu);
     let mut budget = unwedge_stream::adreno::budget(&case.memory);
     let mut looks = budget;
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {

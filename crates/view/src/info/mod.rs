@@ -4,7 +4,7 @@ mod summary;
 
 pub use summary::{json, text};
 
-use crate::intel::Dump;
+use crate::intel::IntelDump;
 use crate::rd::info::Capture;
 use unwedge_capture::msm::Devcore;
 
@@ -31,7 +31,7 @@ pub enum FileContents<'a> {
     /// A devcoredump of msm.
     Msm(&'a Devcore<'a>),
     /// A dump of i915 or xe.
-    Intel(&'a Dump<'a>),
+    Intel(IntelDump<'a, 'a>),
     /// A capture.
     Capture(&'a Capture),
     /// Something that is not decoded.

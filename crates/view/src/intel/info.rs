@@ -1,6 +1,6 @@
 //! What is in a dump of i915 or xe: device, engines, captured memory, sections.
 
-use super::{Dump, Origin, engine_name, kind_name, space_name};
+use super::{IntelDump, Origin, engine_name, kind_name, space_name};
 use crate::Style;
 use crate::json::Hex;
 use serde::Serialize;
@@ -64,7 +64,7 @@ struct SectionSummary<'a> {
 
 impl<'a> Summary<'a> {
     /// Of a dump.
-    pub fn of(dump: &'a Dump<'a>) -> Summary<'a> {
+    pub fn of(dump: IntelDump<'a, 'a>) -> Summary<'a> {
         Summary {
             gpu: dump.device(),
             origin: Origin::of(dump),

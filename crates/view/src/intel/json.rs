@@ -2,7 +2,7 @@
 
 use super::streams::Unpacked;
 use super::values::{Meaning, MeaningLine};
-use super::{Dump, Origin, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
+use super::{IntelDump, Origin, Unpacking, commands, engine_name, kind_name, memory_limit, space_name};
 use crate::json::{Hex, Words};
 use crate::lines::{Lines, Start, end};
 use serde::Serialize;
@@ -112,7 +112,7 @@ impl Serialize for Contents {
 /// A dump as JSON lines. `bytes` is the size of its file, `unpacking` what was lost before it was read. Returns what was
 /// lost.
 pub fn decode(
-    dump: &Dump<'_>,
+    dump: IntelDump<'_, '_>,
     bytes: u64,
     unpacking: &[Diagnostic],
     max_size: u64,
@@ -131,18 +131,18 @@ pub fn decode(
 }
 
 /// Everything but the diagnostics and the end. Returns what was lost.
-fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+fn write(dump: IntelDump<'_, '_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     header(dump, db, lines);
     fields("device", dump.fields(), lines);
     match dump {
-        Dump::I915(state) => {
+        IntelDump::I915(state) => {
             registers(dump, None, &state.registers, lines);
             for &(number, value) in &state.fences {
                 let value = Some(Hex::wide(value));
                 lines.push(&Entry { ty: "fence", number: Some(number.into()), value, ..Entry::default() });
             }
         }
-        Dump::Xe(xe) => {
+        IntelDump::Xe(xe) => {
             for gt in &xe.gts {
                 fields(&format!("gt {}", gt.id), &gt.fields, lines);
             }
@@ -166,7 +166,7 @@ fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> Vec<
             fields("vm", &xe.vm, lines);
         }
     }
-    let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
+    let mut unpacked = Unpacked::of(dump, memory_limit(dump.bytes(), max_size));
     for (i, engine) in dump.engines().iter().enumerate() {
         self::engine(dump, engine, lines);
         if let Some(unpacked) = unpacked.as_mut().filter(|_| !lines.ended()) {
@@ -179,7 +179,7 @@ fn write(dump: &Dump<'_>, max_size: u64, db: &Db, lines: &mut Lines<'_>) -> Vec<
     blocks(dump, max_size, lines)
 }
 
-fn header(dump: &Dump<'_>, db: &Db, lines: &mut Lines<'_>) {
+fn header(dump: IntelDump<'_, '_>, db: &Db, lines: &mut Lines<'_>) {
     let (id, revision) = dump.pci();
     lines.push(&Header {
         start: Start::of(dump.kind_id(), db),
@@ -200,7 +200,7 @@ fn fields(section: &str, fields: &[KeyValue<'_>], lines: &mut Lines<'_>) {
 }
 
 fn registers(
-    dump: &Dump<'_>,
+    dump: IntelDump<'_, '_>,
     engine: Option<&DumpEngine<'_>>,
     registers: &[IntelRegister<'_>],
     lines: &mut Lines<'_>,
@@ -228,9 +228,9 @@ fn registers(
     }
 }
 
-fn engine(dump: &Dump<'_>, engine: &DumpEngine<'_>, lines: &mut Lines<'_>) {
+fn engine(dump: IntelDump<'_, '_>, engine: &DumpEngine<'_>, lines: &mut Lines<'_>) {
     let (mut context, mut batch) = (None, None);
-    if let Dump::I915(state) = dump {
+    if let IntelDump::I915(state) = dump {
         context = state.context(engine);
         batch = state.batch(engine).map(|b| [Hex::wide(b.start), Hex::wide(b.end)]);
     }
@@ -249,8 +249,8 @@ fn engine(dump: &Dump<'_>, engine: &DumpEngine<'_>, lines: &mut Lines<'_>) {
     registers(dump, Some(engine), &engine.registers, lines);
 }
 
-fn requests(dump: &Dump<'_>, lines: &mut Lines<'_>) {
-    let Dump::I915(state) = dump else { return };
+fn requests(dump: IntelDump<'_, '_>, lines: &mut Lines<'_>) {
+    let IntelDump::I915(state) = dump else { return };
     for (engine, r) in &state.requests {
         lines.push(&Entry {
             ty: "request",
@@ -266,7 +266,7 @@ fn requests(dump: &Dump<'_>, lines: &mut Lines<'_>) {
     }
 }
 
-fn blocks(dump: &Dump<'_>, max_size: u64, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
+fn blocks(dump: IntelDump<'_, '_>, max_size: u64, lines: &mut Lines<'_>) -> Vec<Diagnostic> {
     let mut lost = Vec::new();
     let mut unpacking = Unpacking::of(dump, max_size);
     for block in dump.blocks() {

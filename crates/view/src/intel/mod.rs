@@ -5,7 +5,7 @@
 mod commands;
 pub mod info;
 pub mod json;
-mod streams;
+pub(crate) mod streams;
 pub mod text;
 pub mod values;
 
@@ -16,7 +16,7 @@ use unwedge_capture::intel::{
     AddressSpace, DumpEngine, IntelSectionInfo, KeyValue, MemoryBlock, MemoryBlockKind, UnpackedBlock,
     engine_id,
 };
-use unwedge_capture::xe;
+use unwedge_capture::{Dump, xe};
 use unwedge_postmortem::intel::Device;
 
 /// Bytes of memory that a block is unpacked to at most: so many, and so many more for each byte of its text.
@@ -28,97 +28,107 @@ const UNPACKED_PER_BYTE: u64 = 16;
 const MEMORY_SHARE: u64 = 8;
 
 /// A dump of either driver.
-pub enum Dump<'a> {
+#[derive(Clone, Copy)]
+pub enum IntelDump<'d, 'a> {
     /// An error state.
-    I915(ErrorState<'a>),
+    I915(&'d ErrorState<'a>),
     /// A devcoredump.
-    Xe(xe::XeDevcore<'a>),
+    Xe(&'d xe::XeDevcore<'a>),
 }
 
-impl<'a> Dump<'a> {
+impl<'d, 'a> IntelDump<'d, 'a> {
+    /// A dump of a driver for Intel GPUs.
+    pub fn of(dump: &'d Dump<'a>) -> Option<IntelDump<'d, 'a>> {
+        match dump {
+            Dump::I915(state) => Some(IntelDump::I915(state)),
+            Dump::Xe(dump) => Some(IntelDump::Xe(dump)),
+            Dump::Msm(_) | Dump::Amdgpu(_) | Dump::Radv(_) | Dump::Umr(_) => None,
+        }
+    }
+
     /// The kind of file it is, for JSON.
     fn kind_id(&self) -> &'static str {
         match self {
-            Dump::I915(_) => "i915-error-state",
-            Dump::Xe(_) => "xe-devcoredump",
+            IntelDump::I915(_) => "i915-error-state",
+            IntelDump::Xe(_) => "xe-devcoredump",
         }
     }
 
     /// Bytes of its text.
     pub fn bytes(&self) -> usize {
         match self {
-            Dump::I915(state) => state.text().len(),
-            Dump::Xe(dump) => dump.text().len(),
+            IntelDump::I915(state) => state.text().len(),
+            IntelDump::Xe(dump) => dump.text().len(),
         }
     }
 
     /// What is said of the device and the hang.
-    pub fn fields(&self) -> &[KeyValue<'a>] {
+    pub fn fields(self) -> &'d [KeyValue<'a>] {
         match self {
-            Dump::I915(state) => &state.fields,
-            Dump::Xe(dump) => &dump.fields,
+            IntelDump::I915(state) => &state.fields,
+            IntelDump::Xe(dump) => &dump.fields,
         }
     }
 
     /// The value of one of them.
-    pub fn field(&self, key: &str) -> Option<&str> {
+    pub fn field(self, key: &str) -> Option<&'d str> {
         self.fields().iter().find(|f| f.key == key).map(|f| f.value.as_ref())
     }
 
     /// Engines in the order of the dump.
-    pub fn engines(&self) -> &[DumpEngine<'a>] {
+    pub fn engines(self) -> &'d [DumpEngine<'a>] {
         match self {
-            Dump::I915(state) => &state.engines,
-            Dump::Xe(dump) => &dump.engines,
+            IntelDump::I915(state) => &state.engines,
+            IntelDump::Xe(dump) => &dump.engines,
         }
     }
 
     /// Captured memory in the order of the dump.
-    pub fn blocks(&self) -> &[MemoryBlock<'a>] {
+    pub fn blocks(self) -> &'d [MemoryBlock<'a>] {
         match self {
-            Dump::I915(state) => &state.blocks,
-            Dump::Xe(dump) => &dump.blocks,
+            IntelDump::I915(state) => &state.blocks,
+            IntelDump::Xe(dump) => &dump.blocks,
         }
     }
 
     /// The stretches of the text.
-    pub fn sections(&self) -> &[IntelSectionInfo<'a>] {
+    pub fn sections(self) -> &'d [IntelSectionInfo<'a>] {
         match self {
-            Dump::I915(state) => &state.sections,
-            Dump::Xe(dump) => &dump.sections,
+            IntelDump::I915(state) => &state.sections,
+            IntelDump::Xe(dump) => &dump.sections,
         }
     }
 
     /// What was malformed or lost.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
+    pub fn diagnostics(self) -> &'d [Diagnostic] {
         match self {
-            Dump::I915(state) => &state.diagnostics,
-            Dump::Xe(dump) => &dump.diagnostics,
+            IntelDump::I915(state) => &state.diagnostics,
+            IntelDump::Xe(dump) => &dump.diagnostics,
         }
     }
 
     /// Which device it is of.
-    pub fn graphics(&self) -> Device {
+    pub fn graphics(self) -> Device {
         match self {
-            Dump::I915(state) => Device::of_i915(state),
-            Dump::Xe(dump) => Device::of_xe(dump),
+            IntelDump::I915(state) => Device::of_i915(state),
+            IntelDump::Xe(dump) => Device::of_xe(dump),
         }
     }
 
     /// The PCI id of the device, and its revision.
-    fn pci(&self) -> (Option<u16>, Option<u8>) {
+    fn pci(self) -> (Option<u16>, Option<u8>) {
         match self {
-            Dump::I915(state) => (state.pci_id(), state.pci_revision()),
-            Dump::Xe(dump) => (dump.pci_id(), dump.pci_revision()),
+            IntelDump::I915(state) => (state.pci_id(), state.pci_revision()),
+            IntelDump::Xe(dump) => (dump.pci_id(), dump.pci_revision()),
         }
     }
 
     /// `TIGERLAKE, PCI 8086:9a49, revision 0x01`; what of it is said, or follows from the id.
-    fn device(&self) -> Option<String> {
+    fn device(self) -> Option<String> {
         let (id, revision) = self.pci();
         let version = match self {
-            Dump::I915(state) => state.field("Platform").map(str::to_owned),
-            Dump::Xe(_) => self.graphics().version.map(|version| format!("graphics {version}")),
+            IntelDump::I915(state) => state.field("Platform").map(str::to_owned),
+            IntelDump::Xe(_) => self.graphics().version.map(|version| format!("graphics {version}")),
         };
         let id = id.map(|id| format!("PCI 8086:{id:04x}"));
         let revision = revision.map(|r| format!("revision 0x{r:02x}"));
@@ -127,37 +137,37 @@ impl<'a> Dump<'a> {
     }
 
     /// Who is said to be guilty, or to have been on the GPU.
-    fn process(&self) -> Option<(&str, Option<i64>)> {
+    fn process(self) -> Option<(&'d str, Option<i64>)> {
         match self {
-            Dump::I915(state) => {
+            IntelDump::I915(state) => {
                 let hang = state.field("GPU HANG").and(state.hang());
                 let named = hang.and_then(|hang| Some((hang.process?, hang.pid)));
                 named.or_else(|| state.processes().next().map(|p| (p.name, Some(p.pid))))
             }
-            Dump::Xe(dump) => dump.process(),
+            IntelDump::Xe(dump) => dump.process(),
         }
     }
 
     /// When the dump was taken, as written.
-    fn time(&self) -> Option<&str> {
+    fn time(self) -> Option<&'d str> {
         self.field("Time").or_else(|| self.field("Snapshot time"))
     }
 
     /// The kernel's release.
-    fn kernel(&self) -> Option<&str> {
+    fn kernel(self) -> Option<&'d str> {
         self.field("Kernel").or_else(|| self.field("kernel"))
     }
 
     /// What the kernel says of the hang.
-    fn reason(&self) -> Option<&str> {
+    fn reason(self) -> Option<&'d str> {
         self.field("GPU HANG").or_else(|| self.field("Reason"))
     }
 
     /// Whether an engine is said to hang.
-    fn hung(&self, engine: &DumpEngine<'_>) -> Option<bool> {
+    fn hung(self, engine: &DumpEngine<'_>) -> Option<bool> {
         match self {
-            Dump::I915(state) => state.hung(engine),
-            Dump::Xe(_) => None,
+            IntelDump::I915(state) => state.hung(engine),
+            IntelDump::Xe(_) => None,
         }
     }
 }
@@ -178,7 +188,7 @@ struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    fn of(dump: &'a Dump<'_>) -> Origin<'a> {
+    fn of(dump: IntelDump<'a, '_>) -> Origin<'a> {
         let process = dump.process();
         Origin {
             kernel: dump.kernel(),
@@ -191,7 +201,7 @@ impl<'a> Origin<'a> {
 }
 
 /// How an engine is called: its number among those of its class, or as written.
-fn engine_name(name: &str) -> String {
+pub(crate) fn engine_name(name: &str) -> String {
     engine_id(name).map_or_else(|| name.to_owned(), |id| id.to_string())
 }
 
@@ -203,7 +213,7 @@ struct Unpacking {
 }
 
 impl Unpacking {
-    fn of(dump: &Dump<'_>, max_size: u64) -> Unpacking {
+    fn of(dump: IntelDump<'_, '_>, max_size: u64) -> Unpacking {
         let all = 2 * UNPACKED + 4 * UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64);
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         Unpacking { max_size: size(max_size), left: size(all) }
@@ -220,9 +230,9 @@ impl Unpacking {
     }
 }
 
-/// To how many bytes the memory that streams lead to is unpacked.
-pub fn memory_limit(dump: &Dump<'_>, max_size: u64) -> usize {
-    let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(dump.bytes() as u64) / 2);
+/// To how many bytes the memory that streams lead to is unpacked, of a dump of so many.
+pub fn memory_limit(bytes: usize, max_size: u64) -> usize {
+    let most = UNPACKED.saturating_add(UNPACKED_PER_BYTE.saturating_mul(bytes as u64) / 2);
     usize::try_from(most.min(max_size / MEMORY_SHARE)).unwrap_or(usize::MAX)
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Never: formatting.
 
-use super::Dump;
+use super::IntelDump;
 use std::io;
 use unwedge_capture::intel::{
     AddressSpace as DumpSpace, DumpEngine, MemoryBlock, MemoryBlockKind, RingRegister,
@@ -36,6 +36,8 @@ pub struct Stream<'m> {
     pub version: Version,
     /// What the stream reads from.
     pub spaces: Spaces<'m>,
+    /// What decodes its commands.
+    pub decoder: Decoder,
     walk: Walk<'m>,
     marks: Vec<(u64, &'static str)>,
 }
@@ -62,7 +64,7 @@ impl<'m> Stream<'m> {
 
 /// The memory of a dump, unpacked where streams lead.
 pub struct Unpacked<'d, 'a> {
-    dump: &'d Dump<'a>,
+    dump: IntelDump<'d, 'a>,
     version: Version,
     memory: AddressSpaces<'d, 'a>,
     left: u64,
@@ -71,7 +73,7 @@ pub struct Unpacked<'d, 'a> {
 impl<'d, 'a> Unpacked<'d, 'a> {
     /// Unpacks up to `limit` bytes each of the device's table and of an address space. `None`: the generation is not known,
     /// commands cannot be told.
-    pub fn of(dump: &'d Dump<'a>, limit: usize) -> Option<Unpacked<'d, 'a>> {
+    pub fn of(dump: IntelDump<'d, 'a>, limit: usize) -> Option<Unpacked<'d, 'a>> {
         let version = dump.graphics().version?;
         let memory = AddressSpaces::new(dump.blocks(), dump.engines(), limit);
         let left = BUDGET.saturating_add(memory.ggtt().stored().saturating_mul(BUDGET_PER_DWORD));
@@ -131,7 +133,7 @@ impl<'d, 'a> Unpacked<'d, 'a> {
 
 /// An engine and what it sees.
 struct EngineStreams<'m, 'a> {
-    dump: &'m Dump<'a>,
+    dump: IntelDump<'m, 'a>,
     engine: &'m DumpEngine<'a>,
     version: Version,
     decoder: Decoder,
@@ -142,7 +144,7 @@ type Marks = Vec<(u64, &'static str)>;
 
 impl<'m, 'a> EngineStreams<'m, 'a> {
     fn new(
-        dump: &'m Dump<'a>,
+        dump: IntelDump<'m, 'a>,
         version: Version,
         memory: &'m AddressSpaces<'_, 'a>,
         engine: &'m DumpEngine<'a>,
@@ -211,7 +213,7 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
     /// Where batches of the engine start.
     fn batches(&self, first: bool) -> Vec<(Space, u64)> {
         match self.dump {
-            Dump::I915(state) => {
+            IntelDump::I915(state) => {
                 let block = self.blocks(&[MemoryBlockKind::Batch]).next();
                 let space = match block.map(|b| b.space) {
                     Some(DumpSpace::Ggtt) => Space::Ggtt,
@@ -223,12 +225,12 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
                 start.map(|start| (space, start)).into_iter().collect()
             }
             // The batches of a job are of the queue, and shown with the first of its engines that stands somewhere.
-            Dump::Xe(xe) if first => {
+            IntelDump::Xe(xe) if first => {
                 let mut starts: Vec<_> = xe.batches.iter().map(|&at| (Space::Ppgtt, at)).collect();
                 starts.dedup();
                 starts
             }
-            Dump::Xe(_) => Vec::new(),
+            IntelDump::Xe(_) => Vec::new(),
         }
     }
 
@@ -246,6 +248,15 @@ impl<'m, 'a> EngineStreams<'m, 'a> {
             marks.push((place.address, "IPEHR"));
         }
         let engine: &'m str = &self.engine.name;
-        Stream { engine, name, position, version: self.version, spaces: self.spaces, walk, marks }
+        Stream {
+            engine,
+            name,
+            position,
+            version: self.version,
+            spaces: self.spaces,
+            decoder: self.decoder,
+            walk,
+            marks,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::streams::Unpacked;
 use super::values::Meaning;
-use super::{Dump, Unpacking, commands, engine_name, memory_limit, space_name};
+use super::{IntelDump, Unpacking, commands, engine_name, memory_limit, space_name};
 use crate::Style;
 use crate::json::hex_digits;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub const LENGTH_PER_BYTE: u64 = 64;
 /// A dump as text. `bytes` is the size of its file, `unpacking` what was lost before it was read. Returns what was lost; a
 /// failed write is for the owner of `out` to remember.
 pub fn decode(
-    dump: &Dump<'_>,
+    dump: IntelDump<'_, '_>,
     bytes: u64,
     unpacking: &[Diagnostic],
     max_size: u64,
@@ -34,7 +34,13 @@ pub fn decode(
 }
 
 /// Lists a dump. Returns what was lost on the way; a failed write is for the owner of `out` to remember.
-fn show(dump: &Dump<'_>, bytes: u64, max_size: u64, style: Style, out: &mut dyn Write) -> Vec<Diagnostic> {
+fn show(
+    dump: IntelDump<'_, '_>,
+    bytes: u64,
+    max_size: u64,
+    style: Style,
+    out: &mut dyn Write,
+) -> Vec<Diagnostic> {
     let length = LENGTH.saturating_add(LENGTH_PER_BYTE.saturating_mul(bytes));
     let version = dump.graphics().version;
     let mut listing = Listing { dump, version, style, out: Counted { out, left: length }, lost: Vec::new() };
@@ -69,7 +75,7 @@ impl Write for Counted<'_> {
 }
 
 struct Listing<'d, 'a, 'o> {
-    dump: &'d Dump<'a>,
+    dump: IntelDump<'d, 'a>,
     /// Of its graphics; `None` when it does not say.
     version: Option<Version>,
     style: Style,
@@ -83,13 +89,13 @@ impl Listing<'_, '_, '_> {
         self.heading("device")?;
         self.fields(dump.fields())?;
         match dump {
-            Dump::I915(state) => {
+            IntelDump::I915(state) => {
                 self.registers(&state.registers, None)?;
                 for (number, value) in &state.fences {
                     writeln!(self.out, "  fence[{number}] = 0x{value:016x}")?;
                 }
             }
-            Dump::Xe(xe) => {
+            IntelDump::Xe(xe) => {
                 for gt in &xe.gts {
                     self.heading(&format!("GT {}", gt.id))?;
                     self.fields(&gt.fields)?;
@@ -115,7 +121,7 @@ impl Listing<'_, '_, '_> {
                 self.list("address space", &xe.vm)?;
             }
         }
-        let mut unpacked = Unpacked::of(dump, memory_limit(dump, max_size));
+        let mut unpacked = Unpacked::of(dump, memory_limit(dump.bytes(), max_size));
         for (i, engine) in dump.engines().iter().enumerate() {
             self.heading(&format!("engine {}", engine_name(&engine.name)))?;
             self.fields(&engine.fields)?;
@@ -126,7 +132,7 @@ impl Listing<'_, '_, '_> {
             }
         }
         drop(unpacked);
-        if let Dump::I915(state) = dump
+        if let IntelDump::I915(state) = dump
             && !state.requests.is_empty()
         {
             self.heading("requests")?;

@@ -2,7 +2,7 @@
 //!
 //! Never: opens a file.
 
-use crate::intel::{Dump, memory_limit};
+use crate::intel::{IntelDump, memory_limit};
 use thiserror::Error;
 use unwedge_base::{Diagnostic, Memory, Span};
 use unwedge_capture::intel::MemoryBlockKind;
@@ -71,14 +71,14 @@ impl Contexts {
     }
 
     /// Those of a dump of i915 or xe, which may have none. Of its memory so much is unpacked as `max_size` allows.
-    pub fn of_dump(dump: &Dump<'_>, max_size: u64) -> Contexts {
+    pub fn of_dump(dump: IntelDump<'_, '_>, max_size: u64) -> Contexts {
         let device = dump.graphics();
         let mut diagnostics = dump.diagnostics().to_vec();
         let mut contexts = Vec::new();
         for block in dump.blocks().iter().filter(|b| b.kind == MemoryBlockKind::HwContext) {
             let engine = match dump {
-                Dump::I915(_) => block.engine(),
-                Dump::Xe(xe) => queue_engine(xe),
+                IntelDump::I915(_) => block.engine(),
+                IntelDump::Xe(xe) => queue_engine(xe),
             };
             let Some(decoded) = block.data.as_ref().map(|data| data.decode(MOST)) else { continue };
             diagnostics.extend(decoded.diagnostic(&block.name, block.span));
@@ -99,10 +99,10 @@ impl Contexts {
                 address: block.address,
             });
         }
-        let limit = memory_limit(dump, max_size);
+        let limit = memory_limit(dump.bytes(), max_size);
         let memory = match dump {
-            Dump::I915(state) => vec![state.ggtt(limit).memory],
-            Dump::Xe(xe) => vec![xe.ggtt(limit).memory, xe.ppgtt(limit).memory],
+            IntelDump::I915(state) => vec![state.ggtt(limit).memory],
+            IntelDump::Xe(xe) => vec![xe.ggtt(limit).memory, xe.ppgtt(limit).memory],
         };
         Contexts { contexts, diagnostics, memory, is_dump: true }
     }

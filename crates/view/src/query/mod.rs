@@ -4,21 +4,23 @@
 //! is formatted that was not asked for. Never: what a draw or a pass is; that is `unwedge_stream::query`'s.
 
 mod rows;
+mod steps;
 
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::decode::stretches;
-use crate::{CaptureStream, Source, ViewError, device};
-use rows::{RowStyle, Rows};
+use crate::{CaptureStream, ViewError, device};
+use rows::{Asked, RowStyle, Rows};
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
 use std::ops::RangeInclusive;
+pub use steps::dump;
 use unwedge_base::{Diagnostic, Generation, Severity};
 use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{LiveStep, RdSection};
 use unwedge_hw::{Db, DbIdentity, Gpu, Palette, Selected};
 use unwedge_postmortem::adreno::{Case, hang};
-use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, Scene, Visitor, When};
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::query::{Draws, Expr, Lost, Pass, Query, RegisterNames, Scene, Visitor, When};
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,7 +153,7 @@ impl<'a> Question<'a> {
 
     fn style(&self, stream: &'static str) -> RowStyle {
         let Options { format, values, unknown, palette, .. } = *self.options;
-        RowStyle { palette, format, values, unknown, stream }
+        RowStyle { palette, format, values, unknown, stream, named: false }
     }
 
     /// The registers that are asked for, on the first GPU there is.
@@ -164,7 +166,11 @@ impl<'a> Question<'a> {
     }
 
     /// The question about a GPU. A register that it has not is unknown on it.
-    fn bind<'d>(&self, gpu: Gpu<'d>, columns: Vec<Option<Selected<'d>>>) -> Result<Query<'d>, ViewError> {
+    fn bind<'d>(
+        &self,
+        names: impl RegisterNames<'d>,
+        columns: Vec<Option<Selected<'d>>>,
+    ) -> Result<Query<'d>, ViewError> {
         let options = self.options;
         let mut query = Query::new(columns);
         query.submits = options.submits.clone().unwrap_or(query.submits);
@@ -174,7 +180,7 @@ impl<'a> Question<'a> {
         query.unknown = options.unknown;
         if let Some(expr) = &self.condition {
             let refused = |error| ViewError::Condition { text: expr.text().to_owned(), error };
-            query.condition = Some(expr.bind(gpu).map_err(refused)?);
+            query.condition = Some(expr.bind(names).map_err(refused)?);
         }
         Ok(query)
     }
@@ -296,7 +302,7 @@ impl<'a, 'o, 'd> Asker<'a, 'o, 'd> {
         };
         self.left_out += ask.query.as_ref().map_or(0, |query| query.left_out);
         ask.query = query;
-        ask.rows.columns(&self.names, &columns, gpu, self.db);
+        ask.rows.columns(&self.names, &asked(&columns), gpu.generation().name(), self.db);
         Ok(())
     }
 
@@ -385,30 +391,30 @@ pub(crate) fn lost_messages(lost: Lost) -> Vec<(Severity, String)> {
     messages
 }
 
-/// Answers a question about a dump: the rings' streams as `decode` walks them. A failed write is for the owner of `out`
-/// to remember.
-///
-/// # Errors
-/// When it is not a devcoredump of msm, its GPU is not known or has no such register, or the condition cannot be asked
-/// of it.
-pub fn dump(
+/// Registers of Adreno, as they are shown.
+fn asked<'d>(columns: &[Option<Selected<'d>>]) -> Vec<Option<Asked<'d>>> {
+    columns.iter().map(|column| column.clone().map(Asked::of)).collect()
+}
+
+/// Answers a question about a dump of msm: the rings' streams as `decode` walks them.
+fn devcore(
     question: &Question<'_>,
-    source: Source<'_>,
+    dump: &Devcore<'_>,
+    lost: &[Diagnostic],
     db: &Db,
     out: &mut dyn Write,
 ) -> Result<Answered, ViewError> {
-    let dump = Devcore::read(source.bytes)?;
-    let mut diagnostics = source.diagnostics.to_vec();
+    let mut diagnostics = lost.to_vec();
     diagnostics.extend(dump.diagnostics.iter().cloned());
-    let gpu = device::gpu(&dump, db).ok_or(ViewError::UnknownGpu)?;
-    let case = Case::new(&dump, gpu);
+    let gpu = device::gpu(dump, db).ok_or(ViewError::UnknownGpu)?;
+    let case = Case::new(dump, gpu);
     let columns: Vec<Option<Selected<'_>>> = question.columns(gpu)?.into_iter().map(Some).collect();
     let names: Vec<String> = columns.iter().flatten().map(|column| column.name.clone()).collect();
     let mut ask = Ask {
         query: Some(question.bind(gpu, columns.clone())?),
         rows: Rows::new(question.style("ring"), out),
     };
-    ask.rows.columns(&names, &columns, gpu, db.identity());
+    ask.rows.columns(&names, &asked(&columns), gpu.generation().name(), db.identity());
     let mut budget = unwedge_stream::adreno::budget(&case.memory);
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {
         let mut draws = Draws::new(gpu, false, question.options.once, ask);

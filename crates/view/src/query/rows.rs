@@ -5,21 +5,42 @@ use crate::json::{Decoded, Heading, Hex};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::io::{self, Write};
-use unwedge_hw::{DbIdentity, Gpu, Palette, Selected, Variants};
+use unwedge_hw::{DbIdentity, Palette, Selected, Variants};
 use unwedge_stream::query::{Scene, Truth};
 
 /// Version of the schema of the JSON lines.
 pub const SCHEMA: u32 = 1;
 /// Longest name that values are aligned behind.
 const WIDEST: usize = 48;
+/// Width of the names of streams.
+const STREAM_NAME: usize = 20;
 /// Bytes collected before they are handed on.
 const PIECE: usize = 32 << 10;
+
+/// A register or field whose values are shown.
+#[derive(Clone, Debug)]
+pub struct Asked<'d> {
+    /// Which bits of which registers.
+    pub selected: Selected<'d>,
+    /// How far these bits are shifted down where they are shown as a number.
+    pub shift: u32,
+    /// The offset that people know the register by.
+    pub offset: Option<u32>,
+}
+
+impl<'d> Asked<'d> {
+    /// Bits that are shown from bit 0 on.
+    pub fn of(selected: Selected<'d>) -> Asked<'d> {
+        let (shift, offset) = (selected.mask.trailing_zeros().min(63), Some(selected.low));
+        Asked { selected, shift, offset }
+    }
+}
 
 /// A column, as it is shown.
 struct Column<'d> {
     name: String,
     /// `None` where the GPU has no such register.
-    register: Option<Selected<'d>>,
+    register: Option<Asked<'d>>,
     /// In text, what stands in front of a value.
     label: Vec<u8>,
     /// The last value and its text: most draws change little.
@@ -52,6 +73,10 @@ pub struct Rows<'o, 'd> {
     unknown: bool,
     /// What streams are numbered: submits, or the rings of a dump.
     stream: &'static str,
+    /// Streams have names, and draws no passes.
+    named: bool,
+    /// The name of the stream that draws are of.
+    pub name: String,
     columns: Vec<Column<'d>>,
     width: usize,
     /// The receiver does not take any more.
@@ -73,12 +98,14 @@ pub struct RowStyle {
     pub unknown: bool,
     /// `submit` or `ring`.
     pub stream: &'static str,
+    /// Streams have names, and draws no passes.
+    pub named: bool,
 }
 
 impl<'o, 'd> Rows<'o, 'd> {
     /// Rows on their way to `out`.
     pub fn new(style: RowStyle, out: &'o mut dyn Write) -> Rows<'o, 'd> {
-        let RowStyle { palette, format, values, unknown, stream } = style;
+        let RowStyle { palette, format, values, unknown, stream, named } = style;
         Rows {
             out,
             buffer: Vec::new(),
@@ -87,6 +114,8 @@ impl<'o, 'd> Rows<'o, 'd> {
             values,
             unknown,
             stream,
+            named,
+            name: String::new(),
             columns: Vec::new(),
             width: 0,
             refused: false,
@@ -98,37 +127,40 @@ impl<'o, 'd> Rows<'o, 'd> {
     pub fn columns(
         &mut self,
         names: &[String],
-        registers: &[Option<Selected<'d>>],
-        gpu: Gpu<'_>,
+        registers: &[Option<Asked<'d>>],
+        family: &str,
         db: &DbIdentity,
     ) {
         let first = self.columns.is_empty() && self.width == 0;
         self.width = names.iter().map(String::len).max().unwrap_or(0).clamp(1, WIDEST);
         let (palette, width) = (self.palette, self.width);
-        let column = |(name, register): (&String, &Option<Selected<'d>>)| {
+        let column = |(name, register): (&String, &Option<Asked<'d>>)| {
             let fill = width.saturating_sub(name.len());
             let label = format!("  {}{name}{}: {:fill$}", palette.name, palette.reset, "").into_bytes();
             Column { name: name.clone(), register: register.clone(), label, last: None, text: Vec::new() }
         };
         self.columns = names.iter().zip(registers).map(column).collect();
         if first {
-            self.head(gpu, db);
+            self.head(family, db);
         }
     }
 
-    fn head(&mut self, gpu: Gpu<'_>, db: &DbIdentity) {
+    fn head(&mut self, family: &str, db: &DbIdentity) {
         match self.format {
             Format::Text => {
                 let value = if self.columns.is_empty() { "" } else { "  register: value" };
+                let (last, width) = if self.named { ("stream", STREAM_NAME) } else { ("pass", 8) };
                 let _ = writeln!(
                     self.buffer,
-                    "{:>6} {:>6}  {:8} {:8}{value}",
-                    self.stream, "draw", "kind", "pass"
+                    "{:>6} {:>6}  {:8} {last:width$}{value}",
+                    self.stream, "draw", "kind"
                 );
             }
             Format::Csv => {
                 self.buffer.extend_from_slice(self.stream.as_bytes());
-                self.buffer.extend_from_slice(b",draw,kind,pass");
+                let last: &[u8] = if self.named { b"stream" } else { b"pass" };
+                self.buffer.extend_from_slice(b",draw,kind,");
+                self.buffer.extend_from_slice(last);
                 if self.unknown {
                     self.buffer.extend_from_slice(b",condition");
                 }
@@ -140,9 +172,8 @@ impl<'o, 'd> Rows<'o, 'd> {
             }
             Format::Ndjson => {
                 let columns = self.columns.iter().map(Head::new).collect();
-                let generation = gpu.generation().name();
-                let header =
-                    Header { heading: Heading::of_lines("unwedge.query", SCHEMA, db), generation, columns };
+                let heading = Heading::of_lines("unwedge.query", SCHEMA, db);
+                let header = Header { heading, generation: family, columns };
                 record(&header, &mut self.buffer);
             }
         }
@@ -161,7 +192,7 @@ impl<'o, 'd> Rows<'o, 'd> {
     }
 
     fn text(&mut self, scene: &Scene<'_>, truth: Truth, values: &[Option<u64>]) {
-        let Rows { buffer: out, palette, columns, .. } = self;
+        let Rows { buffer: out, palette, columns, named, name, .. } = self;
         let unknown = if truth == Truth::Unknown { "  (condition unknown)\n" } else { "\n" }.as_bytes();
         let start = out.len();
         number(scene.submit, 6, out);
@@ -170,7 +201,11 @@ impl<'o, 'd> Rows<'o, 'd> {
         out.extend_from_slice(b"  ");
         word(scene.draw.kind.name(), out);
         out.push(b' ');
-        word(scene.pass.map_or("-", |pass| pass.name()), out);
+        if *named {
+            let _ = write!(out, "{name:STREAM_NAME$}");
+        } else {
+            word(scene.pass.map_or("-", |pass| pass.name()), out);
+        }
         let end = out.len();
         if columns.is_empty() {
             out.extend_from_slice(unknown);
@@ -196,7 +231,11 @@ impl<'o, 'd> Rows<'o, 'd> {
         out.push(b',');
         out.extend_from_slice(scene.draw.kind.name().as_bytes());
         out.push(b',');
-        out.extend_from_slice(scene.pass.map_or("", |pass| pass.name()).as_bytes());
+        if self.named {
+            cell(self.name.as_bytes(), out);
+        } else {
+            out.extend_from_slice(scene.pass.map_or("", |pass| pass.name()).as_bytes());
+        }
         if self.unknown {
             out.extend_from_slice(if truth == Truth::Unknown { b",unknown" } else { b",true" });
         }
@@ -216,6 +255,7 @@ impl<'o, 'd> Rows<'o, 'd> {
             ty: "draw",
             submit: (!ring).then_some(scene.submit),
             ring: ring.then_some(scene.submit),
+            stream: self.named.then_some(self.name.as_str()),
             draw: draw.number,
             kind: draw.kind.name(),
             pass: scene.pass.map(|pass| pass.name()),
@@ -275,22 +315,17 @@ fn cell(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// The bits of a column from bit 0 on.
-fn lowered(column: &Selected<'_>, value: u64) -> u64 {
-    value >> column.mask.trailing_zeros().min(63)
-}
-
 /// Hexadecimal digits of a column's bits; fields have as many as they need.
-fn hex(column: &Selected<'_>, value: u64) -> Hex {
-    match column.mask {
+fn hex(column: &Asked<'_>, value: u64) -> Hex {
+    match column.selected.mask {
         u64::MAX => Hex::wide(value),
         mask if mask == u64::from(u32::MAX) => Hex::dword(value as u32),
-        _ => Hex::short(lowered(column, value)),
+        _ => Hex::short(value >> column.shift),
     }
 }
 
-fn value_text(register: &Selected<'_>, value: u64, how: ValueForm, palette: &Palette, out: &mut Vec<u8>) {
-    match register.ty {
+fn value_text(register: &Asked<'_>, value: u64, how: ValueForm, palette: &Palette, out: &mut Vec<u8>) {
+    match register.selected.ty {
         Some(ty) if how == ValueForm::Decoded => {
             ty.write(value, &mut Variants::default(), palette, out);
         }
@@ -327,7 +362,7 @@ fn word(word: &str, out: &mut Vec<u8>) {
 struct Header<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
-    generation: &'static str,
+    generation: &'a str,
     columns: Vec<Head<'a>>,
 }
 
@@ -347,11 +382,16 @@ impl<'a> Head<'a> {
         let register = column.register.as_ref();
         Head {
             name: &column.name,
-            offset: register.map(|r| Hex::offset(r.low)),
-            bits: register.map(|r| [r.mask.trailing_zeros(), 63 - r.mask.leading_zeros().min(63)]),
-            value_type: register.and_then(|r| r.ty).map(|ty| ty.name()),
+            offset: register.and_then(|r| r.offset).map(Hex::offset),
+            bits: register.map(|r| r.selected.mask).map(bits),
+            value_type: register.and_then(|r| r.selected.ty).map(|ty| ty.name()),
         }
     }
+}
+
+/// Lowest and highest bit.
+fn bits(mask: u64) -> [u32; 2] {
+    [mask.trailing_zeros(), 63 - mask.leading_zeros().min(63)]
 }
 
 #[derive(Serialize)]
@@ -362,6 +402,8 @@ struct Row<'a, 'd> {
     submit: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ring: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<&'a str>,
     draw: u32,
     kind: &'static str,
     pass: Option<&'static str>,
@@ -392,7 +434,7 @@ impl Serialize for Values<'_, '_> {
         let mut map = s.serialize_map(Some(self.columns.len()))?;
         for (column, value) in self.columns.iter().zip(self.values) {
             let entry = column.register.as_ref().zip(*value).map(|(register, value)| {
-                let ty = register.ty.filter(|_| self.decoded);
+                let ty = register.selected.ty.filter(|_| self.decoded);
                 Entry {
                     value: hex(register, value),
                     decoded: ty.map(|ty| Decoded::new(ty, value, &mut Variants::default())),

@@ -1,7 +1,6 @@
 //! `unwedge rd info`, and what `unwedge info` says about captures: GPU, processes, submits and what they start.
 
 use crate::Style;
-use crate::capture::{Choice, Consumer, Identity, Player, Submission};
 use crate::json::{self, Hex};
 use serde::Serialize;
 use std::io::{self, Read, Write};
@@ -9,6 +8,7 @@ use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::{DrawKind, Event, Flow, Sink, State};
+use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
 
 /// What is in a capture.
 #[derive(Serialize, Default)]
@@ -174,7 +174,7 @@ impl<'d> Consumer<'d> for Counter {
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
         if self.capture.gpus.len() < LISTED {
             let generation = gpu.map(|gpu| gpu.generation());
-            self.capture.gpus.push(identity.shown(generation));
+            self.capture.gpus.push(json::Gpu::of_identity(identity, generation));
         }
     }
 

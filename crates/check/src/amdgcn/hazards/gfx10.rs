@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::Counter;
 use unwedge_isa::amdgcn::waits::DepctrField;
 use unwedge_isa::amdgcn::waits::{SA_SDST, VM_VSRC};
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// What memory instructions read late.
 const LATE_READS: [HazardKind; 3] = [HazardKind::VmemReads, HazardKind::StoreReads, HazardKind::DsReads];
@@ -26,7 +26,7 @@ impl Hazards {
         broken: BrokenHazard<'_>,
     ) {
         self.denormals(list, number, op, wait_values, broken);
-        if self.generation != Gen::Gfx10 {
+        if self.generation != Gfx::Gfx10 {
             return;
         }
         let depctr =

@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::DepctrField;
 use unwedge_isa::amdgcn::waits::{Counter, SA_SDST, VA_SDST, VA_VCC, VA_VDST, VM_VSRC};
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// Vector instructions after which a transcendental result is there, and transcendental ones.
 const TRANS_VALU: u8 = 6;
@@ -54,10 +54,10 @@ impl Hazards {
         if self.has_ldsdir {
             vdst = self.lds_direct(list, number, op, regs, wait_values, vdst, broken);
         }
-        if self.generation == Gen::Gfx11 {
+        if self.generation == Gfx::Gfx11 {
             self.transcendental(list, number, op, regs, vdst, broken);
         }
-        if self.generation == Gen::Gfx12 {
+        if self.generation == Gfx::Gfx12 {
             self.read_sgprs(list, number, op, regs, broken);
         } else if self.wave64 {
             self.masks(list, number, op, regs, vdst, broken);
@@ -137,7 +137,7 @@ impl Hazards {
             list.forget(valu);
         }
         let vsrc = self.waited(op, VM_VSRC)
-            || op.class == UnitClass::LdsDir && self.generation == Gen::Gfx12 && op.wait_vsrc == 0;
+            || op.class == UnitClass::LdsDir && self.generation == Gfx::Gfx12 && op.wait_vsrc == 0;
         if op.is_valu() || op.class == UnitClass::Exp || vsrc {
             list.forget(vmem);
         }
@@ -150,7 +150,7 @@ impl Hazards {
         ];
         for (counter, kind) in counters {
             // Before gfx12 all loads count in one counter.
-            let own = self.generation >= Gen::Gfx12 || !matches!(counter, Counter::Sample | Counter::Bvh);
+            let own = self.generation >= Gfx::Gfx12 || !matches!(counter, Counter::Sample | Counter::Bvh);
             let counter = if own { counter } else { Counter::Memory };
             if drained(wait_values, counter) {
                 list.forget(|p| p.kind == kind as u8);
@@ -201,7 +201,7 @@ impl Hazards {
             _ if !op.is_vmem() && !op.is_flat_like() => None,
             _ if store => Some(HazardKind::StoreUsed),
             _ if op.has(flag::BVH) => Some(HazardKind::BvhUsed),
-            _ if op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gen::Gfx12 => {
+            _ if op.has(flag::SAMPLE) || op.has(flag::MSAA) && self.generation == Gfx::Gfx12 => {
                 Some(HazardKind::SampleUsed)
             }
             _ => Some(HazardKind::LoadUsed),

@@ -10,7 +10,7 @@ use unwedge_isa::amdgcn::Opcode;
 use unwedge_isa::amdgcn::model::Field;
 use unwedge_isa::amdgcn::model::Role;
 use unwedge_isa::amdgcn::waits::Counter;
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// Hardware registers of `s_setreg`: MODE, TRAPSTS.
 const MODE: u8 = 1;
@@ -86,7 +86,7 @@ impl Hazards {
         let when = |condition: bool, rule: Rule| condition.then_some(rule);
         if is(HazardKind::ValuSgpr) {
             if op.class == UnitClass::Smem {
-                return when(self.generation == Gen::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
+                return when(self.generation == Gfx::Gfx6 && reads_sgpr(), Rule::SmrdReadValuSgpr);
             }
             if op.is_vmem() || op.is_flat_like() {
                 return when(reads_sgpr(), Rule::VmemReadValuSgpr);
@@ -172,7 +172,7 @@ impl Hazards {
         regs: &[TouchedRegs],
         wait_values: Option<&WaitValues>,
     ) {
-        if !self.has_vccz || self.generation > Gen::Gfx7 {
+        if !self.has_vccz || self.generation > Gfx::Gfx7 {
             return;
         }
         let stale = |p: &&mut PendingEvent| p.kind == HazardKind::StaleVccz as u8;
@@ -187,7 +187,7 @@ impl Hazards {
     }
 
     fn begin_gfx6(&self, list: &mut PendingList, number: u32, op: &ProgramOp, regs: &[TouchedRegs]) {
-        let dpp = self.has_dpp && self.generation >= Gen::Gfx8;
+        let dpp = self.has_dpp && self.generation >= Gfx::Gfx8;
         let mut push = |new: Option<PendingEvent>| {
             if let Some(new) = new {
                 list.push(new);
@@ -215,7 +215,7 @@ impl Hazards {
                 }
             }
             UnitClass::Vintrp => {
-                if self.generation == Gen::Gfx6 {
+                if self.generation == Gfx::Gfx6 {
                     push(pending_of(HazardKind::InterpVgpr, number, true, regs, |r| r.writes));
                 }
                 if dpp {
@@ -223,7 +223,7 @@ impl Hazards {
                 }
             }
             UnitClass::Salu | UnitClass::Sopp => {
-                if self.generation == Gen::Gfx6 {
+                if self.generation == Gfx::Gfx6 {
                     let written = pending_of(HazardKind::SaluSgpr, number, false, regs, |r| r.writes);
                     push(written.filter(|p| meet(&p.regs, &self.late_sgprs)));
                 }

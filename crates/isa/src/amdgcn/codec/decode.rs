@@ -5,7 +5,7 @@
 use super::mem;
 use crate::amdgcn::inst::{Inst, Operand, RegHalf, dwords};
 use crate::amdgcn::model::{Class, Encoding, EncodingLayout, Field, FieldBits, Mod, OperandSlot, Type};
-use crate::amdgcn::{Gen, Gpu, Reg, regs, tables, text};
+use crate::amdgcn::{Gfx, Gpu, Reg, regs, tables, text};
 
 /// An instruction and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,7 @@ fn source(code: u32, count: u8, gpu: &Gpu) -> Option<Operand> {
     match code {
         256.. => Some(vector(code - 256, count, RegHalf::Whole)),
         128..=208 | 240..=247 => Some(Operand::Inline(code as u8)),
-        248 if gpu.generation() >= Gen::Gfx8 => Some(Operand::Inline(248)),
+        248 if gpu.generation() >= Gfx::Gfx8 => Some(Operand::Inline(248)),
         _ => scalar(code, count, gpu),
     }
 }

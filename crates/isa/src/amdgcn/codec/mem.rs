@@ -8,7 +8,7 @@ use super::decode::InstReader;
 use super::encode::{InstBuilder, InstEncodeError};
 use crate::amdgcn::inst::{Inst, Operand};
 use crate::amdgcn::mem;
-use crate::amdgcn::model::{Class, Encoding, Field, Format, Gen, Mod, OperandSlot, Trait};
+use crate::amdgcn::model::{Class, Encoding, Field, Format, Gfx, Mod, OperandSlot, Trait};
 use crate::amdgcn::{Gpu, Reg, regs};
 
 /// Fields of rays that have one value.
@@ -116,7 +116,7 @@ pub(super) fn decode(fields: &mut InstReader<'_>, words: &[u32], inst: &mut Inst
             },
             Class::BufferOffset => match fields.take(slot.field) {
                 code @ (128..=208 | 240..=248) => Operand::Inline(code as u8),
-                code if gpu.generation() >= Gen::Gfx11 && zero_flag(code) => return None,
+                code if gpu.generation() >= Gfx::Gfx11 && zero_flag(code) => return None,
                 code => scalar(slot, code, gpu)?,
             },
             Class::SregPair => fields.sreg(slot, 1)?,
@@ -159,10 +159,10 @@ fn smem_offset(fields: &mut InstReader<'_>, slot: &OperandSlot, inst: &mut Inst)
     let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(inst.variant().slots), gpu);
     let raw = fields.take(Field::Offset);
     let number = |raw: u32| {
-        let value = if generation >= Gen::Gfx9 { signed(raw, width) } else { raw as i32 };
+        let value = if generation >= Gfx::Gfx9 { signed(raw, width) } else { raw as i32 };
         (least..=most).contains(&value).then_some(value)
     };
-    if generation <= Gen::Gfx906 {
+    if generation <= Gfx::Gfx906 {
         let imm = fields.take(Field::Imm) != 0;
         let soe = fields.take(Field::Soe) != 0;
         return match (imm, soe) {
@@ -173,7 +173,7 @@ fn smem_offset(fields: &mut InstReader<'_>, slot: &OperandSlot, inst: &mut Inst)
             }
             (true, false) => Some((Operand::Imm(number(raw)?), 0)),
             (false, true) => None,
-            (false, false) if generation == Gen::Gfx7 && raw == 255 => {
+            (false, false) if generation == Gfx::Gfx7 && raw == 255 => {
                 let literal = fields.literal?;
                 // What fits the field is not written as a literal.
                 (literal > 255).then_some((Operand::Literal(literal), 1))
@@ -185,7 +185,7 @@ fn smem_offset(fields: &mut InstReader<'_>, slot: &OperandSlot, inst: &mut Inst)
     let code = fields.take(Field::Soffset);
     let Operand::Reg { reg, .. } = scalar(slot, code, gpu)? else { return None };
     // Where only a register or only an immediate is said, the other is null or 0; both absent is `null` until gfx11.
-    if reg == Reg::NULL && (value != 0 || generation == Gen::Gfx12) {
+    if reg == Reg::NULL && (value != 0 || generation == Gfx::Gfx12) {
         return Some((Operand::Imm(value), 0));
     }
     inst.mods.set(Mod::Offset, value);
@@ -223,11 +223,11 @@ fn flat(fields: &mut InstReader<'_>, inst: &mut Inst) -> Option<()> {
 /// The address of an image, and how many dwords of registers follow.
 fn image_address(fields: &mut InstReader<'_>, words: &[u32], inst: &mut Inst) -> Option<(Operand, u8)> {
     let gpu = fields.gpu;
-    if gpu.generation() < Gen::Gfx10 {
+    if gpu.generation() < Gfx::Gfx10 {
         let (least, _) = mem::image_address_range(inst);
         return Some((fields.vgpr(Field::Vaddr, least)?, 0));
     }
-    if gpu.generation() == Gen::Gfx12 {
+    if gpu.generation() == Gfx::Gfx12 {
         let (parts, count) = mem::image_parts(inst, gpu)?;
         for ((place, field), dwords) in inst.list.iter_mut().zip(VADDR).zip(parts).take(count) {
             fields.vgpr(field, dwords)?;
@@ -342,17 +342,17 @@ fn put_smem_offset(
     let generation = maker.gpu.generation();
     let width = maker.layout.fields[Field::Offset as usize].width;
     let cut = |value: i32| value as u32 & !u32::MAX.unbounded_shl(width.into());
-    let null = if generation >= Gen::Gfx11 { 0x7c } else { 0x7d };
+    let null = if generation >= Gfx::Gfx11 { 0x7c } else { 0x7d };
     let fits = match operand {
-        Operand::Literal(value) if generation == Gen::Gfx7 => {
+        Operand::Literal(value) if generation == Gfx::Gfx7 => {
             words.push(value);
             maker.put(Field::Offset, 255)
         }
-        Operand::Imm(value) if generation <= Gen::Gfx906 => {
+        Operand::Imm(value) if generation <= Gfx::Gfx906 => {
             maker.put(Field::Imm, 1) && maker.put(Field::Offset, cut(value))
         }
         Operand::Imm(value) => maker.put(Field::Soffset, null) && maker.put(Field::Offset, cut(value)),
-        Operand::Reg { .. } if generation <= Gen::Gfx906 => {
+        Operand::Reg { .. } if generation <= Gfx::Gfx906 => {
             let code = code(operand, maker.gpu)?;
             if inst.mods.has(Mod::Soe) {
                 let offset = cut(inst.mods.get(Mod::Offset));
@@ -403,14 +403,14 @@ fn image_list(
 ) -> Option<()> {
     let count = match operand {
         Operand::Reg { reg, .. } if reg.is_vgpr() => {
-            let field = if maker.gpu.generation() == Gen::Gfx12 { Field::Vaddr0 } else { Field::Vaddr };
+            let field = if maker.gpu.generation() == Gfx::Gfx12 { Field::Vaddr0 } else { Field::Vaddr };
             return maker.put(field, reg.index().into()).then_some(());
         }
         Operand::List(count) => usize::from(count),
         _ => return None,
     };
     let list = inst.list.get(..count)?;
-    if maker.gpu.generation() == Gen::Gfx12 {
+    if maker.gpu.generation() == Gfx::Gfx12 {
         return list
             .iter()
             .zip(VADDR)

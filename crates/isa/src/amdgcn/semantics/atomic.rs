@@ -118,12 +118,12 @@ pub fn of_row(row: &InstRow) -> Option<(Atomic, Kind)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
     use crate::amdgcn::opcode::Opcode;
 
     fn eval(opcode: Opcode, old: u64, data: u64, cmp: u64) -> u64 {
         let (atomic, _) = of_row(opcode.row()).unwrap_or_else(|| panic!("{opcode:?}"));
-        atomic(&Mode::graphics(Gen::Gfx10), old, data, cmp)
+        atomic(&Mode::graphics(Gfx::Gfx10), old, data, cmp)
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub(super) fn of(relation: Relation, ty: Type) -> Option<Op> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
 
     fn holds(relation: Relation, ty: Type, m: &Mode, a: u64, b: u64) -> bool {
         let Some(Op::Compare(f)) = of(relation, ty) else { panic!("{relation:?} {ty:?}") };
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn unordered_numbers() {
-        let m = Mode::graphics(Gen::Gfx10);
+        let m = Mode::graphics(Gfx::Gfx10);
         let (one, nan) = (u64::from(1f32.to_bits()), 0x7fc0_0000);
         for (relation, holding) in [
             (Relation::Lt, false),

@@ -170,11 +170,11 @@ pub(super) fn ldexp(width: &Width, m: &Mode, a: u64, b: i32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
 
     #[test]
     fn halves_and_back() {
-        let m = Mode::from_bits(0xf0, Gen::Gfx10);
+        let m = Mode::from_bits(0xf0, Gfx::Gfx10);
         for bits in 0..=0xffffu64 {
             let wide = width(&Width::F16, &Width::F32, &m, bits);
             let again = width(&Width::F32, &Width::F16, &m, wide);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn integers() {
-        let m = Mode::from_bits(0xf0, Gen::Gfx10);
+        let m = Mode::from_bits(0xf0, Gfx::Gfx10);
         assert_eq!(u32_of_f32((-1f32).to_bits()), 0);
         assert_eq!(u32_of_f32(5e9f32.to_bits()), u32::MAX);
         assert_eq!(u32_of_f32(f32::NAN.to_bits()), 0);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_number() {
-        let m = Mode::from_bits(0xf0, Gen::Gfx10);
+        let m = Mode::from_bits(0xf0, Gfx::Gfx10);
         let bits = |value: f32| u64::from(value.to_bits());
         assert_eq!(frexp_exponent(&Width::F32, &m, bits(8.0)), 4);
         assert_eq!(frexp_mantissa(&Width::F32, &m, bits(-8.0)), bits(-0.5));

@@ -172,7 +172,7 @@ pub(super) fn fixup_f64(m: &Mode, a: u64, b: u64, c: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
     use crate::amdgcn::semantics::trans;
 
     /// The sequence compilers emit for a correctly rounded quotient.
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn quotients_are_correctly_rounded() {
-        let m = Mode::from_bits(0xf0, Gen::Gfx10);
+        let m = Mode::from_bits(0xf0, Gfx::Gfx10);
         let mut s = 7u32;
         let mut next = || {
             s = s.wrapping_mul(1664525).wrapping_add(1013904223);

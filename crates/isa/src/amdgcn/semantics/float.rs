@@ -5,7 +5,7 @@
 
 use super::Mode;
 use super::soft::{self, Env, Format, Round};
-use crate::amdgcn::model::Gen;
+use crate::amdgcn::model::Gfx;
 
 /// A width, and which part of the mode is for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,7 +233,7 @@ pub(super) fn mul_legacy_f32(m: &Mode, a: u32, b: u32) -> u32 {
 
 /// Whether minimum, maximum and median make denormals zero: not before gfx9.
 pub(super) fn compares_flushed(m: &Mode) -> bool {
-    m.generation >= Gen::Gfx9
+    m.generation >= Gfx::Gfx9
 }
 
 /// A source of minimum and maximum.
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn fused_is_rounded_once() {
-        let m = Mode::from_bits(0xf0, Gen::Gfx10);
+        let m = Mode::from_bits(0xf0, Gfx::Gfx10);
         let mut s = 0x1234_5678u32;
         let mut next = || {
             s = s.wrapping_mul(1664525).wrapping_add(1013904223);
@@ -269,8 +269,8 @@ mod tests {
 
     #[test]
     fn denormals_are_flushed_as_the_mode_says() {
-        let keep = Mode::from_bits(0x30, Gen::Gfx9);
-        let flush = Mode::from_bits(0, Gen::Gfx9);
+        let keep = Mode::from_bits(0x30, Gfx::Gfx9);
+        let flush = Mode::from_bits(0, Gfx::Gfx9);
         assert_eq!(add_f32(&keep, 1, 1), 2);
         assert_eq!(add_f32(&flush, 1, 0x8000_0001), 0);
         assert_eq!(mul_f32(&flush, 0x8080_0000, 0x3f00_0000), 0x8000_0000);
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn clamp_and_omod() {
-        let mode = Mode { clamp: true, omod: 1, ..Mode::graphics(Gen::Gfx10) };
+        let mode = Mode { clamp: true, omod: 1, ..Mode::graphics(Gfx::Gfx10) };
         assert_eq!(output_f32(&mode, 0.25f32.to_bits()), 0.5f32.to_bits());
         assert_eq!(output_f32(&mode, 0.75f32.to_bits()), 1.0f32.to_bits());
         assert_eq!(output_f32(&mode, NAN), 0);

@@ -95,7 +95,7 @@ pub(super) fn stochastic(m: &Mode, small: Small, a: u32, random: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
 
     #[test]
     fn every_byte_and_back() {
@@ -103,7 +103,7 @@ mod tests {
             for byte in 0..=0xffu32 {
                 let wide = to_f32(small, byte);
                 let nan = f32::from_bits(wide).is_nan();
-                let again = of_f32(&Mode::graphics(Gen::Gfx12), small, wide);
+                let again = of_f32(&Mode::graphics(Gfx::Gfx12), small, wide);
                 assert!(
                     again == byte || nan && to_f32(small, again) & 0x7fc0_0000 == 0x7fc0_0000,
                     "{byte:#x}"
@@ -111,7 +111,7 @@ mod tests {
             }
         }
         assert_eq!(to_f32(FP8, 0x7e), 448f32.to_bits());
-        let m = Mode::graphics(Gen::Gfx12);
+        let m = Mode::graphics(Gfx::Gfx12);
         let most = Mode { saturate_16: true, ..m };
         for (small, value, over, greatest) in [
             (FP8, 463.9f32, 0x7e, 0x7e),

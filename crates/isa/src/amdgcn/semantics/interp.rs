@@ -6,7 +6,7 @@
 use super::Mode;
 use super::float::{Width, fma_f32, mad_f32};
 use super::soft::{self, Env, Round};
-use crate::amdgcn::model::Gen;
+use crate::amdgcn::model::Gfx;
 use crate::amdgcn::opcode::InterpOp;
 
 /// A step of interpolation.
@@ -66,7 +66,7 @@ impl Interp {
             false => bits,
         };
         let (parameter, added) = (wide(parameter, self.half_in), wide(added, self.half_in && self.first));
-        let sum = if mode.generation >= Gen::Gfx10 {
+        let sum = if mode.generation >= Gfx::Gfx10 {
             fma_f32(&mode, parameter, place, added)
         } else {
             mad_f32(&mode, parameter, place, added)
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn steps() {
-        let mode = Mode::graphics(Gen::Gfx11);
+        let mode = Mode::graphics(Gfx::Gfx11);
         let f = f32::to_bits;
         let compute = |op, a, b, c| of(op).unwrap_or_else(|| panic!("{op:?}")).compute(&mode, a, b, c);
         assert_eq!(compute(InterpOp::v_interp_p10_f32, f(2.0), f(0.25), f(1.0)), f(1.5));

@@ -8,7 +8,7 @@
 //! clamped at the end, of sparse products also half way, as a public emulator (GoC) has it that was compared with a gfx1201.
 
 use super::{Mode, float, fp8, soft};
-use crate::amdgcn::model::Gen;
+use crate::amdgcn::model::Gfx;
 use crate::amdgcn::opcode::MatrixOp;
 
 /// What elements are.
@@ -157,8 +157,8 @@ impl Layout {
     }
 
     /// Of A or B as it is stored, `depth` elements of so many bits deep; `sparse`: B of a product whose A is sparse.
-    pub fn factor(bits: u8, depth: u8, sparse: bool, generation: Gen, wave64: bool) -> Option<Layout> {
-        if generation < Gen::Gfx12 {
+    pub fn factor(bits: u8, depth: u8, sparse: bool, generation: Gfx, wave64: bool) -> Option<Layout> {
+        if generation < Gfx::Gfx12 {
             // Every group of 16 lanes holds all of it.
             return Some(Layout { groups: &[], places: &[0, 1, 2, 3] });
         }
@@ -182,8 +182,8 @@ impl Layout {
     }
 
     /// Of C and the result.
-    pub fn result(generation: Gen, wave64: bool) -> Layout {
-        let (groups, places): (&[u8], &[u8]) = match (generation < Gen::Gfx12, wave64) {
+    pub fn result(generation: Gfx, wave64: bool) -> Layout {
+        let (groups, places): (&[u8], &[u8]) = match (generation < Gfx::Gfx12, wave64) {
             (true, false) => (&[0], &[1, 2, 3]),
             (true, true) => (&[0, 1], &[2, 3]),
             (false, false) => (&[3], &[0, 1, 2]),
@@ -196,7 +196,7 @@ impl Layout {
 /// An element of the result before it is narrowed: C, and the products of pairs of widened elements in their order.
 pub fn element(
     matrix: &Matrix,
-    generation: Gen,
+    generation: Gfx,
     c: u32,
     products: impl Iterator<Item = (u32, u32)>,
     clamp: bool,
@@ -231,7 +231,7 @@ mod tests {
     /// Every place is taken once, but for copies.
     #[test]
     fn layouts_are_one_to_one() {
-        for generation in [Gen::Gfx11, Gen::Gfx12] {
+        for generation in [Gfx::Gfx11, Gfx::Gfx12] {
             for wave64 in [false, true] {
                 for (bits, depth, sparse) in [
                     (16, 16, false),
@@ -243,7 +243,7 @@ mod tests {
                     (4, 32, true),
                     (4, 64, true),
                 ] {
-                    if generation < Gen::Gfx12 && depth > 16 {
+                    if generation < Gfx::Gfx12 && depth > 16 {
                         continue;
                     }
                     let layout = Layout::factor(bits, depth, sparse, generation, wave64).expect("known");
@@ -270,7 +270,7 @@ mod tests {
         let matrix = of(MatrixOp::v_wmma_f16_16x16x16_f16);
         let one = Number::F16.widen(0x3c00, false);
         assert_eq!(one, 1f32.to_bits());
-        let sum = element(&matrix, Gen::Gfx11, 2f32.to_bits(), [(one, one); 3].into_iter(), false);
+        let sum = element(&matrix, Gfx::Gfx11, 2f32.to_bits(), [(one, one); 3].into_iter(), false);
         assert_eq!(matrix.result.narrow(sum), 0x4500);
         assert_eq!(Number::Integer(4).widen(0xf, true), u32::MAX);
     }

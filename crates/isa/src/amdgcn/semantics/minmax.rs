@@ -104,13 +104,13 @@ pub(super) fn median_f32(m: &Mode, a: u32, b: u32, c: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
 
     const NAN: u32 = 0x7fc0_0000;
 
     #[test]
     fn numbers_are_preferred() {
-        let m = Mode::graphics(Gen::Gfx10);
+        let m = Mode::graphics(Gfx::Gfx10);
         let one = 1f32.to_bits();
         assert_eq!(number_f32(&m, NAN, one, true), one);
         assert_eq!(number_f32(&m, one, NAN, false), one);
@@ -127,7 +127,7 @@ mod tests {
     fn both_ways_agree() {
         let mut s = 1u32;
         for bits in [0xf0u32, 0] {
-            let m = Mode::from_bits(bits, Gen::Gfx10);
+            let m = Mode::from_bits(bits, Gfx::Gfx10);
             for _ in 0..100_000 {
                 let mut next = || {
                     s = s.wrapping_mul(1664525).wrapping_add(1013904223);

@@ -25,7 +25,7 @@ mod vector;
 mod vector_float;
 
 use super::inst::Inst;
-use super::model::{Form, Format, Gen, Mod, Trait, Type};
+use super::model::{Form, Format, Gfx, Mod, Trait, Type};
 use super::opcode::{DualOp, Opcode, Operation};
 use soft::Round;
 
@@ -60,14 +60,14 @@ pub struct Mode {
     /// The instruction's `neg_lo` where it says which integer sources are signed.
     pub signs: u8,
     /// Whose arithmetic it is.
-    pub generation: Gen,
+    pub generation: Gfx,
 }
 
 impl Mode {
     /// From the MODE register: 0-3 rounding, 4-7 denormals, 8 `DX10_CLAMP`, 9 `IEEE`,
     /// and from gfx9 on 23 `FP16_OVFL`.
-    pub fn from_bits(bits: u32, generation: Gen) -> Mode {
-        let twelve = generation >= Gen::Gfx12;
+    pub fn from_bits(bits: u32, generation: Gfx) -> Mode {
+        let twelve = generation >= Gfx::Gfx12;
         Mode {
             round_32: Round::from_code(bits),
             round_16_64: Round::from_code(bits >> 2),
@@ -78,7 +78,7 @@ impl Mode {
             // gfx12 has neither bit: it clamps NaN to zero and is never in IEEE mode.
             ieee: !twelve && bits & 0x200 != 0,
             clamp_nan: twelve || bits & 0x100 != 0,
-            saturate_16: generation >= Gen::Gfx9 && bits & 1 << 23 != 0,
+            saturate_16: generation >= Gfx::Gfx9 && bits & 1 << 23 != 0,
             clamp: false,
             omod: 0,
             signs: 0,
@@ -87,7 +87,7 @@ impl Mode {
     }
 
     /// How a graphics driver starts waves: nearest even, denormals of 32 bits flushed, NaN clamped to zero, not IEEE.
-    pub fn graphics(generation: Gen) -> Mode {
+    pub fn graphics(generation: Gfx) -> Mode {
         Mode::from_bits(0x1c0, generation)
     }
 
@@ -260,10 +260,10 @@ fn scalar_result(inst: &Inst) -> bool {
 
 /// Whether a result of 16 bits leaves the upper half of its register as it was; else that becomes zero. Without a choice
 /// of halves this is so from gfx10 on; gfx9 keeps it for the instructions it added.
-pub fn keeps_upper_half(inst: &Inst, generation: Gen) -> bool {
+pub fn keeps_upper_half(inst: &Inst, generation: Gfx) -> bool {
     match generation {
-        _ if generation >= Gen::Gfx10 => true,
-        Gen::Gfx9 | Gen::Gfx906 => {
+        _ if generation >= Gfx::Gfx10 => true,
+        Gfx::Gfx9 | Gfx::Gfx906 => {
             let row = inst.row();
             row.format == Format::Vop3p
                 || (row.format == Format::Vop3

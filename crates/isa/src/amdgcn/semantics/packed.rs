@@ -144,7 +144,7 @@ pub(super) fn of(op: PackedOp) -> Op {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
 
     fn eval(op: PackedOp, m: &Mode, a: u32, b: u32, c: u32) -> u32 {
         let Op::Lane(lane) = of(op) else { panic!("{op:?}") };
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn halves_apart() {
-        let m = Mode::graphics(Gen::Gfx9);
+        let m = Mode::graphics(Gfx::Gfx9);
         assert_eq!(eval(PackedOp::v_pk_add_u16, &m, 0xffff_0001, 0x0001_0001, 0), 2);
         assert_eq!(
             eval(PackedOp::v_pk_add_u16, &Mode { clamp: true, ..m }, 0xffff_0001, 0x0001_0001, 0),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn dot_products() {
-        let m = Mode::graphics(Gen::Gfx10_3);
+        let m = Mode::graphics(Gfx::Gfx10_3);
         assert_eq!(eval(PackedOp::v_dot4_i32_i8, &m, 0xff01_02ff, 0x0101_0101, 10), 11);
         assert_eq!(eval(PackedOp::v_dot4_u32_u8, &m, 0xff01_02ff, 0x0101_0101, 10), 523);
         assert_eq!(eval(PackedOp::v_dot8_i32_i4, &m, 0xffff_ffff, 0x1111_1111, 0), -8i32 as u32);

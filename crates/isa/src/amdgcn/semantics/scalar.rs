@@ -254,12 +254,12 @@ pub(super) fn of(op: ScalarOp) -> Op {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
     use crate::amdgcn::semantics::Mode;
 
     fn eval(op: ScalarOp, a: u64, b: u64, scc: bool) -> ScalarOut {
         let Op::Scalar(f) = of(op) else { panic!("{op:?}") };
-        f(&Mode::graphics(Gen::Gfx9), ScalarIn { a, b, d: 0, scc })
+        f(&Mode::graphics(Gfx::Gfx9), ScalarIn { a, b, d: 0, scc })
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::Mode;
 use super::float::Width;
-use crate::amdgcn::model::Gen;
+use crate::amdgcn::model::Gfx;
 
 /// Rounds to nearest even, in 32 bits without denormals.
 fn mode(width: &Width, m: &Mode) -> Mode {
@@ -68,7 +68,7 @@ fn turn(x: f64) -> f64 {
 
 /// `sin(2π·x)`.
 pub(super) fn sin(width: &Width, m: &Mode, bits: u64) -> u64 {
-    if *width == Width::F32 && m.generation < Gen::Gfx11 {
+    if *width == Width::F32 && m.generation < Gfx::Gfx11 {
         return apply(width, m, bits, |x| if x.abs() > DOMAIN { 0.0 } else { sine(x) });
     }
     apply(width, m, bits, sine)
@@ -76,7 +76,7 @@ pub(super) fn sin(width: &Width, m: &Mode, bits: u64) -> u64 {
 
 /// `cos(2π·x)`.
 pub(super) fn cos(width: &Width, m: &Mode, bits: u64) -> u64 {
-    if *width == Width::F32 && m.generation < Gen::Gfx11 {
+    if *width == Width::F32 && m.generation < Gfx::Gfx11 {
         return apply(width, m, bits, |x| if x.abs() > DOMAIN { 1.0 } else { cosine(x) });
     }
     apply(width, m, bits, cosine)
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn exact_where_it_can_be() {
-        let m = Mode::graphics(Gen::Gfx10);
+        let m = Mode::graphics(Gfx::Gfx10);
         let bits = |value: f32| u64::from(value.to_bits());
         assert_eq!(rcp(&Width::F32, &m, bits(4.0)), bits(0.25));
         assert_eq!(rcp(&Width::F32, &m, bits(-0.0)), bits(f32::NEG_INFINITY));

@@ -225,12 +225,12 @@ pub(super) fn of(op: IntegerOp) -> Op {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amdgcn::model::Gen;
+    use crate::amdgcn::model::Gfx;
     use crate::amdgcn::semantics::{Mode, lane::LANES};
 
     fn eval(op: IntegerOp, a: u32, b: u32, c: u32) -> u32 {
         let Op::Lane(lane) = of(op) else { panic!("{op:?}") };
-        let m = Mode::graphics(Gen::Gfx9);
+        let m = Mode::graphics(Gfx::Gfx9);
         let one = (lane.one)(&m, a, b, c);
         let mut all = [0; LANES];
         (lane.many)(&m, &mut all, &[a; LANES], &[b; LANES], &[c; LANES]);
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn carries() {
         let Op::Carry(f) = of(IntegerOp::v_addc_co_u32) else { panic!() };
-        let m = Mode::graphics(Gen::Gfx9);
+        let m = Mode::graphics(Gfx::Gfx9);
         assert_eq!(f(&m, u32::MAX, 0, true), (0, true));
         let Op::Carry(f) = of(IntegerOp::v_subrev_co_u32) else { panic!() };
         assert_eq!(f(&m, 5, 3, true), (-2i32 as u32, true));

@@ -12,7 +12,6 @@ mod recent;
 mod statement;
 
 use super::descriptor::DescriptorError;
-use super::model::Gen;
 use super::text::{ParseError, SymbolValue, Symbols};
 use super::{Gpu, codec, text};
 use statement::LineRest;
@@ -643,23 +642,11 @@ impl<'p> SourcePass<'p> {
 
     /// Symbols every file has.
     fn builtin(&self, name: &str) -> Option<i64> {
-        let generation = self.gpu.generation();
-        let major = match generation {
-            Gen::Gfx6 => 6,
-            Gen::Gfx7 => 7,
-            Gen::Gfx8 => 8,
-            Gen::Gfx9 | Gen::Gfx906 => 9,
-            Gen::Gfx10 | Gen::Gfx10_3 => 10,
-            Gen::Gfx11 | Gen::Gfx11_5 => 11,
-            Gen::Gfx12 => 12,
-        };
-        let digits = self.gpu.name().strip_prefix("gfx")?;
-        let hex = |at: usize| digits.get(at..at + 1).and_then(|d| i64::from_str_radix(d, 16).ok());
-        let last = digits.len().checked_sub(1)?;
+        let [major, minor, stepping] = self.gpu.version().map(i64::from);
         match name {
             ".amdgcn.gfx_generation_number" => Some(major),
-            ".amdgcn.gfx_generation_minor" => hex(last.checked_sub(1)?),
-            ".amdgcn.gfx_generation_stepping" => hex(last),
+            ".amdgcn.gfx_generation_minor" => Some(minor),
+            ".amdgcn.gfx_generation_stepping" => Some(stepping),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use super::parse::Rule;
 use super::scan::ExprValue;
 use crate::amdgcn::inst::{Operand, RegHalf, dwords};
 use crate::amdgcn::model::{Class, Field, OperandSlot, Type};
-use crate::amdgcn::{Gen, Gpu, Reg, regs};
+use crate::amdgcn::{Gfx, Gpu, Reg, regs};
 
 /// The operand that `written` is in `slot`.
 pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> Result<Operand, Rule> {
@@ -194,7 +194,7 @@ const BFLOATS: [u16; 9] = [0x3f00, 0xbf00, 0x3f80, 0xbf80, 0x4000, 0xc000, 0x408
 /// The code of the inline constant with these bits, if a GPU has it.
 fn inline_bits<T: PartialEq>(all: &[T], bits: T, gpu: &Gpu) -> Option<u8> {
     let at = all.iter().position(|b| *b == bits)?;
-    (at < 8 || gpu.generation() >= Gen::Gfx8).then_some(240 + at as u8)
+    (at < 8 || gpu.generation() >= Gfx::Gfx8).then_some(240 + at as u8)
 }
 
 /// A double as a half, and whether nothing but precision is lost.

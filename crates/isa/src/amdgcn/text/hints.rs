@@ -4,7 +4,7 @@
 
 use super::line::LineBuf;
 use crate::amdgcn::Gpu;
-use crate::amdgcn::model::{Gen, Trait, Traits};
+use crate::amdgcn::model::{Gfx, Trait, Traits};
 
 /// The format that is not written.
 pub(super) const DEFAULT: i32 = 1;
@@ -140,7 +140,7 @@ const FORMATS_11: [&str; 64] = {
 };
 
 fn number_format(code: usize, gpu: &Gpu) -> &'static str {
-    if code == 6 && gpu.generation() <= Gen::Gfx7 {
+    if code == 6 && gpu.generation() <= Gfx::Gfx7 {
         NUMBER_6
     } else {
         NUMBER.get(code).copied().unwrap_or_default()
@@ -149,8 +149,8 @@ fn number_format(code: usize, gpu: &Gpu) -> &'static str {
 
 fn unified(gpu: &Gpu) -> Option<&'static [&'static str]> {
     match gpu.generation() {
-        Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => None,
-        Gen::Gfx10 | Gen::Gfx10_3 => Some(&FORMATS_10),
+        Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 => None,
+        Gfx::Gfx10 | Gfx::Gfx10_3 => Some(&FORMATS_10),
         _ => Some(&FORMATS_11),
     }
 }

@@ -9,7 +9,7 @@ use super::scan::LineScan;
 use super::swizzle;
 use super::{Symbols, accept};
 use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf};
-use crate::amdgcn::model::{Class, Field, Format, Gen, Mod, ModSlot, OperandSlot, Trait, Type};
+use crate::amdgcn::model::{Class, Field, Format, Gfx, Mod, ModSlot, OperandSlot, Trait, Type};
 use crate::amdgcn::tables::Variant;
 use crate::amdgcn::{Gpu, Reg, mem, regs};
 
@@ -199,7 +199,7 @@ impl MemParser<'_, '_> {
                 *width == 1 && usize::from(start) == usize::from(list.starts[0]) + at
             });
         // Where there are no lists, one is only another way to write registers that follow each other.
-        if list.count == 1 || self.gpu.generation() < Gen::Gfx10 {
+        if list.count == 1 || self.gpu.generation() < Gfx::Gfx10 {
             let dwords = if list.count == 1 { list.widths[0] } else { list.count as u8 };
             if list.count > 1 && !follow {
                 return Err(self.scan.error(start, Rule::RegisterList));
@@ -274,7 +274,7 @@ impl MemParser<'_, '_> {
             return Err(Rule::Operand);
         }
         let generation = self.gpu.generation();
-        let null = reg == Reg::NULL && generation >= Gen::Gfx10;
+        let null = reg == Reg::NULL && generation >= Gfx::Gfx10;
         let count = if null { dwords } else { count };
         if count != dwords {
             return Err(Rule::RegisterWidth);
@@ -291,14 +291,14 @@ impl MemParser<'_, '_> {
     }
 
     fn buffer_offset(&self, given: &UnslottedOperand, slot: &OperandSlot) -> Result<Operand, Rule> {
-        let gfx12 = self.gpu.generation() == Gen::Gfx12;
+        let gfx12 = self.gpu.generation() == Gfx::Gfx12;
         match given.kind {
             OperandSyntax::Value(_) if gfx12 => Err(Rule::Operand),
             OperandSyntax::Value(value) => match accept::constant(Type::B32, value, false, self.gpu)? {
                 inline @ Operand::Inline(_) => Ok(inline),
                 _ => Err(Rule::Operand),
             },
-            OperandSyntax::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. } if self.gpu.generation() >= Gen::Gfx11 => {
+            OperandSyntax::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. } if self.gpu.generation() >= Gfx::Gfx11 => {
                 Err(Rule::NotHere)
             }
             OperandSyntax::Reg { reg, .. } if gfx12 && reg.0 >= Reg::SHARED_BASE.0 => Err(Rule::Operand),
@@ -336,7 +336,7 @@ impl MemParser<'_, '_> {
         let (least, most) = mem::offsets(Format::Smem, mem::is_buffer(inst.variant().slots), self.gpu);
         match value {
             value if (i64::from(least)..=i64::from(most)).contains(&value) => Ok(Operand::Imm(value as i32)),
-            value if generation == Gen::Gfx7 => {
+            value if generation == Gfx::Gfx7 => {
                 u32::try_from(value).map(Operand::Literal).map_err(|_| Rule::Offset)
             }
             _ => Err(Rule::Offset),
@@ -359,13 +359,13 @@ impl MemParser<'_, '_> {
         if !reg.is_vgpr() {
             return Err(Rule::Operand);
         }
-        if gpu.generation() < Gen::Gfx10 {
+        if gpu.generation() < Gfx::Gfx10 {
             let (least, most) = mem::image_address_range(inst);
             let fits = (least..=most).contains(&dwords) || dwords == 8 && mem::eight_stand_for(most);
             return fits.then_some(Operand::reg(reg, dwords)).ok_or(Rule::ImageAddress);
         }
         let block = mem::image_block(inst, gpu).ok_or(Rule::ImageAddress)?;
-        if gpu.generation() == Gen::Gfx12 {
+        if gpu.generation() == Gfx::Gfx12 {
             let single = block == 1 && dwords == 1;
             inst.list[0] = reg.index() as u8;
             return single.then_some(Operand::reg(reg, 1)).ok_or(Rule::ImageAddress);
@@ -473,7 +473,7 @@ impl MemParser<'_, '_> {
                 if !(i64::from(least)..=i64::from(most)).contains(&value.value) {
                     return Err(self.scan.error(start, rule));
                 }
-                if id == Mod::Offset && format == Format::Smem && self.gpu.generation() <= Gen::Gfx906 {
+                if id == Mod::Offset && format == Format::Smem && self.gpu.generation() <= Gfx::Gfx906 {
                     inst.mods.set(Mod::Soe, 1);
                 }
                 value.value as i32
@@ -504,7 +504,7 @@ impl MemParser<'_, '_> {
 
     /// A format before the scalar offset, in the old syntax: `format:1,`, `dfmt:1, nfmt:2,`.
     fn early_format(&mut self, inst: &mut Inst) -> Result<(), ParseError> {
-        let unified = self.gpu.generation() >= Gen::Gfx10;
+        let unified = self.gpu.generation() >= Gfx::Gfx10;
         loop {
             let at = self.scan.at();
             let name = self.scan.name();

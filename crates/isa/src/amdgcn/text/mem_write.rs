@@ -4,7 +4,7 @@ use super::line::LineBuf;
 use super::write::{inline, register};
 use super::{hints, swizzle};
 use crate::amdgcn::inst::{Inst, Operand, RegHalf};
-use crate::amdgcn::model::{Class, Format, Gen, Mod, OperandSlot, Trait};
+use crate::amdgcn::model::{Class, Format, Gfx, Mod, OperandSlot, Trait};
 use crate::amdgcn::{Gpu, Reg, mem};
 
 /// Appends operands and modifiers.
@@ -99,8 +99,8 @@ fn smem_offset(inst: &Inst, gpu: &Gpu, out: &mut LineBuf) {
         .written()
         .any(|(slot, operand)| slot.class == Class::SmemOffset && matches!(operand, Operand::Reg { .. }));
     let value = inst.mods.get(Mod::Offset);
-    let with_offset = value != 0 || inst.mods.has(Mod::Soe) || gpu.generation() == Gen::Gfx12;
-    if register && with_offset {
+    let said = value != 0 || inst.mods.has(Mod::Soe) || gpu.generation() == Gfx::Gfx12;
+    if register && said {
         out.push_str(" offset:");
         signed_hex(value, out);
     }

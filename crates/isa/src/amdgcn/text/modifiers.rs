@@ -9,7 +9,7 @@ use super::scan::LineScan;
 use crate::amdgcn::inst::{Inst, Mods};
 use crate::amdgcn::model::{Form, Format, Mod, OperandSlot};
 use crate::amdgcn::tables::Variant;
-use crate::amdgcn::{Gen, Gpu};
+use crate::amdgcn::{Gfx, Gpu};
 
 /// `dpp_ctrl` as it is written: where a kind of it begins, how many there are, the first number.
 struct Lanes {
@@ -17,25 +17,25 @@ struct Lanes {
     base: i32,
     first: i32,
     last: i32,
-    since: Gen,
-    until: Gen,
+    since: Gfx,
+    until: Gfx,
 }
 
-const fn lanes(name: &'static str, base: i32, first: i32, last: i32, since: Gen, until: Gen) -> Lanes {
+const fn lanes(name: &'static str, base: i32, first: i32, last: i32, since: Gfx, until: Gfx) -> Lanes {
     Lanes { name, base, first, last, since, until }
 }
 
 /// Kinds of `dpp_ctrl` but `quad_perm`: `base + n` for the number `n`.
 const LANES: &[Lanes] = &[
-    lanes("row_shl", 0x100, 1, 15, Gen::Gfx8, Gen::Gfx12),
-    lanes("row_shr", 0x110, 1, 15, Gen::Gfx8, Gen::Gfx12),
-    lanes("row_ror", 0x120, 1, 15, Gen::Gfx8, Gen::Gfx12),
-    lanes("wave_shl", 0x12f, 1, 1, Gen::Gfx8, Gen::Gfx906),
-    lanes("wave_rol", 0x133, 1, 1, Gen::Gfx8, Gen::Gfx906),
-    lanes("wave_shr", 0x137, 1, 1, Gen::Gfx8, Gen::Gfx906),
-    lanes("wave_ror", 0x13b, 1, 1, Gen::Gfx8, Gen::Gfx906),
-    lanes("row_share", 0x150, 0, 15, Gen::Gfx10, Gen::Gfx12),
-    lanes("row_xmask", 0x160, 0, 15, Gen::Gfx10, Gen::Gfx12),
+    lanes("row_shl", 0x100, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
+    lanes("row_shr", 0x110, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
+    lanes("row_ror", 0x120, 1, 15, Gfx::Gfx8, Gfx::Gfx12),
+    lanes("wave_shl", 0x12f, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
+    lanes("wave_rol", 0x133, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
+    lanes("wave_shr", 0x137, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
+    lanes("wave_ror", 0x13b, 1, 1, Gfx::Gfx8, Gfx::Gfx906),
+    lanes("row_share", 0x150, 0, 15, Gfx::Gfx10, Gfx::Gfx12),
+    lanes("row_xmask", 0x160, 0, 15, Gfx::Gfx10, Gfx::Gfx12),
 ];
 
 const ROW_MIRROR: i32 = 0x140;
@@ -44,10 +44,10 @@ const ROW_BCAST15: i32 = 0x142;
 const ROW_BCAST31: i32 = 0x143;
 
 /// Whether a value of `dpp_ctrl` is written in a generation.
-fn has_lanes(value: i32, generation: Gen) -> bool {
+fn has_lanes(value: i32, generation: Gfx) -> bool {
     match value {
         ..0x100 | ROW_MIRROR | ROW_HALF_MIRROR => true,
-        ROW_BCAST15 | ROW_BCAST31 => generation <= Gen::Gfx906,
+        ROW_BCAST15 | ROW_BCAST31 => generation <= Gfx::Gfx906,
         _ => LANES.iter().any(|lanes| {
             (lanes.first..=lanes.last).contains(&(value - lanes.base))
                 && (lanes.since..=lanes.until).contains(&generation)
@@ -305,12 +305,12 @@ pub(super) fn parse(
         // Until gfx10 zero and one say the same: the name of the field is the wrong way round.
         "bound_ctrl" => {
             let value = number(scan, symbols, 0, 1)?;
-            (Mod::BoundCtrl, if generation >= Gen::Gfx11 { value } else { 1 })
+            (Mod::BoundCtrl, if generation >= Gfx::Gfx11 { value } else { 1 })
         }
         "fi" => (Mod::Fi, number(scan, symbols, 0, 1)?),
         "row_bcast" => match number(scan, symbols, 15, 31)? {
-            15 if generation <= Gen::Gfx906 => (Mod::DppCtrl, ROW_BCAST15),
-            31 if generation <= Gen::Gfx906 => (Mod::DppCtrl, ROW_BCAST31),
+            15 if generation <= Gfx::Gfx906 => (Mod::DppCtrl, ROW_BCAST15),
+            31 if generation <= Gfx::Gfx906 => (Mod::DppCtrl, ROW_BCAST31),
             _ => return Err(scan.error(start, Rule::Range)),
         },
         "wait_exp" => (Mod::WaitExp, number(scan, symbols, 0, 7)?),

@@ -9,10 +9,10 @@ use super::scan::{ExprValue, LineScan};
 use super::{SymbolValue, Symbols};
 use crate::amdgcn::model::{Class, OperandSlot};
 use crate::amdgcn::waits::{self, ImmediateField};
-use crate::amdgcn::{Gen, Gpu};
+use crate::amdgcn::{Gfx, Gpu};
 
 /// A name of a value in some generations.
-type NamedValue = (&'static str, i32, Gen, Gen);
+type NamedValue = (&'static str, i32, Gfx, Gfx);
 
 /// The name of a value on a GPU.
 fn name_of(table: &[NamedValue], value: i32, gpu: &Gpu) -> Option<&'static str> {
@@ -33,45 +33,45 @@ fn value_of(table: &[NamedValue], name: &str, gpu: &Gpu) -> Option<i32> {
 /// Hardware registers. Where a number has two names, the first is written.
 #[rustfmt::skip]
 const HWREGS: &[NamedValue] = &[
-    ("HW_REG_MODE", 1, Gen::Gfx6, Gen::Gfx12),
-    ("HW_REG_STATUS", 2, Gen::Gfx6, Gen::Gfx12),
-    ("HW_REG_TRAPSTS", 3, Gen::Gfx6, Gen::Gfx11_5),
-    ("HW_REG_HW_ID", 4, Gen::Gfx6, Gen::Gfx906),
-    ("HW_REG_STATE_PRIV", 4, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_GPR_ALLOC", 5, Gen::Gfx6, Gen::Gfx12),
-    ("HW_REG_LDS_ALLOC", 6, Gen::Gfx6, Gen::Gfx12),
-    ("HW_REG_IB_STS", 7, Gen::Gfx6, Gen::Gfx12),
-    ("HW_REG_PERF_SNAPSHOT_DATA", 10, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_PERF_SNAPSHOT_PC_LO", 11, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_PERF_SNAPSHOT_PC_HI", 12, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_SH_MEM_BASES", 15, Gen::Gfx9, Gen::Gfx11_5),
-    ("HW_REG_PERF_SNAPSHOT_DATA1", 15, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_TBA_LO", 16, Gen::Gfx9, Gen::Gfx10_3),
-    ("HW_REG_PERF_SNAPSHOT_DATA2", 16, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_TBA_HI", 17, Gen::Gfx9, Gen::Gfx10_3),
-    ("HW_REG_EXCP_FLAG_PRIV", 17, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_TMA_LO", 18, Gen::Gfx9, Gen::Gfx10_3),
-    ("HW_REG_PERF_SNAPSHOT_PC_LO", 18, Gen::Gfx11, Gen::Gfx11_5),
-    ("HW_REG_EXCP_FLAG_USER", 18, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_TMA_HI", 19, Gen::Gfx9, Gen::Gfx10_3),
-    ("HW_REG_PERF_SNAPSHOT_PC_HI", 19, Gen::Gfx11, Gen::Gfx11_5),
-    ("HW_REG_TRAP_CTRL", 19, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_FLAT_SCR_LO", 20, Gen::Gfx10, Gen::Gfx11_5),
-    ("HW_REG_SCRATCH_BASE_LO", 20, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_FLAT_SCR_HI", 21, Gen::Gfx10, Gen::Gfx11_5),
-    ("HW_REG_SCRATCH_BASE_HI", 21, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_XNACK_MASK", 22, Gen::Gfx10, Gen::Gfx10),
-    ("HW_REG_HW_ID1", 23, Gen::Gfx10, Gen::Gfx12),
-    ("HW_REG_HW_ID", 23, Gen::Gfx10, Gen::Gfx12),
-    ("HW_REG_HW_ID2", 24, Gen::Gfx10, Gen::Gfx12),
-    ("HW_REG_POPS_PACKER", 25, Gen::Gfx10, Gen::Gfx10_3),
-    ("HW_REG_PERF_SNAPSHOT_DATA", 27, Gen::Gfx11, Gen::Gfx11_5),
-    ("HW_REG_SHADER_CYCLES", 29, Gen::Gfx10_3, Gen::Gfx11_5),
-    ("HW_REG_SHADER_CYCLES_LO", 29, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_SHADER_CYCLES", 29, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_SHADER_CYCLES_HI", 30, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_DVGPR_ALLOC_LO", 31, Gen::Gfx12, Gen::Gfx12),
-    ("HW_REG_DVGPR_ALLOC_HI", 32, Gen::Gfx12, Gen::Gfx12),
+    ("HW_REG_MODE", 1, Gfx::Gfx6, Gfx::Gfx12),
+    ("HW_REG_STATUS", 2, Gfx::Gfx6, Gfx::Gfx12),
+    ("HW_REG_TRAPSTS", 3, Gfx::Gfx6, Gfx::Gfx11_5),
+    ("HW_REG_HW_ID", 4, Gfx::Gfx6, Gfx::Gfx906),
+    ("HW_REG_STATE_PRIV", 4, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_GPR_ALLOC", 5, Gfx::Gfx6, Gfx::Gfx12),
+    ("HW_REG_LDS_ALLOC", 6, Gfx::Gfx6, Gfx::Gfx12),
+    ("HW_REG_IB_STS", 7, Gfx::Gfx6, Gfx::Gfx12),
+    ("HW_REG_PERF_SNAPSHOT_DATA", 10, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_PERF_SNAPSHOT_PC_LO", 11, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_PERF_SNAPSHOT_PC_HI", 12, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_SH_MEM_BASES", 15, Gfx::Gfx9, Gfx::Gfx11_5),
+    ("HW_REG_PERF_SNAPSHOT_DATA1", 15, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_TBA_LO", 16, Gfx::Gfx9, Gfx::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_DATA2", 16, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_TBA_HI", 17, Gfx::Gfx9, Gfx::Gfx10_3),
+    ("HW_REG_EXCP_FLAG_PRIV", 17, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_TMA_LO", 18, Gfx::Gfx9, Gfx::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_PC_LO", 18, Gfx::Gfx11, Gfx::Gfx11_5),
+    ("HW_REG_EXCP_FLAG_USER", 18, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_TMA_HI", 19, Gfx::Gfx9, Gfx::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_PC_HI", 19, Gfx::Gfx11, Gfx::Gfx11_5),
+    ("HW_REG_TRAP_CTRL", 19, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_FLAT_SCR_LO", 20, Gfx::Gfx10, Gfx::Gfx11_5),
+    ("HW_REG_SCRATCH_BASE_LO", 20, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_FLAT_SCR_HI", 21, Gfx::Gfx10, Gfx::Gfx11_5),
+    ("HW_REG_SCRATCH_BASE_HI", 21, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_XNACK_MASK", 22, Gfx::Gfx10, Gfx::Gfx10),
+    ("HW_REG_HW_ID1", 23, Gfx::Gfx10, Gfx::Gfx12),
+    ("HW_REG_HW_ID", 23, Gfx::Gfx10, Gfx::Gfx12),
+    ("HW_REG_HW_ID2", 24, Gfx::Gfx10, Gfx::Gfx12),
+    ("HW_REG_POPS_PACKER", 25, Gfx::Gfx10, Gfx::Gfx10_3),
+    ("HW_REG_PERF_SNAPSHOT_DATA", 27, Gfx::Gfx11, Gfx::Gfx11_5),
+    ("HW_REG_SHADER_CYCLES", 29, Gfx::Gfx10_3, Gfx::Gfx11_5),
+    ("HW_REG_SHADER_CYCLES_LO", 29, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_SHADER_CYCLES", 29, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_SHADER_CYCLES_HI", 30, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_DVGPR_ALLOC_LO", 31, Gfx::Gfx12, Gfx::Gfx12),
+    ("HW_REG_DVGPR_ALLOC_HI", 32, Gfx::Gfx12, Gfx::Gfx12),
 ];
 
 const MSG_GS: i32 = 2;
@@ -81,37 +81,37 @@ const MSG_SYSMSG: i32 = 15;
 /// Messages.
 #[rustfmt::skip]
 const MESSAGES: &[NamedValue] = &[
-    ("MSG_INTERRUPT", 1, Gen::Gfx6, Gen::Gfx12),
-    ("MSG_GS", MSG_GS, Gen::Gfx6, Gen::Gfx10_3),
-    ("MSG_HS_TESSFACTOR", 2, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_GS_DONE", MSG_GS_DONE, Gen::Gfx6, Gen::Gfx10_3),
-    ("MSG_DEALLOC_VGPRS", 3, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_SAVEWAVE", 4, Gen::Gfx8, Gen::Gfx10_3),
-    ("MSG_STALL_WAVE_GEN", 5, Gen::Gfx9, Gen::Gfx11_5),
-    ("MSG_HALT_WAVES", 6, Gen::Gfx9, Gen::Gfx11_5),
-    ("MSG_ORDERED_PS_DONE", 7, Gen::Gfx9, Gen::Gfx10_3),
-    ("MSG_EARLY_PRIM_DEALLOC", 8, Gen::Gfx9, Gen::Gfx10_3),
-    ("MSG_GS_ALLOC_REQ", 9, Gen::Gfx9, Gen::Gfx12),
-    ("MSG_GET_DOORBELL", 10, Gen::Gfx9, Gen::Gfx10_3),
-    ("MSG_GET_DDID", 11, Gen::Gfx10, Gen::Gfx10_3),
-    ("MSG_SYSMSG", MSG_SYSMSG, Gen::Gfx6, Gen::Gfx10_3),
-    ("MSG_RTN_GET_DOORBELL", 128, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_RTN_GET_DDID", 129, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_RTN_GET_TMA", 130, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_RTN_GET_REALTIME", 131, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_RTN_SAVE_WAVE", 132, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_RTN_GET_TBA", 133, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_RTN_GET_TBA_TO_PC", 134, Gen::Gfx11, Gen::Gfx12),
-    ("MSG_RTN_GET_SE_AID_ID", 135, Gen::Gfx12, Gen::Gfx12),
+    ("MSG_INTERRUPT", 1, Gfx::Gfx6, Gfx::Gfx12),
+    ("MSG_GS", MSG_GS, Gfx::Gfx6, Gfx::Gfx10_3),
+    ("MSG_HS_TESSFACTOR", 2, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_GS_DONE", MSG_GS_DONE, Gfx::Gfx6, Gfx::Gfx10_3),
+    ("MSG_DEALLOC_VGPRS", 3, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_SAVEWAVE", 4, Gfx::Gfx8, Gfx::Gfx10_3),
+    ("MSG_STALL_WAVE_GEN", 5, Gfx::Gfx9, Gfx::Gfx11_5),
+    ("MSG_HALT_WAVES", 6, Gfx::Gfx9, Gfx::Gfx11_5),
+    ("MSG_ORDERED_PS_DONE", 7, Gfx::Gfx9, Gfx::Gfx10_3),
+    ("MSG_EARLY_PRIM_DEALLOC", 8, Gfx::Gfx9, Gfx::Gfx10_3),
+    ("MSG_GS_ALLOC_REQ", 9, Gfx::Gfx9, Gfx::Gfx12),
+    ("MSG_GET_DOORBELL", 10, Gfx::Gfx9, Gfx::Gfx10_3),
+    ("MSG_GET_DDID", 11, Gfx::Gfx10, Gfx::Gfx10_3),
+    ("MSG_SYSMSG", MSG_SYSMSG, Gfx::Gfx6, Gfx::Gfx10_3),
+    ("MSG_RTN_GET_DOORBELL", 128, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_RTN_GET_DDID", 129, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_RTN_GET_TMA", 130, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_RTN_GET_REALTIME", 131, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_RTN_SAVE_WAVE", 132, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_RTN_GET_TBA", 133, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_RTN_GET_TBA_TO_PC", 134, Gfx::Gfx11, Gfx::Gfx12),
+    ("MSG_RTN_GET_SE_AID_ID", 135, Gfx::Gfx12, Gfx::Gfx12),
 ];
 
 /// Operations of system messages.
 #[rustfmt::skip]
 const SYSTEM: &[NamedValue] = &[
-    ("SYSMSG_OP_ECC_ERR_INTERRUPT", 1, Gen::Gfx6, Gen::Gfx12),
-    ("SYSMSG_OP_REG_RD", 2, Gen::Gfx6, Gen::Gfx12),
-    ("SYSMSG_OP_HOST_TRAP_ACK", 3, Gen::Gfx6, Gen::Gfx8),
-    ("SYSMSG_OP_TTRACE_PC", 4, Gen::Gfx6, Gen::Gfx12),
+    ("SYSMSG_OP_ECC_ERR_INTERRUPT", 1, Gfx::Gfx6, Gfx::Gfx12),
+    ("SYSMSG_OP_REG_RD", 2, Gfx::Gfx6, Gfx::Gfx12),
+    ("SYSMSG_OP_HOST_TRAP_ACK", 3, Gfx::Gfx6, Gfx::Gfx8),
+    ("SYSMSG_OP_TTRACE_PC", 4, Gfx::Gfx6, Gfx::Gfx12),
 ];
 
 /// Operations of geometry shaders' messages, by value.
@@ -206,7 +206,7 @@ struct MessageText {
 
 impl MessageText {
     fn new(value: i32, gpu: &Gpu) -> MessageText {
-        match gpu.generation() >= Gen::Gfx11 {
+        match gpu.generation() >= Gfx::Gfx11 {
             true => MessageText { id: value & 255, operation: 0, stream: 0 },
             false => MessageText { id: value & 15, operation: value >> 4 & 7, stream: value >> 8 & 3 },
         }
@@ -217,11 +217,11 @@ impl MessageText {
     }
 
     fn is_geometry(&self, gpu: &Gpu) -> bool {
-        gpu.generation() < Gen::Gfx11 && matches!(self.id, MSG_GS | MSG_GS_DONE)
+        gpu.generation() < Gfx::Gfx11 && matches!(self.id, MSG_GS | MSG_GS_DONE)
     }
 
     fn is_system(&self, gpu: &Gpu) -> bool {
-        gpu.generation() < Gen::Gfx11 && self.id == MSG_SYSMSG
+        gpu.generation() < Gfx::Gfx11 && self.id == MSG_SYSMSG
     }
 
     /// The name of the operation; `None`: there is no such operation of this message.
@@ -257,7 +257,7 @@ pub(super) fn sendmsg(
         let fits = slot.class == Class::SendMsg || value < 256;
         return if fits { Ok(value) } else { Err(scan.error(start, Rule::Range)) };
     }
-    let most = if gpu.generation() >= Gen::Gfx11 { 255 } else { 15 };
+    let most = if gpu.generation() >= Gfx::Gfx11 { 255 } else { 15 };
     let (id, named) = named_or_number(scan, symbols, most, &|name| value_of(MESSAGES, name, gpu))?;
     let mut message = MessageText { id, operation: 0, stream: 0 };
     let mut has_operation = false;

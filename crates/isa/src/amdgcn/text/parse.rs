@@ -5,7 +5,7 @@ use super::operand::{self, OperandSyntax, SignedOperand};
 use super::scan::LineScan;
 use super::{Symbols, accept, mem, rules, special};
 use crate::amdgcn::inst::{Inst, OPERANDS, Operand, RegHalf, dwords};
-use crate::amdgcn::model::{Class, Encoding, Form, Format, Gen, Mod, OperandSlot, Type};
+use crate::amdgcn::model::{Class, Encoding, Form, Format, Gfx, Mod, OperandSlot, Type};
 use crate::amdgcn::tables::{Mnemonic, Variant};
 use crate::amdgcn::{Gpu, Reg, tables};
 
@@ -373,7 +373,7 @@ fn takes_sign(name: &Mnemonic, gpu: &Gpu, id: Mod, source: u8) -> bool {
 /// gfx6 and gfx7: whether an addition with carry out is written by its later name. The short form then has vcc at the end as
 /// well, the long one a vector register as the second source.
 fn carry_by_later_name(variant: &Variant, name: &Mnemonic, gpu: &Gpu) -> bool {
-    gpu.generation() <= Gen::Gfx7
+    gpu.generation() <= Gfx::Gfx7
         && name.name != variant.name
         && variant.slots.get(1).is_some_and(|slot| slot.access.writes() && slot.ty == Type::Mask)
 }

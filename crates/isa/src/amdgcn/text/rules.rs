@@ -8,7 +8,7 @@ use crate::amdgcn::inst::{Inst, Operand};
 use crate::amdgcn::model::{Class, Form, Format, Mod, OperandSlot, Role, Trait, Type};
 use crate::amdgcn::opcode::Opcode;
 use crate::amdgcn::tables::InstRow;
-use crate::amdgcn::{Gen, Gpu, OPERANDS, Reg};
+use crate::amdgcn::{Gfx, Gpu, OPERANDS, Reg};
 
 /// What is wrong: the operand, counted from 0, and the rule it breaks.
 type BrokenRule = (u8, Rule);
@@ -66,11 +66,11 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
     let row = inst.row();
     // gfx8: what is added to the destination is added to all of it.
     let part = inst.form() == Form::Sdwa && inst.mods.get(Mod::DstSel) != DWORD;
-    if part && gpu.generation() == Gen::Gfx8 && inst.variant().slots.first().is_some_and(|s| s.access.reads())
+    if part && gpu.generation() == Gfx::Gfx8 && inst.variant().slots.first().is_some_and(|s| s.access.reads())
     {
         return Err((0, Rule::ModifierValue));
     }
-    if row.format == Format::Sopk && row.role == Role::Wait && gpu.generation() >= Gen::Gfx11 {
+    if row.format == Format::Sopk && row.role == Role::Wait && gpu.generation() >= Gfx::Gfx11 {
         let null = matches!(inst.operands[0], Operand::Reg { reg: Reg::NULL, .. });
         return if null { Ok(()) } else { Err((0, Rule::Operand)) };
     }
@@ -94,7 +94,7 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
 
 /// Until gfx7 VOP3 has no constants for sources that are halves.
 fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
-    if gpu.generation() > Gen::Gfx7 || inst.form() != Form::E64 {
+    if gpu.generation() > Gfx::Gfx7 || inst.form() != Form::E64 {
         return Ok(());
     }
     let constant = |(_, (slot, operand)): &(u8, (&OperandSlot, Operand))| {
@@ -121,7 +121,7 @@ fn literals(inst: &Inst) -> Result<(), BrokenRule> {
 
 /// gfx11 has no `src_vccz` and `src_execz`. As LLVM has it, one with a sign passes.
 fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
-    if gpu.generation() < Gen::Gfx11 {
+    if gpu.generation() < Gfx::Gfx11 {
         return Ok(());
     }
     let signs = inst.mods.get(Mod::Neg) | inst.mods.get(Mod::Abs) | inst.mods.get(Mod::Sext);
@@ -142,7 +142,7 @@ pub(in crate::amdgcn) fn limit(row: &InstRow, gpu: &Gpu) -> Option<u8> {
         _ => return None,
     }
     let shift = matches!(row.opcode, Opcode::v_lshlrev_b64 | Opcode::v_lshrrev_b64 | Opcode::v_ashrrev_i64);
-    Some(if gpu.generation() < Gen::Gfx10 || shift { 1 } else { 2 })
+    Some(if gpu.generation() < Gfx::Gfx10 || shift { 1 } else { 2 })
 }
 
 fn constant_bus(inst: &Inst, limit: usize) -> Result<(), BrokenRule> {
@@ -197,7 +197,7 @@ fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
             continue;
         }
         let reversed = inst.row().traits.has(Trait::Reversed) && !dual;
-        let there = dual || gpu.generation() < Gen::Gfx11;
+        let there = dual || gpu.generation() < Gfx::Gfx11;
         let wide = slot.ty.bits() > 32;
         if !there || wide || slot.source != 0 || reversed || inst.form() == Form::Sdwa {
             return Err((at, Rule::LdsDirect));
@@ -217,7 +217,7 @@ fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
             .get(usize::from(row))
             .is_some_and(|r| r.opcode == Opcode::v_dual_mov_b32)
     };
-    let two_moves = gpu.generation() == Gen::Gfx12 && moves(variant.row) && moves(second);
+    let two_moves = gpu.generation() == Gfx::Gfx12 && moves(variant.row) && moves(second);
     let first_of_y_at = usize::from(first_of_y);
     // A destination that is added to is the third source.
     let half = |first: usize, end: usize| {

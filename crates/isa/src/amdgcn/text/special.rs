@@ -9,7 +9,7 @@ use super::parse::{ParseError, Rule};
 use super::scan::LineScan;
 use super::{Symbols, named};
 use crate::amdgcn::model::{Class, OperandSlot, Type};
-use crate::amdgcn::{Gen, Gpu};
+use crate::amdgcn::{Gfx, Gpu};
 
 /// Whether operands of this class are read here.
 pub(super) fn is_special(class: Class) -> bool {
@@ -42,16 +42,16 @@ const LAST_ATTRIBUTE: i32 = 32;
 const SLOTS: &[&str] = &["p10", "p20", "p0"];
 
 /// Export targets: name, first number, how many, since, until. Without a count: the name is all.
-const TARGETS: &[(&str, i32, i32, Gen, Gen)] = &[
-    ("mrtz", 8, 0, Gen::Gfx6, Gen::Gfx12),
-    ("mrt", 0, 8, Gen::Gfx6, Gen::Gfx12),
-    ("null", 9, 0, Gen::Gfx6, Gen::Gfx10_3),
-    ("pos", 12, 4, Gen::Gfx6, Gen::Gfx9),
-    ("pos", 12, 4, Gen::Gfx906, Gen::Gfx906),
-    ("pos", 12, 5, Gen::Gfx10, Gen::Gfx12),
-    ("prim", 20, 0, Gen::Gfx10, Gen::Gfx12),
-    ("dual_src_blend", 21, 2, Gen::Gfx11, Gen::Gfx12),
-    ("param", 32, 32, Gen::Gfx6, Gen::Gfx10_3),
+const TARGETS: &[(&str, i32, i32, Gfx, Gfx)] = &[
+    ("mrtz", 8, 0, Gfx::Gfx6, Gfx::Gfx12),
+    ("mrt", 0, 8, Gfx::Gfx6, Gfx::Gfx12),
+    ("null", 9, 0, Gfx::Gfx6, Gfx::Gfx10_3),
+    ("pos", 12, 4, Gfx::Gfx6, Gfx::Gfx9),
+    ("pos", 12, 4, Gfx::Gfx906, Gfx::Gfx906),
+    ("pos", 12, 5, Gfx::Gfx10, Gfx::Gfx12),
+    ("prim", 20, 0, Gfx::Gfx10, Gfx::Gfx12),
+    ("dual_src_blend", 21, 2, Gfx::Gfx11, Gfx::Gfx12),
+    ("param", 32, 32, Gfx::Gfx6, Gfx::Gfx10_3),
 ];
 
 /// Reads an operand of a special class.
@@ -198,7 +198,7 @@ fn number(value: i32, out: &mut LineBuf) {
 }
 
 /// The row of an export target.
-fn target_of(value: i32, gpu: &Gpu) -> Option<&'static (&'static str, i32, i32, Gen, Gen)> {
+fn target_of(value: i32, gpu: &Gpu) -> Option<&'static (&'static str, i32, i32, Gfx, Gfx)> {
     let generation = gpu.generation();
     TARGETS.iter().find(|(_, first, count, since, until)| {
         (*since..=*until).contains(&generation) && (*first..first + (*count).max(1)).contains(&value)

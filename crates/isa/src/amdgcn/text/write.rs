@@ -5,7 +5,7 @@ use super::{mem_write, modifiers, special};
 use crate::amdgcn::inst::{Inst, Mods, Operand, RegHalf};
 use crate::amdgcn::model::{Class, Field, Form, Format, Mod, OperandSlot, Type};
 use crate::amdgcn::tables::Variant;
-use crate::amdgcn::{Gen, Gpu, Reg};
+use crate::amdgcn::{Gfx, Gpu, Reg};
 
 /// Names of registers, of those that have few letters: the letters, and how many they are.
 static NAMES: [[u8; 8]; 512] = {
@@ -137,7 +137,7 @@ fn operand(slot: &OperandSlot, operand: Operand, gpu: &Gpu, out: &mut LineBuf) {
 /// the text would otherwise be another encoding.
 fn suffix(inst: &Inst, gpu: &Gpu) -> &'static str {
     let (variant, format) = (inst.variant(), inst.row().format);
-    let short = variant.form == Form::E64 && gpu.generation() <= Gen::Gfx7 && is_short(inst);
+    let short = variant.form == Form::E64 && gpu.generation() <= Gfx::Gfx7 && is_short(inst);
     suffix_of(variant, format, gpu, short)
 }
 
@@ -159,11 +159,11 @@ pub(in crate::amdgcn) fn suffix_of(
     }
     match variant.form {
         Form::Native => "",
-        Form::E32 if generation <= Gen::Gfx7 || variant.only_short => "",
+        Form::E32 if generation <= Gfx::Gfx7 || variant.only_short => "",
         Form::E32 => "_e32",
-        Form::E64 if generation <= Gen::Gfx7 && !short => "",
+        Form::E64 if generation <= Gfx::Gfx7 && !short => "",
         Form::E64 => "_e64",
-        Form::Sdwa if compares && generation == Gen::Gfx8 => "",
+        Form::Sdwa if compares && generation == Gfx::Gfx8 => "",
         Form::Sdwa => "_sdwa",
         Form::Dpp | Form::Dpp8 if compares => "",
         Form::Dpp | Form::Dpp8 => "_dpp",

@@ -1,5 +1,6 @@
 //! What the emulated processor touched, and why it stopped.
 
+use crate::fault::MemoryFault;
 use std::fmt;
 
 /// Something with an address of its own.
@@ -83,12 +84,18 @@ pub enum SqeFault {
     /// The packet table is full.
     #[error("the packet table has no entry {0:#x}")]
     TableFull(u32),
-    /// A memory access off its alignment.
-    #[error("access to {0:#x}, which is not a multiple of 4")]
-    Unaligned(u64),
+    /// Memory cannot be accessed.
+    #[error("{0}")]
+    Memory(MemoryFault),
     /// More memory written than the emulator keeps.
     #[error("over {0} bytes of memory written")]
     MemoryFull(u64),
+}
+
+impl From<MemoryFault> for SqeFault {
+    fn from(fault: MemoryFault) -> SqeFault {
+        SqeFault::Memory(fault)
+    }
 }
 
 impl fmt::Display for SqeStop {

@@ -3,6 +3,7 @@
 //! Never invents contents: what nobody wrote is unknown.
 
 use super::log::SqeFault;
+use crate::fault::{MemoryAccess, MemoryFault};
 use crate::memory::{self, Load};
 
 /// Pages kept at most: 64 MiB.
@@ -21,18 +22,14 @@ impl Default for SqeMemory {
     }
 }
 
-fn aligned(address: u64) -> Result<u64, SqeFault> {
-    if address.is_multiple_of(4) { Ok(address) } else { Err(SqeFault::Unaligned(address)) }
-}
-
 impl SqeMemory {
     /// The dword at an address; `None` when nobody has written it.
     ///
     /// # Errors
     ///
-    /// [`SqeFault::Unaligned`] unless the address is a multiple of 4.
+    /// [`SqeFault::Memory`] unless the address is a multiple of 4.
     pub fn read(&self, address: u64) -> Result<Option<u32>, SqeFault> {
-        Ok(match self.bytes.load(aligned(address)?, 4) {
+        Ok(match self.bytes.load(MemoryFault::aligned(address, 4, MemoryAccess::Read)?, 4) {
             Load::Known(value) => Some(value as u32),
             Load::Unknown | Load::Unmapped => None,
         })
@@ -42,9 +39,9 @@ impl SqeMemory {
     ///
     /// # Errors
     ///
-    /// [`SqeFault::Unaligned`] unless the address is a multiple of 4, [`SqeFault::MemoryFull`] once too much is written.
+    /// [`SqeFault::Memory`] unless the address is a multiple of 4, [`SqeFault::MemoryFull`] once too much is written.
     pub fn write(&mut self, address: u64, value: u32) -> Result<(), SqeFault> {
-        let address = aligned(address)?;
+        let address = MemoryFault::aligned(address, 4, MemoryAccess::Write)?;
         if self.bytes.written_pages() >= MAX_PAGES && !self.bytes.is_written_page(address) {
             return Err(SqeFault::MemoryFull((MAX_PAGES * PAGE_BYTES) as u64));
         }

@@ -7,20 +7,20 @@ use super::super::wave::Wave;
 use super::op::{DsKind, DsOp};
 use super::result::{put, unknown_of};
 use unwedge_isa::amdgcn::semantics::Lanes;
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// The lane a lane reads by the pattern of `ds_swizzle_b32`.
-fn swizzled(pattern: u32, lane: usize, generation: Gen) -> usize {
+fn swizzled(pattern: u32, lane: usize, generation: Gfx) -> usize {
     let at = lane & 31;
     let mask = (pattern & 31) as usize;
     let from = match pattern {
         // For Fourier transforms: bits reversed, except those of the mask.
-        0xe000.. if generation >= Gen::Gfx9 => {
+        0xe000.. if generation >= Gfx::Gfx9 => {
             let reversed = ((at as u32).reverse_bits() >> 27) as usize;
             reversed >> mask.count_ones() | at & mask
         }
         // Rotation, of the lanes that the mask leaves.
-        0xc000.. if generation >= Gen::Gfx9 => {
+        0xc000.. if generation >= Gfx::Gfx9 => {
             let by = (pattern >> 5 & 31) as usize;
             let turned = if pattern & 0x400 == 0 { at + by } else { at + 32 - by } & 31;
             at & mask | turned & !mask
@@ -55,7 +55,7 @@ pub(super) fn permute(machine: &mut Machine<'_>, wave: &mut Wave, ds: &DsOp, lan
     let unknown = unknown_of(wave, ds.data[0]);
     let (mut value, mut bits_unknown) = (splat(0), splat(0));
     // Waves of 64 lanes are two halves on gfx10 and gfx11.
-    let halves = (Gen::Gfx10..Gen::Gfx12).contains(&machine.gpu.generation()) || !machine.gpu.wave64();
+    let halves = (Gfx::Gfx10..Gfx::Gfx12).contains(&machine.gpu.generation()) || !machine.gpu.wave64();
     let count = if halves { 32 } else { 64 };
     for lane in bits(lanes) {
         let half = if halves { lane & 32 } else { 0 };
@@ -124,10 +124,10 @@ mod tests {
     #[test]
     fn swizzles() {
         // Pairs swapped, the first lane of eight broadcast, a quad reversed.
-        assert_eq!(swizzled(0x041f, 5, Gen::Gfx8), 4);
-        assert_eq!(swizzled(0x0018, 45, Gen::Gfx8), 40);
-        assert_eq!(swizzled(0x801b, 33, Gen::Gfx8), 34);
+        assert_eq!(swizzled(0x041f, 5, Gfx::Gfx8), 4);
+        assert_eq!(swizzled(0x0018, 45, Gfx::Gfx8), 40);
+        assert_eq!(swizzled(0x801b, 33, Gfx::Gfx8), 34);
         // Rotated by three.
-        assert_eq!(swizzled(0xc060, 31, Gen::Gfx9), 2);
+        assert_eq!(swizzled(0xc060, 31, Gfx::Gfx9), 2);
     }
 }

@@ -14,7 +14,7 @@ use super::op::{DsKind, DsOp};
 use super::result::{data, put};
 use unwedge_isa::amdgcn::model::AtomicOp;
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes, Mode, atomic};
-use unwedge_isa::amdgcn::{Gen, Operand, Operation, Reg};
+use unwedge_isa::amdgcn::{Gfx, Operand, Operation, Reg};
 
 /// Each half is exchanged if its highest bit is set, which itself is not stored.
 fn exchange_if(_: &Mode, old: u64, data: u64, _: u64) -> u64 {
@@ -97,7 +97,7 @@ pub(super) fn exec(
     let lanes = wave.exec(&machine.gpu);
     // Until gfx8 m0 says where LDS ends.
     let limited = matches!(ds.kind, DsKind::Load { .. } | DsKind::Store { .. } | DsKind::Atomic { .. });
-    let end = (limited && generation <= Gen::Gfx8 && !ds.gds)
+    let end = (limited && generation <= Gfx::Gfx8 && !ds.gds)
         .then(|| apply::address_scalar(machine, wave, Reg::M0))
         .filter(|end| *end != u32::MAX);
     let Some((action, form, mut values, data)) = operation(machine, wave, decoded, ds, base) else { return };
@@ -121,9 +121,9 @@ pub(super) fn exec(
         data: data.0,
         unknown: data.1,
     };
-    let counter = if generation >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+    let counter = if generation >= Gfx::Gfx12 { Counter::Ds } else { Counter::Lgkm };
     // GDS reads its operands late, and counts that.
-    let held = (ds.gds && generation <= Gen::Gfx11_5).then(|| operands(decoded));
+    let held = (ds.gds && generation <= Gfx::Gfx11_5).then(|| operands(decoded));
     let counters = [(counter, if ds.gds { 4 } else { 3 }), (Counter::Exp, 5)];
     issue::issue(machine, wave, access, &counters[..1 + usize::from(held.is_some())], held);
 }
@@ -175,7 +175,7 @@ fn operation(
             let mut data = data(machine, wave, ds, bytes / 4, compares || two.is_some())?;
             // Until gfx10 a comparison's first operand is what is compared with.
             let compared = [Operation::Atomic(AtomicOp::Cmpswap), Operation::Atomic(AtomicOp::Fcmpswap)];
-            if machine.gpu.generation() < Gen::Gfx11 && compared.contains(&decoded.inst.row().operation) {
+            if machine.gpu.generation() < Gfx::Gfx11 && compared.contains(&decoded.inst.row().operation) {
                 let half = data.0.len() / 2;
                 data.0.rotate_left(half);
                 if !data.1.is_empty() {

@@ -11,7 +11,7 @@ use super::super::pending::Locks;
 use super::super::wave::Wave;
 use super::op::{DsKind, DsOp};
 use unwedge_isa::amdgcn::semantics::Lanes;
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// What GDS counts, until gfx11, and what each is in order among.
 pub(super) const GDS_COUNTERS: [(Counter, u8); 2] = [(Counter::Lgkm, 4), (Counter::Exp, 5)];
@@ -34,7 +34,7 @@ pub(super) fn put(
     let access = Access::made(machine.offset(), space, dst, lanes, values.len());
     let read = Read { values: values.to_vec(), unknown: unknown.to_vec() };
     if space == Space::Lds {
-        let counter = if machine.gpu.generation() >= Gen::Gfx12 { Counter::Ds } else { Counter::Lgkm };
+        let counter = if machine.gpu.generation() >= Gfx::Gfx12 { Counter::Ds } else { Counter::Lgkm };
         return issue::ready(machine, wave, access, read, &[(counter, 3)]);
     }
     // GDS reads its operands late, and counts that.

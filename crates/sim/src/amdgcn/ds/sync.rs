@@ -18,7 +18,7 @@ use super::super::pending::Locks;
 use super::super::wave::Wave;
 use super::op::{DsOp, Sync};
 use super::result::{GDS_COUNTERS, put};
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// Executes the instruction again after the next change.
 fn block(machine: &Machine<'_>, wave: &mut Wave, decoded: &DecodedInst) {
@@ -87,7 +87,7 @@ fn ordered_count(machine: &mut Machine<'_>, wave: &mut Wave, decoded: &DecodedIn
     }
     let (index, control) = (ds.offset & 0xff & !3, ds.offset >> 8);
     // From gfx10 on so many lanes have a counter each; else the first one has one.
-    let count = if machine.gpu.generation() >= Gen::Gfx10 { 1 + (control >> 6 & 3) } else { 1 };
+    let count = if machine.gpu.generation() >= Gfx::Gfx10 { 1 + (control >> 6 & 3) } else { 1 };
     let used = if count == 1 { lanes & lanes.wrapping_neg() } else { lanes & ((1 << count) - 1) };
     let base = u64::from(apply::address_scalar(machine, wave, Reg::M0) >> 16) + u64::from(index);
     let Some(data) = apply::given(machine, wave, ds.address, used) else { return };

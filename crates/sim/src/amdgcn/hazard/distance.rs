@@ -65,7 +65,7 @@ impl Distances {
         self.remember(decoded, unit, effects);
     }
 
-    fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gen, found: &mut Found) {
+    fn distances(&self, decoded: &DecodedInst, class: HazardClass, generation: Gfx, found: &mut Found) {
         let (unit, effects) = (class.unit, &decoded.effects);
         let inst = &decoded.inst;
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
@@ -73,7 +73,7 @@ impl Distances {
         if matches!(unit, Unit::Valu | Unit::Ds | Unit::Export | Unit::Interp | Unit::Vmem) {
             rule("vskip", self.within(2, |done| done.vskip));
         }
-        if unit == Unit::Valu && generation >= Gen::Gfx7 {
+        if unit == Unit::Valu && generation >= Gfx::Gfx7 {
             rule("vmem_store_data", self.within(1, |done| done.wide_data.meets(&effects.writes)));
         }
         if class.plain {
@@ -83,7 +83,7 @@ impl Distances {
         let valu_wrote =
             |done: &Done, regs: &Regs| done.unit == Unit::Valu && done.writes.scalar().meets(regs);
         let scalars = reads.scalar();
-        if unit == Unit::Smem && generation == Gen::Gfx6 {
+        if unit == Unit::Smem && generation == Gfx::Gfx6 {
             rule("smrd_read_valu_sgpr", self.within(4, |done| valu_wrote(done, &scalars)));
             if row.role == Role::Memory && row.traits.has(Trait::Buffer) {
                 let mut descriptor = Regs::default();
@@ -97,7 +97,7 @@ impl Distances {
             }
         }
         // One source has no such hazard on gfx6 and gfx7.
-        if unit == Unit::Vmem && generation >= Gen::Gfx8 {
+        if unit == Unit::Vmem && generation >= Gfx::Gfx8 {
             let mut own = Regs::default();
             scalars
                 .iter()
@@ -133,7 +133,7 @@ impl Distances {
             }
         }
         if matches!(row.opcode, Opcode::v_readlane_b32 | Opcode::v_readfirstlane_b32)
-            && generation == Gen::Gfx6
+            && generation == Gfx::Gfx6
         {
             rule(
                 "vintrp_readlane",
@@ -149,19 +149,19 @@ impl Distances {
         }
         if row.role == Role::SetReg {
             let what = immediate(inst) & 63;
-            let states = if generation <= Gen::Gfx7 { 1 } else { 2 };
+            let states = if generation <= Gfx::Gfx7 { 1 } else { 2 };
             rule("setreg_setreg", self.within(states, |done| done.hwreg == Some(what)));
         }
         self.after_m0(decoded, unit, generation, found);
     }
 
     /// Rules of gfx8 and gfx9 about what uses `m0`, and about negative offsets.
-    fn after_m0(&self, decoded: &DecodedInst, unit: Unit, generation: Gen, found: &mut Found) {
+    fn after_m0(&self, decoded: &DecodedInst, unit: Unit, generation: Gfx, found: &mut Found) {
         let (inst, at) = (&decoded.inst, decoded.at);
         let mut rule = |name: &'static str, first: Option<u32>| found.extend(first.map(|at| (name, at)));
         let row = inst.row();
         let m0_written = |done: &Done| done.unit == Unit::Salu && done.writes.has(Reg::M0);
-        if generation >= Gen::Gfx9
+        if generation >= Gfx::Gfx9
             && inst.mods.get(Mod::Offset) < 0
             && matches!(inst.variant().encoding, Encoding::Global | Encoding::Scratch)
             && inst.written().any(|(slot, operand)| {
@@ -171,14 +171,14 @@ impl Distances {
         {
             rule("scratch_offset_negative", Some(at));
         }
-        if generation >= Gen::Gfx8
+        if generation >= Gfx::Gfx8
             && (inst.mods.has(Mod::Gds)
                 || matches!(row.role, Role::Message | Role::MessageRtn)
                 || row.opcode == Opcode::s_ttracedata)
         {
             rule("m0_gds_msg", self.within(1, m0_written));
         }
-        if generation >= Gen::Gfx9 {
+        if generation >= Gfx::Gfx9 {
             let lds = unit == Unit::Interp
                 || row.traits.has(Trait::Addtid)
                 || inst.mods.has(Mod::Lds)
@@ -255,7 +255,7 @@ impl Distances {
             clause.writes = clause.writes.either(&effects.writes);
             match clause.first {
                 None => clause.first = Some(at),
-                Some(first) if gpu.generation() >= Gen::Gfx8 => {
+                Some(first) if gpu.generation() >= Gfx::Gfx8 => {
                     if stores || clause.stores {
                         found.push(("smem_clause_store", first));
                     }
@@ -278,7 +278,7 @@ impl Distances {
             (Some(first), Opcode::s_endpgm) => found.push(("dcache_wb", first)),
             _ => {}
         }
-        if gpu.generation() > Gen::Gfx7 {
+        if gpu.generation() > Gfx::Gfx7 {
             return;
         }
         if unit == Unit::Smem {

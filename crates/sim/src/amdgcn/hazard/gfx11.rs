@@ -97,7 +97,7 @@ impl Results {
         }
         self.used(decoded, unit, effects);
         match generation {
-            Gen::Gfx12 => self.scalars(decoded, unit, effects, found),
+            Gfx::Gfx12 => self.scalars(decoded, unit, effects, found),
             _ if gpu.wave64() => self.masks(decoded, unit, effects, found),
             _ => {}
         }
@@ -105,7 +105,7 @@ impl Results {
     }
 
     /// Loads into vector registers that pass by what others have not finished.
-    fn lds_direct(&mut self, inst: &Inst, effects: &Effects, generation: Gen, found: &mut Found) {
+    fn lds_direct(&mut self, inst: &Inst, effects: &Effects, generation: Gfx, found: &mut Found) {
         let written = effects.writes.vector();
         let wait = counted(inst, generation);
         // Behind a transcendental instruction only waiting for all will do.
@@ -114,7 +114,7 @@ impl Results {
                 && if valu.trans || valu.transes > 0 { wait > 0 } else { valu.valus < wait }
         };
         found.extend(self.valus.iter().find(late).map(|valu| ("lds_direct_valu", valu.at)));
-        if generation == Gen::Gfx12 && inst.mods.get(Mod::WaitVmVsrc) == 0 {
+        if generation == Gfx::Gfx12 && inst.mods.get(Mod::WaitVmVsrc) == 0 {
             self.memory.close();
         }
         if self.memory.regs.meets(&written) {
@@ -126,14 +126,14 @@ impl Results {
     fn reads(&mut self, effects: &Effects, gpu: &Gpu, found: &mut Found) {
         let reads = effects.reads.vector();
         let mut open = reads;
-        if gpu.generation() == Gen::Gfx11 {
+        if gpu.generation() == Gfx::Gfx11 {
             let early = |valu: &&Valu| {
                 let pending = valu.trans && valu.valus < TRANS.0 && valu.transes < TRANS.1;
                 pending && valu.writes.meets(&reads)
             };
             found.extend(self.valus.iter().find(early).map(|valu| ("valu_trans_use", valu.at)));
         }
-        if !matches!(gpu.generation(), Gen::Gfx11 | Gen::Gfx11_5) || !gpu.wave64() {
+        if !matches!(gpu.generation(), Gfx::Gfx11 | Gfx::Gfx11_5) || !gpu.wave64() {
             return;
         }
         let mut second: Option<Valu> = None;
@@ -334,7 +334,7 @@ fn mask(inst: &Inst) -> Option<Regs> {
 const DEALLOC_VGPRS: i32 = 3;
 
 /// How many vector instructions a load past them leaves unfinished.
-fn counted(inst: &Inst, generation: Gen) -> u32 {
-    let field = if generation == Gen::Gfx12 { Mod::WaitVaVdst } else { Mod::WaitVdst };
+fn counted(inst: &Inst, generation: Gfx) -> u32 {
+    let field = if generation == Gfx::Gfx12 { Mod::WaitVaVdst } else { Mod::WaitVdst };
     inst.mods.get(field) as u32
 }

@@ -15,7 +15,7 @@ use super::decoded::DecodedInst;
 use unwedge_isa::amdgcn::effects::{Effects, Regs};
 use unwedge_isa::amdgcn::model::{Encoding, Format, Mod, Role, Trait};
 use unwedge_isa::amdgcn::waits::DepctrField;
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Reg};
 
 /// What kind of instruction it is to hazards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,12 +92,12 @@ impl Hazards {
         let (unit, effects) = (class.unit, &decoded.effects);
         let mut found = Vec::new();
         match gpu.generation() {
-            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 | Gen::Gfx9 | Gen::Gfx906 => {
+            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 | Gfx::Gfx9 | Gfx::Gfx906 | Gfx::Gfx940 => {
                 self.distances.issue(decoded, class, gpu, &mut found);
             }
-            Gen::Gfx10 => self.late.issue(decoded, unit, effects, &mut found),
-            Gen::Gfx10_3 => {}
-            Gen::Gfx11 | Gen::Gfx11_5 | Gen::Gfx12 => {
+            Gfx::Gfx10 => self.late.issue(decoded, unit, effects, &mut found),
+            Gfx::Gfx10_3 => {}
+            Gfx::Gfx11 | Gfx::Gfx11_5 | Gfx::Gfx12 => {
                 self.results.issue(decoded, unit, effects, gpu, &mut found)
             }
         }

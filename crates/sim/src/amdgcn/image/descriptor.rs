@@ -5,7 +5,7 @@
 use super::super::texel::selected;
 use crate::texture::sampler::{CompareFunc, MipFilter, Sampler, TexelFilter, WrapMode};
 use unwedge_isa::amdgcn::format::Format;
-use unwedge_isa::amdgcn::{Gen, Gpu};
+use unwedge_isa::amdgcn::{Gfx, Gpu};
 
 /// What kind of image it is: the codes of `SQ_RSRC_IMG_TYPE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) enum Tiling {
 /// A descriptor, taken apart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Image {
-    pub(super) generation: Gen,
+    pub(super) generation: Gfx,
     pub(super) kind: Kind,
     /// Bytes.
     pub(super) base: u64,
@@ -104,12 +104,12 @@ fn tile_index(index: u32) -> Tiling {
     }
 }
 
-fn swizzle_mode(mode: u32, generation: Gen) -> Tiling {
+fn swizzle_mode(mode: u32, generation: Gfx) -> Tiling {
     match mode {
         0 => Tiling::Linear,
-        1 if generation <= Gen::Gfx10_3 => Tiling::Standard(8),
-        5 if generation <= Gen::Gfx10_3 => Tiling::Standard(12),
-        9 if generation <= Gen::Gfx10_3 => Tiling::Standard(16),
+        1 if generation <= Gfx::Gfx10_3 => Tiling::Standard(8),
+        5 if generation <= Gfx::Gfx10_3 => Tiling::Standard(12),
+        9 if generation <= Gfx::Gfx10_3 => Tiling::Standard(16),
         _ => Tiling::Other,
     }
 }
@@ -123,9 +123,9 @@ impl Image {
         }
         let Some(kind) = Kind::of_code(field(3, 28, 4)) else { return Found::Other };
         let generation = gpu.generation();
-        let ten = generation >= Gen::Gfx10;
-        let twelve = generation >= Gen::Gfx12;
-        let eleven = generation >= Gen::Gfx11 && !twelve;
+        let ten = generation >= Gfx::Gfx10;
+        let twelve = generation >= Gfx::Gfx12;
+        let eleven = generation >= Gfx::Gfx11 && !twelve;
         let (width, height) = match generation {
             _ if twelve => (field(1, 30, 2) | field(2, 0, 14) << 2, field(2, 14, 16)),
             _ if ten => (field(1, 30, 2) | field(2, 0, 12) << 2, field(2, 14, 14)),
@@ -144,7 +144,7 @@ impl Image {
             _ if twelve => field(1, 12, 5),
             _ if eleven => field(1, 16, 4),
             _ if ten => field(5, 4, 4),
-            Gen::Gfx9 | Gen::Gfx906 => field(5, 28, 4),
+            Gfx::Gfx9 | Gfx::Gfx906 => field(5, 28, 4),
             _ => last_level,
         };
         let lod = match generation {
@@ -155,14 +155,14 @@ impl Image {
         let (first, last) = match generation {
             _ if twelve => (field(4, 16, 14), depth),
             _ if ten => (field(4, 16, 13), depth),
-            Gen::Gfx9 | Gen::Gfx906 => (field(5, 0, 13), depth),
+            Gfx::Gfx9 | Gfx::Gfx906 => (field(5, 0, 13), depth),
             _ => (field(5, 0, 13), field(5, 13, 13)),
         };
         let flat = matches!(kind, Kind::D1 | Kind::D2 | Kind::Msaa);
         let pitch = match generation {
-            Gen::Gfx6 | Gen::Gfx7 | Gen::Gfx8 => Some(field(4, 13, 14) + 1),
-            Gen::Gfx9 | Gen::Gfx906 => Some(field(4, 13, 16) + 1),
-            Gen::Gfx10 => None,
+            Gfx::Gfx6 | Gfx::Gfx7 | Gfx::Gfx8 => Some(field(4, 13, 14) + 1),
+            Gfx::Gfx9 | Gfx::Gfx906 => Some(field(4, 13, 16) + 1),
+            Gfx::Gfx10 => None,
             // Where depth means nothing it is the pitch, if it can be.
             _ if flat => Some(if twelve { field(4, 0, 16) } else { field(4, 0, 14) } + 1),
             _ => None,
@@ -186,7 +186,7 @@ impl Image {
             last_level,
             most_level,
             min_lod: lod as f32 / 256.0,
-            tiling: if generation <= Gen::Gfx8 { tile_index(mode) } else { swizzle_mode(mode, generation) },
+            tiling: if generation <= Gfx::Gfx8 { tile_index(mode) } else { swizzle_mode(mode, generation) },
             pitch: pitch.filter(|pitch| !ten || *pitch > width),
         }))
     }
@@ -196,7 +196,7 @@ impl Image {
         if self.kind.is_array() || self.kind == Kind::D3 {
             return Err("a descriptor of four dwords of an image with several slices");
         }
-        if self.generation < Gen::Gfx10 {
+        if self.generation < Gfx::Gfx10 {
             return Err("the pitch of an image whose descriptor has four dwords");
         }
         self.most_level = self.last_level;
@@ -215,7 +215,7 @@ pub(super) fn sampler(w: [u32; 4], gpu: &Gpu) -> Sampler {
     let byte = |word: usize, lsb: u32, width: u32| field(word, lsb, width) as u8;
     let filter =
         |lsb: u32| TexelFilter { linear: field(2, lsb, 1) != 0, anisotropic: field(2, lsb + 1, 1) != 0 };
-    let lod_bits = if gpu.generation() >= Gen::Gfx12 { 13 } else { 12 };
+    let lod_bits = if gpu.generation() >= Gfx::Gfx12 { 13 } else { 12 };
     let bias = (field(2, 0, 14) << 18) as i32 >> 18;
     Sampler {
         wrap: [0, 3, 6].map(|lsb| wrap(field(0, lsb, 3))),

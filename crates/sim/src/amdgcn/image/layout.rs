@@ -6,7 +6,7 @@
 //! levels of tiled images share blocks, is not known here.
 
 use super::descriptor::{Image, Kind, Tiling};
-use unwedge_isa::amdgcn::Gen;
+use unwedge_isa::amdgcn::Gfx;
 
 /// Bytes rows of linear images are padded to.
 const ROW: u64 = 256;
@@ -77,7 +77,7 @@ impl Image {
     }
 
     fn linear(&self, x: u64, y: u64, z: u64, level: u32, bytes: u64) -> Result<u64, Unknown> {
-        if self.generation < Gen::Gfx10 {
+        if self.generation < Gfx::Gfx10 {
             if level != 0 || z != 0 && self.most_level != 0 {
                 return Err("levels of a linear image before gfx10");
             }

@@ -26,7 +26,7 @@ use sample::Sampled;
 use unwedge_isa::amdgcn::format::Format;
 use unwedge_isa::amdgcn::model::{Mod, Trait};
 use unwedge_isa::amdgcn::semantics::{LANES, atomic};
-use unwedge_isa::amdgcn::{Gen, Gpu, Inst, Opcode, Operand, Operation, Reg};
+use unwedge_isa::amdgcn::{Gfx, Gpu, Inst, Opcode, Operand, Operation, Reg};
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy)]
@@ -119,11 +119,11 @@ impl ImageOp {
             resource: Reg::NULL,
             sampler: None,
             mask: (mods.get(Mod::Dmask) & 15) as u8,
-            dim: (gpu.generation() >= Gen::Gfx10).then(|| mods.get(Mod::Dim) as u8),
+            dim: (gpu.generation() >= Gfx::Gfx10).then(|| mods.get(Mod::Dim) as u8),
             layered: mods.has(Mod::Da),
             unnormalized: mods.has(Mod::Unorm),
             short: mods.has(Mod::A16),
-            half_descriptor: mods.has(Mod::R128) && gpu.generation() <= Gen::Gfx10_3,
+            half_descriptor: mods.has(Mod::R128) && gpu.generation() <= Gfx::Gfx10_3,
             halves,
             status: mods.has(Mod::Tfe) || mods.has(Mod::Lwe),
         };
@@ -153,7 +153,7 @@ impl ImageOp {
     }
 
     /// Components as an image's descriptor chooses them.
-    fn texel(&self, image: &Image, format: Format, generation: Gen) -> Texel {
+    fn texel(&self, image: &Image, format: Format, generation: Gfx) -> Texel {
         Texel { select: image.select, zero_fill: Texel::zero_fill(generation), ..self.plain(format) }
     }
 }

@@ -16,7 +16,7 @@ use super::fields::{Coordinates, NOTHING};
 use crate::texture::sampler::{Sampler, Tap, across_edge};
 use unwedge_isa::amdgcn::format::{Format, Number};
 use unwedge_isa::amdgcn::semantics::{LANES, Lanes};
-use unwedge_isa::amdgcn::{Gen, Reg};
+use unwedge_isa::amdgcn::{Gfx, Reg};
 
 /// Where the level of detail comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn address_parts(
     };
     let mut derivatives = [[NOTHING; 3]; 2];
     if sampled.detail == Detail::Derivatives {
-        let half = sampled.short_derivatives || short && generation < Gen::Gfx10;
+        let half = sampled.short_derivatives || short && generation < Gfx::Gfx10;
         for along in &mut derivatives {
             fields.align();
             for place in along.iter_mut().take(axes) {

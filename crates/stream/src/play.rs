@@ -1,25 +1,24 @@
 //! Plays rd captures: reads the sections, keeps what is alive, and hands each submit to a [`Consumer`] together with
 //! what is needed to walk it.
 //!
-//! Every command that reads captures goes through here. Memory is bounded by what is alive, not by the length of the
-//! capture. Never: what is shown of a submit.
+//! Every reader of captures goes through here. Memory is bounded by what is alive, not by the length of the capture.
+//! Never: what is shown of a submit.
 
-use crate::json;
+use crate::adreno::{Options, Reach, Sink, State, Walker, budget};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
-use unwedge_base::{ChipId, Diagnostic, Dwords, Generation, Memory, Severity, Span};
+use unwedge_base::{ChipId, Diagnostic, Dwords, Memory, Severity, Span};
 use unwedge_capture::rd::{LiveMemory, LiveStep, RdReader, RdSection, RdSectionKind, Submit};
 use unwedge_hw::{Db, Gpu};
-use unwedge_stream::adreno::{Reach, Sink, State, Walker};
 
 /// Processes that are taken for window systems, by how their names begin; cffdump takes the same.
 const COMPOSITORS: [&[u8]; 4] = [b"fdperf", b"chrome", b"surfaceflinger", b"X"];
-/// Window systems told apart in messages.
-const COMPOSITORS_TOLD: usize = 16;
+/// Window systems counted apart in messages.
+const COMPOSITORS_KEPT: usize = 16;
 /// Diagnostics kept of each severity; the rest is counted. A capture may be endless.
-const TOLD: usize = 256;
+const DIAGNOSTICS_KEPT: usize = 256;
 /// Dwords that may be walked for each byte of a capture so far, in all its submits: what a buffer holds is walked for
 /// each bin.
 const WALK_PER_BYTE: u64 = 16;
@@ -65,15 +64,6 @@ impl Identity {
         };
         Db::builtin().device(gpu_id, chip_id).map(|device| device.name().to_owned())
     }
-
-    /// For JSON and people.
-    pub fn shown(self, generation: Option<Generation>) -> json::Gpu {
-        let (gpu_id, chip_id) = match self {
-            Identity::GpuId(gpu_id) => (Some(gpu_id), None),
-            Identity::ChipId(chip_id) => (None, Some(chip_id)),
-        };
-        json::Gpu::of_capture(gpu_id, chip_id, self.name(), generation)
-    }
 }
 
 /// Does something with captures. Calls come in the order of the capture.
@@ -117,7 +107,7 @@ impl<'d> Player<'d> {
     pub fn play(&mut self, capture: impl Read, consumer: &mut dyn Consumer<'d>) -> Vec<Diagnostic> {
         let mut reader = RdReader::new(capture).with_limit(self.max_alive);
         let mut live = LiveMemory::new().with_limit(self.max_alive);
-        let mut told = Told::default();
+        let mut diagnostics = PlayDiagnostics::default();
         let mut scene = Scene { allowance: WALK_ALL, ..Scene::default() };
         self.restart();
         consumer.begin();
@@ -128,7 +118,7 @@ impl<'d> Player<'d> {
                 scene.allowance.saturating_add(WALK_PER_BYTE.saturating_mul(section.span.len()));
             match step {
                 LiveStep::Process => scene.hidden = self.hides(live.process()),
-                LiveStep::Identity => self.identify(&section, &mut scene, consumer, &mut told),
+                LiveStep::Identity => self.identify(&section, &mut scene, consumer, &mut diagnostics),
                 LiveStep::Submit(submit) => {
                     let number = i32::try_from(submit.number).unwrap_or(i32::MAX);
                     if self.choice.submits.contains(&number) {
@@ -142,7 +132,7 @@ impl<'d> Player<'d> {
                             gpu: self.gpu,
                             state: &mut self.state,
                             allowance: &mut scene.allowance,
-                            told: &mut told,
+                            diagnostics: &mut diagnostics,
                         });
                     }
                 }
@@ -152,14 +142,14 @@ impl<'d> Player<'d> {
                 break;
             }
         }
-        reader.diagnostics().iter().cloned().chain(live.diagnostics()).for_each(|d| told.tell(d));
+        reader.diagnostics().iter().cloned().chain(live.diagnostics()).for_each(|d| diagnostics.report(d));
         for (process, submits) in scene.compositors {
             let process = String::from_utf8_lossy(&process);
             let message =
                 format!("{submits} submits of {process} are not shown: --show-compositor shows them");
-            told.tell(Diagnostic::note(None, message));
+            diagnostics.report(Diagnostic::note(None, message));
         }
-        told.finish()
+        diagnostics.finish()
     }
 
     fn hides(&self, process: &[u8]) -> bool {
@@ -170,14 +160,14 @@ impl<'d> Player<'d> {
         }
     }
 
-    /// The first identity of a capture counts, and, unless told otherwise, any that names another generation: captures may
+    /// The first identity of a capture counts, and, unless `one_gpu` is set, any that names another generation: captures may
     /// be concatenated.
     fn identify(
         &mut self,
         section: &RdSection<'_>,
         scene: &mut Scene,
         consumer: &mut dyn Consumer<'d>,
-        told: &mut Told,
+        diagnostics: &mut PlayDiagnostics,
     ) {
         let identity = match section.kind {
             RdSectionKind::ChipId => section.chip_id().map(Identity::ChipId),
@@ -196,7 +186,7 @@ impl<'d> Player<'d> {
         }
         let Some(generation) = generation else {
             let message = format!("no register database for gpu_id {gpu_id}, chip_id {chip_id}");
-            told.tell(Diagnostic::loss(section.span, message));
+            diagnostics.report(Diagnostic::loss(section.span, message));
             consumer.identity(identity, None);
             return;
         };
@@ -241,7 +231,7 @@ impl Scene {
     fn hide(&mut self, process: &[u8]) {
         if let Some(submits) = self.compositors.get_mut(process) {
             *submits += 1;
-        } else if self.compositors.len() < COMPOSITORS_TOLD {
+        } else if self.compositors.len() < COMPOSITORS_KEPT {
             self.compositors.insert(process.to_vec(), 1);
         }
     }
@@ -249,19 +239,19 @@ impl Scene {
 
 /// What is wrong with a capture, within bounds.
 #[derive(Default)]
-struct Told {
+struct PlayDiagnostics {
     losses: Vec<Diagnostic>,
     notes: Vec<Diagnostic>,
     more: u64,
 }
 
-impl Told {
-    fn tell(&mut self, diagnostic: Diagnostic) {
+impl PlayDiagnostics {
+    fn report(&mut self, diagnostic: Diagnostic) {
         let kept = match diagnostic.severity {
             Severity::Loss => &mut self.losses,
             Severity::Note => &mut self.notes,
         };
-        if kept.len() < TOLD {
+        if kept.len() < DIAGNOSTICS_KEPT {
             kept.push(diagnostic);
         } else if diagnostic.severity == Severity::Loss {
             self.more += 1;
@@ -288,7 +278,7 @@ pub struct Submission<'a, 'd> {
     gpu: Option<Gpu<'d>>,
     state: &'a mut Option<State>,
     allowance: &'a mut u64,
-    told: &'a mut Told,
+    diagnostics: &'a mut PlayDiagnostics,
 }
 
 /// Why a submit cannot be walked.
@@ -301,21 +291,17 @@ pub enum Absent {
 }
 
 impl<'a, 'd> Submission<'a, 'd> {
-    /// Finds the command stream. What is not there is told, and is a loss.
-    ///
-    /// # Errors
-    ///
-    /// [`Absent`] if the GPU is not known yet, or the memory of the stream is not in the capture.
-    pub fn open(self) -> Result<Walk<'a, 'd>, Absent> {
+    /// Finds the command stream. What is not there is reported as a loss.
+    pub fn open(self) -> Result<SubmitWalk<'a, 'd>, Absent> {
         let Submit { iova, dwords, span, .. } = self.submit;
         let Some(gpu) = self.gpu else {
-            self.told.tell(Diagnostic::loss(span, "a submit before the GPU is known is not shown"));
+            self.diagnostics.report(Diagnostic::loss(span, "a submit before the GPU is known is not shown"));
             return Err(Absent::Gpu);
         };
         let memory = self.live.memory();
         let Some(stream) = memory.dwords(iova) else {
             let message = format!("the command stream at {iova:#x} is not in the capture");
-            self.told.tell(Diagnostic::loss(span, message));
+            self.diagnostics.report(Diagnostic::loss(span, message));
             return Err(Absent::Stream);
         };
         let stream = stream.take(dwords as usize);
@@ -324,15 +310,15 @@ impl<'a, 'd> Submission<'a, 'd> {
                 "the command stream at {iova:#x} is longer than its buffer: {} of {dwords} dwords are there",
                 stream.len(),
             );
-            self.told.tell(Diagnostic::loss(span, message));
+            self.diagnostics.report(Diagnostic::loss(span, message));
         }
-        let Submission { state, allowance, told, .. } = self;
-        Ok(Walk { gpu, memory, compare: false, iova, stream, span, state, allowance, told })
+        let Submission { state, allowance, diagnostics, .. } = self;
+        Ok(SubmitWalk { gpu, memory, compare: false, iova, stream, span, state, allowance, diagnostics })
     }
 }
 
 /// A submit that can be walked.
-pub struct Walk<'a, 'd> {
+pub struct SubmitWalk<'a, 'd> {
     /// The database view of the GPU.
     pub gpu: Gpu<'d>,
     /// The buffers.
@@ -344,15 +330,14 @@ pub struct Walk<'a, 'd> {
     span: Span,
     state: &'a mut Option<State>,
     allowance: &'a mut u64,
-    told: &'a mut Told,
+    diagnostics: &'a mut PlayDiagnostics,
 }
 
-impl Walk<'_, '_> {
+impl SubmitWalk<'_, '_> {
     /// Walks the command stream as listing tools do, from the state that the submits before have left.
     pub fn run(&mut self, sink: &mut dyn Sink) {
-        let budget =
-            unwedge_stream::adreno::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
-        let options = unwedge_stream::adreno::Options { linear: true, budget };
+        let budget = budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let options = Options { linear: true, budget };
         let mut walker = Walker::new(self.gpu, self.memory, options);
         if let Some(state) = self.state.take() {
             walker.state = state;
@@ -363,7 +348,7 @@ impl Walk<'_, '_> {
         *self.state = Some(std::mem::take(&mut walker.state));
     }
 
-    /// The same as if nothing had been before it, and without a trace in what comes behind.
+    /// The same as if nothing had been before it, and without a trace in the submits after it.
     pub fn look(&mut self, sink: &mut dyn Sink) {
         let state = self.state.take();
         self.run(sink);
@@ -372,8 +357,7 @@ impl Walk<'_, '_> {
 
     /// Finds what the submit needs, as hardware walks it.
     pub fn reach(&mut self, reach: &mut Reach) {
-        let budget =
-            unwedge_stream::adreno::budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
+        let budget = budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
         let dwords = u32::try_from(self.stream.len()).unwrap_or(u32::MAX);
         let left = reach.run_within(self.gpu, self.memory, self.iova, dwords, budget);
         *self.allowance = self.allowance.saturating_sub(budget.saturating_sub(left));
@@ -381,6 +365,6 @@ impl Walk<'_, '_> {
 
     /// Notes something that was lost or is unusual about this submit.
     pub fn tell(&mut self, severity: Severity, message: String) {
-        self.told.tell(Diagnostic { severity, span: Some(self.span), message });
+        self.diagnostics.report(Diagnostic { severity, span: Some(self.span), message });
     }
 }

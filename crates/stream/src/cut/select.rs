@@ -1,5 +1,18 @@
 //! Numbers of submits or frames as people write them: `3`, `3..7`, `..2,9..`; the last of a range is part of it.
 
+use thiserror::Error;
+
+/// Why a text is not numbers and ranges.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NumbersError {
+    /// A part is neither a number nor a range.
+    #[error("expected numbers like 3, 3..7 or 3..7,9.., not `{0}`")]
+    Malformed(String),
+    /// The last number of a range is smaller than its first.
+    #[error("`{0}` is empty: the last number is part of a range")]
+    EmptyRange(String),
+}
+
 /// Some numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers(Vec<(u32, u32)>);
@@ -8,10 +21,9 @@ impl Numbers {
     /// Reads numbers and ranges between commas.
     ///
     /// # Errors
-    ///
-    /// The first part that is not a number or a range of numbers, as a message.
-    pub fn parse(text: &str) -> Result<Numbers, String> {
-        let ranges: Result<Vec<_>, String> = text.split(',').map(|part| range(part.trim())).collect();
+    /// A part that is neither, or an empty range.
+    pub fn parse(text: &str) -> Result<Numbers, NumbersError> {
+        let ranges: Result<Vec<_>, NumbersError> = text.split(',').map(|part| range(part.trim())).collect();
         Ok(Numbers(ranges?))
     }
 
@@ -26,8 +38,8 @@ impl Numbers {
     }
 }
 
-fn range(part: &str) -> Result<(u32, u32), String> {
-    let bad = || format!("expected numbers like 3, 3..7 or 3..7,9.., not `{part}`");
+fn range(part: &str) -> Result<(u32, u32), NumbersError> {
+    let bad = || NumbersError::Malformed(part.to_owned());
     let number = |text: &str| text.parse::<u32>().map_err(|_| bad());
     let (first, last) = match part.split_once("..").or(part.split_once('-')) {
         None => return number(part).map(|one| (one, one)),
@@ -37,11 +49,7 @@ fn range(part: &str) -> Result<(u32, u32), String> {
             if last.is_empty() { u32::MAX } else { number(last.trim_start_matches('='))? },
         ),
     };
-    if first > last {
-        Err(format!("`{part}` is empty: the last number is part of a range"))
-    } else {
-        Ok((first, last))
-    }
+    if first > last { Err(NumbersError::EmptyRange(part.to_owned())) } else { Ok((first, last)) }
 }
 
 #[cfg(test)]

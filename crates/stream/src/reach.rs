@@ -2,12 +2,12 @@
 //! that these point into in turn.
 //!
 //! Errs on the side of need. Every word of a walked stream, every register and every word of a needed buffer that could
-//! be an address counts as one, whatever it is. Never: what a word is for; a buffer that is reached only by arithmetic
+//! be an address counts as one, whatever it is. [`Watch`] takes in the events of Adreno, which say most, [`StepWatch`] the steps
+//! of any vendor. Never: what a word is for; a buffer that is reached only by arithmetic
 //! of a shader's own is not found.
 
-use crate::adreno::walker::{Options, Walker};
-use crate::adreno::{Event, Sink, State};
-use crate::{Flow, TroubleKind, budget};
+use crate::adreno::{Event, Options, Sink, State, Walker};
+use crate::{Flow, PacketStep, RegWrite, Registers, Step, StepSink, TroubleKind, WaitOperand, budget};
 use std::mem;
 use unwedge_base::{Generation, Memory};
 use unwedge_hw::{DecodedValue, Gpu, ValueType, Variants};
@@ -37,6 +37,15 @@ pub struct Reach {
 impl Reach {
     /// Nothing is needed yet of these buffers: address and size of each, with or without contents.
     pub fn new(generation: Generation, buffers: impl IntoIterator<Item = (u64, u64)>) -> Reach {
+        Reach::of(generation.is_64bit(), buffers)
+    }
+
+    /// The same on a GPU whose addresses have 64 bits, as those of AMD and Intel.
+    pub fn of_64bit(buffers: impl IntoIterator<Item = (u64, u64)>) -> Reach {
+        Reach::of(true, buffers)
+    }
+
+    fn of(wide: bool, buffers: impl IntoIterator<Item = (u64, u64)>) -> Reach {
         let mut spans: Vec<(u64, u64)> =
             buffers.into_iter().map(|(iova, size)| (iova, iova.saturating_add(size.max(1)))).collect();
         spans.sort_unstable();
@@ -47,7 +56,7 @@ impl Reach {
                 _ => places.push(Place { start, end, needed: false }),
             }
         }
-        Reach { places, fresh: Vec::new(), wide: generation.is_64bit(), complete: true }
+        Reach { places, fresh: Vec::new(), wide, complete: true }
     }
 
     fn at(&self, iova: u64) -> Option<usize> {
@@ -78,6 +87,11 @@ impl Reach {
     /// Takes in what a walk meets.
     pub fn watch<'r, 'g>(&'r mut self, gpu: Gpu<'g>) -> Watch<'r, 'g> {
         Watch { reach: self, gpu }
+    }
+
+    /// Takes in the steps of a walk on a GPU with addresses of 64 bits.
+    pub fn watch_steps(&mut self) -> StepWatch<'_> {
+        StepWatch { reach: self, bases: Vec::new() }
     }
 
     /// Everything that a stream needs when the hardware runs it, which follows what listing tools leave out.
@@ -178,6 +192,79 @@ impl Sink for Watch<'_, '_> {
                 }
             }
             Event::PacketEnd(_) | Event::Leave(_) => {}
+        }
+        Flow::Continue
+    }
+}
+
+/// Base addresses of one walk that are remembered.
+const BASES: usize = 64;
+/// Bits of a base address or a pointer that are flags.
+const FLAGS: u64 = 0x3f;
+
+/// Steps being watched.
+///
+/// # Folklore
+/// - AMD's registers hold addresses of shaders and render targets in units of 256 bytes: `SPI_SHADER_PGM_LO_*`,
+///   `CB_COLOR0_BASE`.
+/// - Intel's commands hold pointers from the bases that STATE_BASE_ADDRESS sets: what lies at any base plus a dword of a
+///   command is needed.
+#[derive(Debug)]
+pub struct StepWatch<'r> {
+    reach: &'r mut Reach,
+    /// What STATE_BASE_ADDRESS has set so far.
+    bases: Vec<u64>,
+}
+
+impl StepWatch<'_> {
+    fn packet(&mut self, packet: &PacketStep<'_>) {
+        let words = packet.payload.stored();
+        self.reach.words(words);
+        if packet.name() == Some("STATE_BASE_ADDRESS") {
+            for (&low, &high) in words.iter().zip(words.iter().skip(1)) {
+                let base = pair(low, high) & !FLAGS;
+                if self.bases.len() < BASES && self.reach.at(base).is_some() && !self.bases.contains(&base) {
+                    self.bases.push(base);
+                }
+            }
+        }
+        for &base in &self.bases {
+            words.iter().for_each(|&word| self.reach.point(base.saturating_add(u64::from(word) & !FLAGS)));
+        }
+    }
+
+    fn write(&mut self, regs: &Registers, write: RegWrite) {
+        let (before, after) = (write.reg.checked_sub(1), write.reg.saturating_add(1));
+        let low = before.and_then(|reg| regs.get(reg));
+        let high = regs.get(after).unwrap_or(0);
+        let held = [Some((write.value, high)), Some((write.value, 0)), low.map(|low| (low, write.value))];
+        for (low, high) in held.into_iter().flatten() {
+            self.reach.point(pair(low, high));
+            self.reach.point((u64::from(low) | u64::from(high) << 32) << 8);
+        }
+    }
+}
+
+impl StepSink for StepWatch<'_> {
+    fn step(&mut self, regs: &Registers, step: &Step<'_>) -> Flow {
+        match step {
+            Step::Packet(packet) => self.packet(packet),
+            Step::Write(write) => self.write(regs, *write),
+            Step::Enter(stream) | Step::Missing(stream) => {
+                stream.iova.into_iter().for_each(|iova| self.reach.point(iova));
+            }
+            Step::Work(work) => work.indirect.into_iter().for_each(|iova| self.reach.point(iova)),
+            Step::Wait(wait) => {
+                if let WaitOperand::Memory(iova) = wait.operand {
+                    self.reach.point(iova);
+                }
+            }
+            Step::Trouble(trouble) => {
+                if matches!(trouble.kind, TroubleKind::BudgetSpent | TroubleKind::TooDeep) {
+                    self.reach.complete = false;
+                }
+            }
+            Step::Leave(_) => {}
         }
         Flow::Continue
     }

@@ -1,9 +1,9 @@
 //! What a frame of a capture is. The format marks none.
 //!
 //! A frame ends with a set of buffers: what was handed to the kernel at once. Where the driver or the application puts
-//! text into the command stream (CP_NOP), a frame may be said to end with the set in which a text stands.
+//! text into the command stream (CP_NOP), a frame may be said to end with the set that holds a text.
 
-use unwedge::stream::adreno::{Event, Flow, Op, Sink, State};
+use crate::adreno::{Event, Flow, Op, Sink, State};
 
 /// Counts frames. Watches walks for the text that ends one.
 pub struct Frames {

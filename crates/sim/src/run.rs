@@ -1,0 +1,93 @@
+//! Groups of threads that run over one memory: one after the other, or at once with the same result.
+//!
+//! Each group runs on a [`View`]; what it wrote is committed in the order of their numbers. A group that ran at once with
+//! others and read what an earlier one wrote is run again. It knows no machine: what a group is, its caller says.
+
+use crate::memory::{Memory, View, Written};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Groups that are run at once before their results are committed.
+const AHEAD: usize = 64;
+
+/// What a group did, before it is committed.
+pub(crate) struct GroupRun<R> {
+    pub(crate) written: Written,
+    /// Whether it ran to its end: if not, no other one runs after it.
+    pub(crate) complete: bool,
+    pub(crate) result: R,
+}
+
+/// Runs groups one after the other and hands on their results; how many ran to their end.
+pub(crate) fn one_by_one<R>(
+    memory: &mut Memory,
+    count: u32,
+    mut run: impl FnMut(View<'_>, u32) -> GroupRun<R>,
+    mut take: impl FnMut(R),
+) -> u32 {
+    for number in 0..count {
+        let group = run(View::new(memory), number);
+        memory.commit(&group.written, &mut HashMap::new());
+        take(group.result);
+        if !group.complete {
+            return number;
+        }
+    }
+    count
+}
+
+/// The same on so many threads of the host. The result is that of [`one_by_one`].
+pub(crate) fn at_once<R: Send>(
+    memory: &mut Memory,
+    count: u32,
+    threads: usize,
+    run: impl Fn(View<'_>, u32) -> GroupRun<R> + Sync,
+    mut take: impl FnMut(R),
+) -> u32 {
+    let mut next = 0;
+    while next < count {
+        let batch = AHEAD.min((count - next) as usize);
+        let results = ahead(memory, next, batch, threads, &run);
+        let mut lines = HashMap::new();
+        for (number, early) in (next..).zip(results) {
+            // What it read was changed by an earlier one: what it did does not hold.
+            let group = match early.filter(|group| !group.written.read_any_of(&lines)) {
+                Some(group) => group,
+                None => run(View::new(memory), number),
+            };
+            memory.commit(&group.written, &mut lines);
+            take(group.result);
+            if !group.complete {
+                return number;
+            }
+        }
+        next += batch as u32;
+    }
+    count
+}
+
+/// Runs groups at once, each on memory as it is now.
+fn ahead<R: Send>(
+    memory: &Memory,
+    first: u32,
+    count: usize,
+    threads: usize,
+    run: &(impl Fn(View<'_>, u32) -> GroupRun<R> + Sync),
+) -> Vec<Option<GroupRun<R>>> {
+    let results: Vec<Mutex<Option<GroupRun<R>>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(place) = results.get(at) else { return };
+                    let group = run(View::new(memory), first + at as u32);
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(group);
+                }
+            });
+        }
+    });
+    results.into_iter().map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
