@@ -11,7 +11,7 @@ use unwedge_capture::radv::{BoAction, KernelEvent, MemberKind, ReportMember, Tra
 use unwedge_capture::umr::UmrText;
 use unwedge_capture::umr::{self, UmrWaveLocation};
 use unwedge_testkit::amdgpu::{
-    AmdgpuBuilder, Era, Gfx, Quirk, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text,
+    AmdgpuBuilder, AmdgpuEra, Gfx, Quirk, RadvBuilder, ShaderSpec, WaveForm, WaveSpec, registers_text,
     ring_stream_text, ring_text, texts, variety, waves_text,
 };
 use unwedge_testkit::check;
@@ -196,7 +196,7 @@ fn a_dump_as_the_kernel_prints_it() {
 #[test]
 fn what_was_built_is_what_is_read_from_its_text() {
     for gfx in Gfx::ALL {
-        for era in Era::ALL {
+        for era in AmdgpuEra::ALL {
             let built = AmdgpuBuilder::complete(gfx).era(era).build();
             let text = written(&built);
             assert!(devcore::sniff(&text));
@@ -205,7 +205,7 @@ fn what_was_built_is_what_is_read_from_its_text() {
             assert_eq!(losses(&read.diagnostics), [""; 0], "{gfx:?} {era:?}");
             assert!(!read.layout.has_exceptions(), "{gfx:?} {era:?}");
             let [major, minor, _] = gfx.version();
-            if gfx != Gfx::V8 && era > Era::V5_19 {
+            if gfx != Gfx::V8 && era > AmdgpuEra::V5_19 {
                 let version = read.gfx_version().map(|v| [u32::from(v.major), u32::from(v.minor)]);
                 assert_eq!(version, Some([major, minor]), "{gfx:?}");
                 let unversioned = Devcoredump { hwips: Vec::new(), ..read.clone() };
@@ -230,7 +230,7 @@ fn every_quirk_is_written_back_as_it_was() {
 
 #[test]
 fn quirks_do_not_change_what_is_said() {
-    let plain = AmdgpuBuilder::complete(Gfx::V10).era(Era::V6_19);
+    let plain = AmdgpuBuilder::complete(Gfx::V10).era(AmdgpuEra::V6_19);
     for quirk in [Quirk::CarriageReturns, Quirk::UnknownThings, Quirk::NoHeadings, Quirk::RingsFirst] {
         let text = plain.clone().quirk(quirk).text();
         let read = Devcoredump::read(&text).unwrap();
@@ -242,7 +242,7 @@ fn quirks_do_not_change_what_is_said() {
 
 #[test]
 fn what_is_changed_is_written_and_nothing_else() {
-    let text = AmdgpuBuilder::complete(Gfx::V11).era(Era::V6_19).quirk(Quirk::UnknownThings).text();
+    let text = AmdgpuBuilder::complete(Gfx::V11).era(AmdgpuEra::V6_19).quirk(Quirk::UnknownThings).text();
     let mut dump = Devcoredump::read(&text).unwrap();
     dump.ips[0].banks[0].registers[0].value = 0x1234_5678;
     dump.fault = None;
@@ -578,7 +578,7 @@ fn names_of_files() {
 
 #[test]
 fn every_cut_of_a_dump() {
-    let text = AmdgpuBuilder::complete(Gfx::V9_4_3).era(Era::V6_19).text();
+    let text = AmdgpuBuilder::complete(Gfx::V9_4_3).era(AmdgpuEra::V6_19).text();
     for end in (0..text.len()).step_by(3) {
         check::amdgpu_devcoredump(&text[..end]);
     }

@@ -6,7 +6,7 @@ use unwedge_capture::dump::{DumpDriver, DumpPart, DumpSection, GpuClaim, Section
 use unwedge_capture::{Dump, FileKind, NotADump};
 use unwedge_testkit::amdgpu::{AmdgpuBuilder, Gfx, RadvBuilder, WaveForm, WaveSpec, waves_text};
 use unwedge_testkit::devcore::DevcoreBuilder;
-use unwedge_testkit::intel::Device;
+use unwedge_testkit::intel::TestDevice;
 use unwedge_testkit::{i915, xe};
 
 fn file(bytes: &[u8]) -> [DumpPart<'_>; 1] {
@@ -24,12 +24,12 @@ fn dumps_of_every_driver() {
     for (text, driver, kind) in [
         (DevcoreBuilder::complete(Generation::A6xx).text(), DumpDriver::Msm, FileKind::MsmDevcore),
         (
-            i915::ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::ALL[0]).text(),
+            i915::ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::ALL[0]).text(),
             DumpDriver::I915,
             FileKind::I915ErrorState,
         ),
         (
-            xe::DevcoreBuilder::complete(Device::named("lnl"), xe::Era::ALL[0]).text(),
+            xe::DevcoreBuilder::complete(TestDevice::named("lnl"), xe::XeEra::ALL[0]).text(),
             DumpDriver::Xe,
             FileKind::XeDevcore,
         ),
@@ -123,7 +123,7 @@ fn gpus_as_dumps_name_them() {
     let Some(GpuClaim::Amd(version)) = dump.origin().gpu else { panic!("an AMD GPU") };
     assert_eq!(version.to_string(), "gfx1030");
 
-    let text = i915::ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::ALL[0]).text();
+    let text = i915::ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::ALL[0]).text();
     let dump = Dump::read(&file(&text)).unwrap();
     assert!(matches!(dump.origin().gpu, Some(GpuClaim::Intel { pci_id: 0x9a49, .. })));
 }

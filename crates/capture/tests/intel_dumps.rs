@@ -9,7 +9,7 @@ use unwedge_capture::intel::{
 };
 use unwedge_capture::xe::XeDevcore;
 use unwedge_testkit::i915::{self, ErrorStateBuilder};
-use unwedge_testkit::intel::{Device, EngineState};
+use unwedge_testkit::intel::{EngineState, TestDevice};
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::xe::{self, DevcoreBuilder};
 
@@ -96,7 +96,7 @@ fn every_error_state_says_the_same() {
 
 #[test]
 fn memory_of_another_engine_is_not_in_the_space_of_this_one() {
-    let text = ErrorStateBuilder::new(Device::named("tgl"))
+    let text = ErrorStateBuilder::new(TestDevice::named("tgl"))
         .engine(EngineState::new("rcs0").batch(0x1000, &[1]))
         .engine(EngineState::new("vcs0").batch(0x1000, &[2]))
         .text();
@@ -183,8 +183,8 @@ fn nothing_new(
 
 #[test]
 fn cut_error_states_hold_nothing_new() {
-    for era in i915::Era::ALL {
-        let text = ErrorStateBuilder::complete(Device::named("skl"), era).text();
+    for era in i915::I915Era::ALL {
+        let text = ErrorStateBuilder::complete(TestDevice::named("skl"), era).text();
         let whole = ErrorState::read(&text).unwrap();
         for at in cuts(&text) {
             let Ok(cut) = ErrorState::read(&text[..at]) else { continue };
@@ -199,8 +199,8 @@ fn cut_error_states_hold_nothing_new() {
 
 #[test]
 fn cut_xe_dumps_hold_nothing_new() {
-    for era in xe::Era::ALL {
-        let text = DevcoreBuilder::complete(Device::named("lnl"), era).text();
+    for era in xe::XeEra::ALL {
+        let text = DevcoreBuilder::complete(TestDevice::named("lnl"), era).text();
         let whole = XeDevcore::read(&text).unwrap();
         for at in cuts(&text) {
             let Ok(cut) = XeDevcore::read(&text[..at]) else { continue };
@@ -249,7 +249,7 @@ fn broken_dumps_are_read_and_written_back() {
 
 #[test]
 fn a_limit_holds_over_all_blocks() {
-    let dump = DevcoreBuilder::complete(Device::named("bmg"), xe::Era::V6_14).text();
+    let dump = DevcoreBuilder::complete(TestDevice::named("bmg"), xe::XeEra::V6_14).text();
     let dump = XeDevcore::read(&dump).unwrap();
     let image = dump.ppgtt(5000);
     assert_eq!(image.memory.stored(), 1250);
@@ -258,8 +258,8 @@ fn a_limit_holds_over_all_blocks() {
 
 #[test]
 fn edits_change_what_they_name_and_nothing_else() {
-    for era in i915::Era::ALL {
-        let text = ErrorStateBuilder::complete(Device::named("tgl"), era).text();
+    for era in i915::I915Era::ALL {
+        let text = ErrorStateBuilder::complete(TestDevice::named("tgl"), era).text();
         let state = ErrorState::read(&text).unwrap();
         let mut edits = state.edits();
         let acthd = state.engines[0].find("ACTHD").unwrap();
@@ -292,7 +292,7 @@ fn write(edits: &DumpEdits<'_>) -> Vec<u8> {
 
 #[test]
 fn what_stands_in_between_is_told_or_left_alone() {
-    let text = ErrorStateBuilder::complete(Device::named("tgl"), i915::Era::V6_12).text();
+    let text = ErrorStateBuilder::complete(TestDevice::named("tgl"), i915::I915Era::V6_12).text();
     let text = String::from_utf8(text).unwrap();
     // Two engines of the same name, memory twice, a line of garbage in an engine.
     let twice = text
@@ -315,8 +315,8 @@ fn what_stands_in_between_is_told_or_left_alone() {
 
 #[test]
 fn an_engine_without_its_heading_is_another_engine() {
-    for era in i915::Era::ALL {
-        let text = ErrorStateBuilder::complete(Device::named("tgl"), era).text();
+    for era in i915::I915Era::ALL {
+        let text = ErrorStateBuilder::complete(TestDevice::named("tgl"), era).text();
         let text = String::from_utf8(text).unwrap();
         for lost in ["rcs0 command stream:\n", "bcs0 command stream:\n"] {
             let broken = text.replace(lost, "");
@@ -331,7 +331,7 @@ fn an_engine_without_its_heading_is_another_engine() {
             assert_eq!(state.register("START"), None, "{era:?}: not of the device");
         }
     }
-    let text = DevcoreBuilder::complete(Device::named("lnl"), xe::Era::V6_14).text();
+    let text = DevcoreBuilder::complete(TestDevice::named("lnl"), xe::XeEra::V6_14).text();
     let text = String::from_utf8(text).unwrap().replace("rcs0 (physical), logical instance=0\n", "");
     let dump = XeDevcore::read(text.as_bytes()).unwrap();
     assert!(dump.diagnostics.iter().any(|d| d.message.contains("whose name is lost")));
@@ -341,9 +341,9 @@ fn an_engine_without_its_heading_is_another_engine() {
 #[test]
 fn a_process_may_have_any_name() {
     let name = "a --- b = 0x1 [7]";
-    for era in i915::Era::ALL {
+    for era in i915::I915Era::ALL {
         let engine = EngineState::new("rcs0").batch(0x1_0000_0000, &[5]).process(name, 12).hung(1);
-        let text = ErrorStateBuilder::new(Device::named("skl")).era(era).engine(engine).text();
+        let text = ErrorStateBuilder::new(TestDevice::named("skl")).era(era).engine(engine).text();
         let state = ErrorState::read(&text).unwrap();
         assert_eq!(state.hang().and_then(|h| h.process), Some(name), "{era:?}");
         assert_eq!(state.processes().map(|p| p.name).collect::<Vec<_>>(), [name], "{era:?}");
@@ -356,12 +356,12 @@ fn a_process_may_have_any_name() {
 #[test]
 fn rows_and_ascii85_are_told_apart() {
     let encodings = |era| {
-        let text = ErrorStateBuilder::complete(Device::named("bdw"), era).text();
+        let text = ErrorStateBuilder::complete(TestDevice::named("bdw"), era).text();
         let state = ErrorState::read(&text).unwrap();
         state.blocks.iter().map(|b| b.data.as_ref().unwrap().encoding).collect::<Vec<_>>()
     };
-    assert!(encodings(i915::Era::V4_4).iter().all(|&e| e == BlockEncoding::Rows));
-    assert!(encodings(i915::Era::V4_10).iter().all(|&e| e == BlockEncoding::Ascii85Zlib));
+    assert!(encodings(i915::I915Era::V4_4).iter().all(|&e| e == BlockEncoding::Rows));
+    assert!(encodings(i915::I915Era::V4_10).iter().all(|&e| e == BlockEncoding::Ascii85Zlib));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use unwedge_base::{Generation, Severity};
 use unwedge_capture::msm::lines::{DevcoreLines, MsmSection};
 use unwedge_capture::msm::{Devcore, sniff};
-use unwedge_testkit::devcore::{DevcoreBuilder, Era, Quirk, variety};
+use unwedge_testkit::devcore::{DevcoreBuilder, MsmEra, Quirk, variety};
 
 fn losses(dump: &Devcore<'_>) -> Vec<String> {
     dump.diagnostics.iter().filter(|d| d.severity == Severity::Loss).map(|d| d.to_string()).collect()
@@ -18,7 +18,7 @@ fn written(dump: &Devcore<'_>) -> Vec<u8> {
 #[test]
 fn what_was_built_is_what_is_read_from_its_text() {
     for generation in Generation::ALL {
-        for era in Era::ALL {
+        for era in MsmEra::ALL {
             let built = DevcoreBuilder::complete(generation).era(era).build();
             let text = written(&built);
             let read = Devcore::read(&text).unwrap();
@@ -40,7 +40,7 @@ fn every_quirk_is_written_back_as_it_was() {
 
 #[test]
 fn quirks_do_not_change_what_is_said() {
-    let plain = DevcoreBuilder::complete(Generation::A6xx).era(Era::V6_17);
+    let plain = DevcoreBuilder::complete(Generation::A6xx).era(MsmEra::V6_17);
     let same = [
         Quirk::SignedFences,
         Quirk::FaultFar,
@@ -59,7 +59,7 @@ fn quirks_do_not_change_what_is_said() {
 
 #[test]
 fn misspelt_names_have_a_canonical_one() {
-    let text = DevcoreBuilder::complete(Generation::A6xx).era(Era::V5_8).text();
+    let text = DevcoreBuilder::complete(Generation::A6xx).era(MsmEra::V5_8).text();
     let dump = Devcore::read(&text).unwrap();
     let names: Vec<_> = dump.indexed.iter().map(|i| (i.name.as_ref(), i.canonical_name())).collect();
     assert_eq!(names[0], ("CP_SEQ_STAT", "CP_SQE_STAT".into()));
@@ -163,7 +163,7 @@ fn what_is_not_a_dump_is_refused() {
 
 #[test]
 fn blocks_of_a7xx_have_pipes_and_locations() {
-    let text = DevcoreBuilder::complete(Generation::A7xx).era(Era::V6_17).text();
+    let text = DevcoreBuilder::complete(Generation::A7xx).era(MsmEra::V6_17).text();
     let dump = Devcore::read(&text).unwrap();
     let block = &dump.shader_blocks[0];
     assert_eq!((block.pipe.as_deref(), block.location), (Some("A7XX_PIPE_BR"), Some(2)));

@@ -37,7 +37,7 @@ pub fn run(command: &LrcCommand, global: &Global) -> Result<Outcome, Failure> {
 
 /// `lrc show`.
 fn show(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
-    let source = Source::open(&args.image.image, &args.target, global)?;
+    let source = ContextSource::open(&args.image.image, &args.target, global)?;
     let mut out = Output::open(global, true);
     for (i, context) in source.chosen(args.image.context.as_deref())?.into_iter().enumerate() {
         let image = image(context, args.image.page)?;
@@ -60,7 +60,7 @@ fn show(args: &LrcShow, global: &Global) -> Result<Outcome, Failure> {
 
 /// `lrc verify`.
 fn verify(args: &LrcVerify, global: &Global) -> Result<Outcome, Failure> {
-    let mut source = Source::open(&args.image.image, &args.target, global)?;
+    let mut source = ContextSource::open(&args.image.image, &args.target, global)?;
     let mut diagnostics = std::mem::take(&mut source.contexts.diagnostics);
     let mut out = Output::open(global, true);
     let style = out.style;
@@ -101,7 +101,10 @@ fn diff(args: &LrcDiff, global: &Global) -> Result<Outcome, Failure> {
     if args.a == args.b && args.a.as_os_str() == "-" {
         return Err(Failure::Usage("standard input can be one side only".to_owned()));
     }
-    let (a, b) = (Source::open(&args.a, &args.target, global)?, Source::open(&args.b, &args.target, global)?);
+    let (a, b) = (
+        ContextSource::open(&args.a, &args.target, global)?,
+        ContextSource::open(&args.b, &args.target, global)?,
+    );
     let first = args.context.first().map(String::as_str);
     let context_a = a.only(first.filter(|_| a.contexts.is_dump))?;
     let context_b =
@@ -223,21 +226,21 @@ fn decode(args: &LrcDecode, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// A file that was read.
-struct Source {
+struct ContextSource {
     /// Its name.
     name: String,
     contexts: Contexts,
 }
 
-impl Source {
+impl ContextSource {
     /// Opens a file. Bytes are dwords; text of nothing but hexadecimal dwords is those. `said` is what was said of it.
-    fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<Source, Failure> {
+    fn open(path: &Path, said: &LrcTarget, global: &Global) -> Result<ContextSource, Failure> {
         // An image may begin as other files do: whose it is is said of an image, and what no image can be has text.
         let is_image = said.platform.is_some() && said.engine.is_some();
         let files = DumpFiles::of(Input::open(path, global.max_size)?);
-        let image = || Source::of(&files, Contexts::of_image(files.bytes()));
+        let image = || ContextSource::of(&files, Contexts::of_image(files.bytes()));
         match files.kind {
-            FileKind::I915ErrorState | FileKind::XeDevcore => Source::of_dump(&files, global.max_size),
+            FileKind::I915ErrorState | FileKind::XeDevcore => ContextSource::of_dump(&files, global.max_size),
             FileKind::Empty => Err(Failure::Unusable(format!(
                 "{}: empty: a context image has a page of 4096 bytes at least",
                 files.name
@@ -252,18 +255,18 @@ impl Source {
         }
     }
 
-    fn of_dump(files: &DumpFiles, max_size: u64) -> Result<Source, Failure> {
+    fn of_dump(files: &DumpFiles, max_size: u64) -> Result<ContextSource, Failure> {
         let dump = files.read().ok();
         let contexts = dump.as_ref().and_then(IntelDump::of).map(|dump| Contexts::of_dump(dump, max_size));
         let contexts = contexts
             .filter(|found| !found.contexts.is_empty())
             .ok_or_else(|| Failure::Unusable(format!("{}: there is no context in this dump", files.name)))?;
-        Ok(Source::of(files, contexts))
+        Ok(ContextSource::of(files, contexts))
     }
 
-    fn of(files: &DumpFiles, mut contexts: Contexts) -> Source {
+    fn of(files: &DumpFiles, mut contexts: Contexts) -> ContextSource {
         contexts.diagnostics.splice(0..0, files.unpacking());
-        Source { name: files.name.clone(), contexts }
+        ContextSource { name: files.name.clone(), contexts }
     }
 
     /// The contexts that are asked for: an engine's, or a number; all of them where nothing is.

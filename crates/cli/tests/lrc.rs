@@ -8,7 +8,7 @@ use unwedge::capture::intel::RingRegister;
 use unwedge::hw::intel::platform::{IntelDriver, Platform, Version};
 use unwedge::intel::lrc::{LrcLayout, LrcOwner, PAGE};
 use unwedge_testkit::i915::ErrorStateBuilder;
-use unwedge_testkit::intel::{Device, EngineState};
+use unwedge_testkit::intel::{EngineState, TestDevice};
 use unwedge_testkit::xe::DevcoreBuilder;
 
 const COMPLETE: i32 = 0;
@@ -183,7 +183,7 @@ fn what_is_missing_is_said() {
 /// to be as far as they go.
 #[test]
 fn a_dump_that_is_cut_in_a_context_has_no_other_page_as_its_registers() {
-    let device = Device::named("tgl");
+    let device = TestDevice::named("tgl");
     let mut image = vec![0x0101_0101; PAGE];
     image.extend(page("tgl", "rcs0"));
     let engine = EngineState::new("rcs0").context(0x20_0000, &image).hung(1);
@@ -217,7 +217,7 @@ fn a_dump_that_is_cut_in_a_context_has_no_other_page_as_its_registers() {
 /// Error states and dumps of every device, whose contexts are as the hardware saves them but for what `harm` does to that of
 /// the first engine.
 fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
-    let image = |device: Device, driver: IntelDriver, engine: &str| {
+    let image = |device: TestDevice, driver: IntelDriver, engine: &str| {
         let version = Version::new(device.version.0 as u8, device.version.1 as u8);
         let engine = engine.parse().unwrap();
         let mut image = vec![0x0101_0101; PAGE];
@@ -228,7 +228,7 @@ fn dumps(harm: impl Fn(&mut Vec<u32>)) -> Vec<(String, Vec<u8>)> {
         image
     };
     let mut out = Vec::new();
-    for device in Device::ALL {
+    for device in TestDevice::ALL {
         // Ponte Vecchio has no render engine.
         if device.name == "pvc" {
             continue;
@@ -308,7 +308,7 @@ fn what_overwrote_a_context_is_found_in_the_dump() {
     });
     let mut image = [vec![0; PAGE], layout.unwrap().expand()].concat();
     image[PAGE + 0x20..PAGE + 0x60].copy_from_slice(&foreign);
-    let dump = ErrorStateBuilder::new(Device::named("tgl")).engine(
+    let dump = ErrorStateBuilder::new(TestDevice::named("tgl")).engine(
         EngineState::new("rcs0")
             .set(RingRegister::Acthd, 8)
             .context(0x20_0000, &image)

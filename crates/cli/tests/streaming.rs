@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use unwedge::capture::rd::RdReader;
 use unwedge::hw::Db;
 use unwedge_testkit::rd::{self, CaptureBuilder};
-use unwedge_view::cffdump::{Listing, Options};
+use unwedge_view::cffdump::{CffdumpOptions, Listing};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -19,7 +19,7 @@ const MAX_ALIVE: u64 = 1 << 20;
 /// The text, and whether anything was lost.
 fn list(capture: impl Read, out: &mut dyn Write) -> bool {
     let db = Db::builtin();
-    let arguments = Options { unit_test: true, ..Options::default() };
+    let arguments = CffdumpOptions { unit_test: true, ..CffdumpOptions::default() };
     let lost = Listing::new(arguments, false, &db, MAX_ALIVE).run("capture", capture, false, out);
     !lost.is_empty()
 }

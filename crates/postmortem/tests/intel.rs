@@ -7,8 +7,8 @@ use unwedge_postmortem::{
     explain_xe,
 };
 use unwedge_testkit::intel::{
-    Device, EngineState, MI_BATCH_BUFFER_END, batch_buffer_start, pipe_control, primitive, semaphore_wait,
-    store_data, stream,
+    EngineState, MI_BATCH_BUFFER_END, TestDevice, batch_buffer_start, pipe_control, primitive,
+    semaphore_wait, store_data, stream,
 };
 use unwedge_testkit::mutate::mutate;
 use unwedge_testkit::{i915, xe};
@@ -78,13 +78,13 @@ fn in_batch(name: &str, batch: &[u32], dword: usize, ahead: u64) -> EngineState 
         .hung(1)
 }
 
-fn device(name: &str) -> Device {
-    Device::named(name)
+fn device(name: &str) -> TestDevice {
+    TestDevice::named(name)
 }
 
 /// Generations that i915 drives.
-fn old() -> impl Iterator<Item = Device> {
-    Device::ALL.into_iter().filter(|d| d.version.0 < 20)
+fn old() -> impl Iterator<Item = TestDevice> {
+    TestDevice::ALL.into_iter().filter(|d| d.version.0 < 20)
 }
 
 #[test]
@@ -323,8 +323,8 @@ fn a_context_that_was_overwritten() {
 
 #[test]
 fn xe_waits_in_a_second_batch() {
-    for device in Device::ALL.into_iter().filter(|d| d.version >= (12, 0)) {
-        for era in xe::Era::ALL {
+    for device in TestDevice::ALL.into_iter().filter(|d| d.version >= (12, 0)) {
+        for era in xe::XeEra::ALL {
             let builder = xe::DevcoreBuilder::complete(device, era);
             let report = xe_report(&builder);
             assert_eq!(verdict(&report).subject, rcs0(), "{} {era:?}", device.name);
@@ -339,7 +339,7 @@ fn xe_waits_in_a_second_batch() {
 #[test]
 fn complete_error_states_of_every_era() {
     for device in old() {
-        for era in i915::Era::ALL {
+        for era in i915::I915Era::ALL {
             let report = i915_report(&i915::ErrorStateBuilder::complete(device, era));
             let first = verdict(&report);
             assert_eq!(first.subject, rcs0(), "{} {era:?}", device.name);
@@ -413,7 +413,7 @@ fn units_of_registers_under_all_their_names() {
 fn units_of_registers_listed_with_the_device() {
     let batch = stream(&[&primitive(3), &[MI_BATCH_BUFFER_END]]);
     let engine = in_batch("rcs0", &batch, 0, 0).register("ROW_INSTDONE[0][0]", 0xfffe_ffff);
-    let builder = i915::ErrorStateBuilder::new(device("skl")).era(i915::Era::V4_4).engine(engine);
+    let builder = i915::ErrorStateBuilder::new(device("skl")).era(i915::I915Era::V4_4).engine(engine);
     let state = ErrorState::read(&builder.text()).map(|s| s.diagnostics).unwrap();
     assert!(state.is_empty(), "{state:?}");
     let report = i915_report(&builder);
@@ -425,8 +425,8 @@ fn units_of_registers_listed_with_the_device() {
 /// Cut anywhere, broken anyhow: there is a report, and nothing panics.
 #[test]
 fn cut_and_broken_dumps() {
-    let i915 = i915::ErrorStateBuilder::complete(device("tgl"), i915::Era::V6_12).text();
-    let xe = xe::DevcoreBuilder::complete(device("bmg"), xe::Era::V6_14).text();
+    let i915 = i915::ErrorStateBuilder::complete(device("tgl"), i915::I915Era::V6_12).text();
+    let xe = xe::DevcoreBuilder::complete(device("bmg"), xe::XeEra::V6_14).text();
     for sixteenth in 0..16 {
         if let Ok(dump) = ErrorState::read(&i915[..i915.len() * sixteenth / 16]) {
             explain_i915(&dump);

@@ -6,7 +6,7 @@ use data::Shader;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use unwedge_check::amdgcn::{Certainty, CheckFinding, CheckOptions, check};
 use unwedge_isa::amdgcn::{Gfx, Gpu, codec, listing};
-use unwedge_sim::amdgcn::{Counter, FaultKind, Missing, Program, Timing, run};
+use unwedge_sim::amdgcn::{FaultKind, Missing, Program, Timing, WaitCounter, run};
 use unwedge_testkit::protections::{is_padding, protections, weaker, without};
 
 fn errors(words: &[u32], shader: &Shader) -> Vec<CheckFinding> {
@@ -177,7 +177,7 @@ fn protections_left_out_are_reported_where_the_input_makes_them_matter() {
 #[test]
 fn a_load_is_unknown_until_its_wait() {
     use unwedge_isa::amdgcn::source::assemble;
-    use unwedge_sim::amdgcn::{Dispatch, Initial, Memory, run};
+    use unwedge_sim::amdgcn::{Dispatch, Initial, SimMemory, run};
     let code = |wait: &str| {
         format!(
             "s_load_dword s4, s[2:3], 0x0\n{wait}\ns_add_u32 s5, s4, 1\nv_mov_b32 v1, s5\n\
@@ -196,7 +196,7 @@ fn a_load_is_unknown_until_its_wait() {
             .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
             .collect();
         let program = Program::new(&words, 0, gpu);
-        let mut memory = Memory::default();
+        let mut memory = SimMemory::default();
         memory.map(0x1000, vec![7; 256]).expect("free");
         let dispatch = Dispatch {
             scalars: vec![(2, 0x1000), (3, 0)],
@@ -209,7 +209,7 @@ fn a_load_is_unknown_until_its_wait() {
             FaultKind::Stored(_, missing) => Some(missing),
             _ => None,
         });
-        let expected = reports.then_some(Missing::Load { at: 0, counter: Counter::Lgkm });
+        let expected = reports.then_some(Missing::Load { at: 0, counter: WaitCounter::Lgkm });
         assert_eq!(why, expected, "{wait}: {:?}", outcome.faults);
     }
 }

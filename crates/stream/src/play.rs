@@ -4,7 +4,7 @@
 //! Every reader of captures goes through here. Memory is bounded by what is alive, not by the length of the capture.
 //! Never: what is shown of a submit.
 
-use crate::adreno::{Options, Reach, Sink, State, Walker, budget};
+use crate::adreno::{AdrenoSink, AdrenoState, AdrenoWalker, Reach, WalkerOptions, budget};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
@@ -29,7 +29,7 @@ const WALK_ALL: u64 = 1 << 22;
 
 /// Which submits are wanted.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct SubmitChoice {
     /// By number.
     pub submits: RangeInclusive<i32>,
     /// Only those of processes whose names begin so.
@@ -40,9 +40,9 @@ pub struct Choice {
     pub one_gpu: bool,
 }
 
-impl Default for Choice {
-    fn default() -> Choice {
-        Choice { submits: 0..=i32::MAX, exe: None, compositors: false, one_gpu: false }
+impl Default for SubmitChoice {
+    fn default() -> SubmitChoice {
+        SubmitChoice { submits: 0..=i32::MAX, exe: None, compositors: false, one_gpu: false }
     }
 }
 
@@ -85,16 +85,16 @@ pub trait Consumer<'d> {
 
 /// Plays captures one after another; what the GPU remembers, the next capture begins with.
 pub struct Player<'d> {
-    choice: Choice,
+    choice: SubmitChoice,
     db: &'d Db,
     gpu: Option<Gpu<'d>>,
-    state: Option<State>,
+    state: Option<AdrenoState>,
     max_alive: u64,
 }
 
 impl<'d> Player<'d> {
     /// A player with nothing known yet, that holds no more than about `max_alive` bytes of buffers.
-    pub fn new(choice: Choice, db: &'d Db, max_alive: u64) -> Player<'d> {
+    pub fn new(choice: SubmitChoice, db: &'d Db, max_alive: u64) -> Player<'d> {
         Player { choice, db, gpu: None, state: None, max_alive }
     }
 
@@ -108,7 +108,7 @@ impl<'d> Player<'d> {
         let mut reader = RdReader::new(capture).with_limit(self.max_alive);
         let mut live = LiveMemory::new().with_limit(self.max_alive);
         let mut diagnostics = PlayDiagnostics::default();
-        let mut scene = Scene { allowance: WALK_ALL, ..Scene::default() };
+        let mut scene = CaptureScene { allowance: WALK_ALL, ..CaptureScene::default() };
         self.restart();
         consumer.begin();
         while let Some(section) = reader.next() {
@@ -165,7 +165,7 @@ impl<'d> Player<'d> {
     fn identify(
         &mut self,
         section: &RdSection<'_>,
-        scene: &mut Scene,
+        scene: &mut CaptureScene,
         consumer: &mut dyn Consumer<'d>,
         diagnostics: &mut PlayDiagnostics,
     ) {
@@ -216,7 +216,7 @@ impl<'d> Player<'d> {
 
 /// Where the playing of a capture is.
 #[derive(Default)]
-struct Scene {
+struct CaptureScene {
     identified: bool,
     /// Its number said no more than the generation.
     guessed: bool,
@@ -227,7 +227,7 @@ struct Scene {
     compositors: BTreeMap<Vec<u8>, u64>,
 }
 
-impl Scene {
+impl CaptureScene {
     fn hide(&mut self, process: &[u8]) {
         if let Some(submits) = self.compositors.get_mut(process) {
             *submits += 1;
@@ -276,7 +276,7 @@ pub struct Submission<'a, 'd> {
     /// What is alive.
     pub live: &'a LiveMemory,
     gpu: Option<Gpu<'d>>,
-    state: &'a mut Option<State>,
+    state: &'a mut Option<AdrenoState>,
     allowance: &'a mut u64,
     diagnostics: &'a mut PlayDiagnostics,
 }
@@ -292,6 +292,9 @@ pub enum Absent {
 
 impl<'a, 'd> Submission<'a, 'd> {
     /// Finds the command stream. What is not there is reported as a loss.
+    ///
+    /// # Errors
+    /// [`Absent`] when the GPU is not known, or the capture does not hold the stream.
     pub fn open(self) -> Result<SubmitWalk<'a, 'd>, Absent> {
         let Submit { iova, dwords, span, .. } = self.submit;
         let Some(gpu) = self.gpu else {
@@ -328,17 +331,17 @@ pub struct SubmitWalk<'a, 'd> {
     iova: u64,
     stream: Dwords<'a>,
     span: Span,
-    state: &'a mut Option<State>,
+    state: &'a mut Option<AdrenoState>,
     allowance: &'a mut u64,
     diagnostics: &'a mut PlayDiagnostics,
 }
 
 impl SubmitWalk<'_, '_> {
     /// Walks the command stream as listing tools do, from the state that the submits before have left.
-    pub fn run(&mut self, sink: &mut dyn Sink) {
+    pub fn run(&mut self, sink: &mut dyn AdrenoSink) {
         let budget = budget(self.memory).min(self.allowance.saturating_add(WALK_EACH));
-        let options = Options { linear: true, budget };
-        let mut walker = Walker::new(self.gpu, self.memory, options);
+        let options = WalkerOptions { linear: true, budget };
+        let mut walker = AdrenoWalker::new(self.gpu, self.memory, options);
         if let Some(state) = self.state.take() {
             walker.state = state;
         }
@@ -349,7 +352,7 @@ impl SubmitWalk<'_, '_> {
     }
 
     /// The same as if nothing had been before it, and without a trace in the submits after it.
-    pub fn look(&mut self, sink: &mut dyn Sink) {
+    pub fn look(&mut self, sink: &mut dyn AdrenoSink) {
         let state = self.state.take();
         self.run(sink);
         *self.state = state;

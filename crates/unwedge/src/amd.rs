@@ -12,7 +12,7 @@
 
 use unwedge_capture::elf::{self, CodeObject, LinkError, LoadError, LoadedKernel, NotCodeObject};
 use unwedge_check::amdgcn::{self as checker, EntryPreset, ProgramEntry};
-use unwedge_sim::amdgcn::{Dispatch, MapError, Memory, Outcome, Program, run as run_program};
+use unwedge_sim::amdgcn::{Dispatch, MapError, Outcome, Program, SimMemory, run as run_program};
 use unwedge_sim::hsa::{self, LaunchError, LaunchOptions, LaunchWarning};
 use unwedge_view::asm::amd::list_object;
 
@@ -106,7 +106,7 @@ pub fn run(
     kernel: &str,
     launch: &LaunchOptions<'_>,
     mut dispatch: Dispatch,
-    memory: &mut Memory,
+    memory: &mut SimMemory,
 ) -> Result<(Outcome, Vec<LaunchWarning>), CodeError> {
     let mut object = elf::read(object)?;
     let gpu = gpu_of(&object, Some(kernel))?;

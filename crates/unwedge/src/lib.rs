@@ -5,7 +5,7 @@
 //! ([`base`], [`hw`], [`capture`], …) for what goes further. Never: files, arguments, a terminal.
 //!
 //! ```
-//! use unwedge::{Options, DumpPart, open};
+//! use unwedge::{ShowOptions, DumpPart, open};
 //! # use unwedge_testkit::devcore::DevcoreBuilder;
 //! # let dump = DevcoreBuilder::a6xx().text();
 //! let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
@@ -13,7 +13,7 @@
 //! assert_eq!(report.gpu.family().as_deref(), Some("a6xx"));
 //! assert!(report.signature().starts_with("a6xx/"));
 //! let mut lines = Vec::new();
-//! opened.decode_json(&Options::default(), &mut lines);
+//! opened.decode_json(&ShowOptions::default(), &mut lines);
 //! assert!(lines.starts_with(b"{"));
 //! # Ok::<(), unwedge::NotADump>(())
 //! ```
@@ -24,7 +24,7 @@ pub mod adreno;
 pub mod amd;
 mod dump;
 
-pub use dump::{Format, Opened, Options, QueryOptions, ValueForm, open};
+pub use dump::{Format, Opened, QueryOptions, ShowOptions, ValueForm, open};
 pub use unwedge_capture::{DumpPart, FileKind, NotADump, sniff};
 pub use unwedge_postmortem::Report;
 pub use unwedge_view::ViewError;

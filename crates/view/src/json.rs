@@ -62,9 +62,9 @@ pub fn hex_digits(word: u32) -> [u8; 8] {
 }
 
 /// Dwords as one string: eight hex digits each, separated by blanks.
-pub struct Words<'a>(pub &'a [u32]);
+pub struct HexWords<'a>(pub &'a [u32]);
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for HexWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const CHUNK: usize = 64;
         for (i, chunk) in self.0.chunks(CHUNK).enumerate() {
@@ -79,7 +79,7 @@ impl fmt::Display for Words<'_> {
     }
 }
 
-impl Serialize for Words<'_> {
+impl Serialize for HexWords<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
     }
@@ -168,7 +168,7 @@ impl<'a> From<&'a DbIdentity> for Database<'a> {
 
 /// The GPU of a dump or capture.
 #[derive(serde::Serialize)]
-pub struct Gpu {
+pub struct JsonGpu {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,22 +181,22 @@ pub struct Gpu {
     generation: Option<&'static str>,
 }
 
-impl Gpu {
+impl JsonGpu {
     /// As the dump and the device table name it.
-    pub fn of_dump(dump: &Devcore<'_>) -> Option<Gpu> {
+    pub fn of_dump(dump: &Devcore<'_>) -> Option<JsonGpu> {
         let revision = dump.revision?;
         let generation = device::generation(dump);
         let name = device::name(revision);
-        Some(Gpu::new(Some(revision.gpu_id), Some(revision.chip_id), name, generation))
+        Some(JsonGpu::new(Some(revision.gpu_id), Some(revision.chip_id), name, generation))
     }
 
     /// As a section of a capture and the device table name it.
-    pub fn of_identity(identity: play::Identity, generation: Option<Generation>) -> Gpu {
+    pub fn of_identity(identity: play::Identity, generation: Option<Generation>) -> JsonGpu {
         let (gpu_id, chip_id) = match identity {
             play::Identity::GpuId(gpu_id) => (Some(gpu_id), None),
             play::Identity::ChipId(chip_id) => (None, Some(chip_id)),
         };
-        Gpu::new(gpu_id, chip_id, identity.name(), generation)
+        JsonGpu::new(gpu_id, chip_id, identity.name(), generation)
     }
 
     fn new(
@@ -204,8 +204,8 @@ impl Gpu {
         chip_id: Option<ChipId>,
         name: Option<String>,
         generation: Option<Generation>,
-    ) -> Gpu {
-        Gpu {
+    ) -> JsonGpu {
+        JsonGpu {
             gpu_id,
             chip_id: chip_id.map(|id| id.to_string()),
             speed_bin: chip_id.and_then(ChipId::speed_bin),
@@ -215,7 +215,7 @@ impl Gpu {
     }
 }
 
-impl fmt::Display for Gpu {
+impl fmt::Display for JsonGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.name.clone(),
@@ -308,7 +308,7 @@ struct Fields<'d>(Vec<DecodedField<'d>>);
 impl Serialize for Fields<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
-        struct Entry<'a> {
+        struct JsonField<'a> {
             #[serde(skip_serializing_if = "str::is_empty")]
             name: &'a str,
             low: u32,
@@ -319,7 +319,7 @@ impl Serialize for Fields<'_> {
         }
         let mut seq = s.serialize_seq(Some(self.0.len()))?;
         for f in &self.0 {
-            seq.serialize_element(&Entry {
+            seq.serialize_element(&JsonField {
                 name: f.name,
                 low: f.low,
                 high: f.high,
@@ -343,9 +343,9 @@ mod tests {
     fn numbers_are_padded_hex() {
         assert_eq!(json(Hex::dword(0x4b)), r#""0x0000004b""#);
         assert_eq!(json(Hex::wide(0x1_0000_0000)), r#""0x0000000100000000""#);
-        assert_eq!(json(Words(&[1, 0xdead_d00d])), r#""00000001 deadd00d""#);
-        assert_eq!(json(Words(&[])), r#""""#);
-        assert_eq!(json(Words(&[7; 130])).len(), 130 * 9 - 1 + 2);
+        assert_eq!(json(HexWords(&[1, 0xdead_d00d])), r#""00000001 deadd00d""#);
+        assert_eq!(json(HexWords(&[])), r#""""#);
+        assert_eq!(json(HexWords(&[7; 130])).len(), 130 * 9 - 1 + 2);
     }
 
     #[test]

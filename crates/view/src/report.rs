@@ -285,7 +285,7 @@ struct Hang<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ring_name: Option<&'r str>,
     place: String,
-    levels: Vec<Level>,
+    levels: Vec<JsonLevel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     packet: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,7 +296,7 @@ struct Hang<'r> {
 }
 
 #[derive(Serialize)]
-struct Level {
+struct JsonLevel {
     level: u8,
     name: &'static str,
     base: String,
@@ -391,7 +391,7 @@ fn bytes(span: Span) -> [u64; 2] {
 
 impl<'r> Hang<'r> {
     fn of(point: &'r HangPoint) -> Hang<'r> {
-        let levels = point.levels.iter().map(|level| Level {
+        let levels = point.levels.iter().map(|level| JsonLevel {
             level: level.level,
             name: level.name(),
             base: address(level.base),

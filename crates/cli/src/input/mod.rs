@@ -1,13 +1,13 @@
 //! Files in: reads FILE or standard input and undoes compression, within a bound on memory.
 //!
-//! [`Input`] is a whole file, [`Stream`] one that is read bit by bit. What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
+//! [`Input`] is a whole file, [`InputStream`] one that is read bit by bit. What a file is follows from its content. A compressed stream that breaks off is not an error: what came out before
 //! is kept, with a diagnostic. Formats: RFC 1952 (gzip, several members), RFC 8878 (zstd, several frames), the .xz
 //! file format.
 
 mod stream;
 mod unpack;
 
-pub use stream::Stream;
+pub use stream::InputStream;
 
 use std::fmt;
 use std::fs::File;
@@ -152,7 +152,10 @@ impl Input {
     }
 
     /// Reads the rest of a stream, whose compression is undone on the way. `limit` bounds what comes out.
-    pub fn of_stream(mut stream: Stream, limit: u64) -> Result<Input, InputError> {
+    ///
+    /// # Errors
+    /// When it cannot be read or unpacked, or more than `limit` comes out.
+    pub fn of_stream(mut stream: InputStream, limit: u64) -> Result<Input, InputError> {
         let name = stream.name.clone();
         let mut input = Input::read(&mut stream, name, 0, limit)?;
         input.stored = stream.stored();

@@ -6,7 +6,7 @@ use crate::args::{self, Global, Packing, RdCommand};
 use crate::database;
 use crate::dump;
 use crate::failure::{Failure, Outcome, complain};
-use crate::input::Stream;
+use crate::input::InputStream;
 use crate::output::Output;
 use crate::packed::Packed;
 use crate::progress::Progress;
@@ -15,8 +15,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use unwedge::base::{Diagnostic, Severity};
 use unwedge::capture::rd::{RdReader, RdSectionKind, RdWriteError, RdWriter};
-use unwedge::stream::cut::{Choice, Cutter, Target};
-use unwedge::stream::play::{Choice as Submits, Player};
+use unwedge::stream::cut::{Choice, CutTarget, Cutter};
+use unwedge::stream::play::{Player, SubmitChoice as Submits};
 use unwedge_view::CaptureStream;
 use unwedge_view::json::Heading;
 use unwedge_view::rd::{info, list};
@@ -49,14 +49,14 @@ pub fn run(command: &RdCommand, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// A capture whose reading is shown on a terminal.
-fn open(file: &Path) -> Result<Progress<Stream>, Failure> {
+fn open(file: &Path) -> Result<Progress<InputStream>, Failure> {
     let stream = dump::open_capture(file)?;
     let what = format!("reading {}", stream.name);
     Ok(Progress::new(stream, what))
 }
 
 /// What was lost and what is worth a word, once a capture has been read.
-fn told(capture: &Progress<Stream>, mut diagnostics: Vec<Diagnostic>) -> Outcome {
+fn told(capture: &Progress<InputStream>, mut diagnostics: Vec<Diagnostic>) -> Outcome {
     let stream = capture.source();
     diagnostics.splice(0..0, stream.diagnostics());
     for note in diagnostics.iter().filter(|d| d.severity == Severity::Note) {
@@ -71,7 +71,7 @@ fn worse(a: Outcome, b: Outcome) -> Outcome {
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct MergeSummary<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     file: &'a str,
@@ -92,7 +92,7 @@ fn info(args: &args::RdInfo, global: &Global) -> Result<Outcome, Failure> {
         // A failed write is remembered by `out`, and reported by its `finish`.
         let _ = if args.json {
             let heading = Heading::of_object("unwedge.rd", SCHEMA, db.identity());
-            let summary = Summary { heading, file: &stream.name, compression, capture: &capture };
+            let summary = MergeSummary { heading, file: &stream.name, compression, capture: &capture };
             serde_json::to_writer(&mut out, &summary).map_err(io::Error::from).and_then(|()| writeln!(out))
         } else {
             let gap = if i > 0 { "\n" } else { "" };
@@ -127,7 +127,7 @@ struct Single<W> {
     begun: bool,
 }
 
-impl<W: Write> Target for Single<W> {
+impl<W: Write> CutTarget for Single<W> {
     fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
         let new = !std::mem::replace(&mut self.begun, true);
         Ok((&mut self.out, new))
@@ -187,7 +187,7 @@ fn trim(args: &args::RdTrim, global: &Global) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn play<T: Target>(
+fn play<T: CutTarget>(
     source: impl Read,
     db: &unwedge::hw::Db,
     max_alive: u64,
@@ -235,7 +235,7 @@ impl Parts<'_> {
     }
 }
 
-impl Target for Parts<'_> {
+impl CutTarget for Parts<'_> {
     fn open(&mut self, first: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
         let begins = match (&self.part, first) {
             (None, _) => true,

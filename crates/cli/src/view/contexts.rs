@@ -36,6 +36,9 @@ pub fn show(words: &[u32], other: &[u32], layout: &LrcLayout, out: &mut dyn Writ
 }
 
 /// All that `lrc` says of the contexts of a dump.
+///
+/// # Errors
+/// When the dump has no context, or `out` does not take what is printed.
 pub fn of_dump(
     dump: IntelDump<'_, '_>,
     max_size: u64,

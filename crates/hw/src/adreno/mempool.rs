@@ -61,7 +61,7 @@ pub struct PoolLayout {
     pub successors: usize,
     /// The rows of [`row`].
     pub rows: usize,
-    /// A part whose meaning is known of [`PoolLayout::counts`] only.
+    /// A part whose meaning is known of [`PoolLayout::count`] only.
     pub sizes: usize,
     /// Blocks of chunks.
     pub blocks: u32,

@@ -3,15 +3,15 @@
 use unwedge_base::Generation;
 use unwedge_capture::msm::MsmSection;
 
-use crate::adreno::case::{Case, seen};
-use crate::adreno::hang::Stop;
+use crate::adreno::case::{AdrenoCase, seen};
+use crate::adreno::hang::CpStop;
 use crate::adreno::inflight::pool;
 use crate::args::Arg;
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
 use crate::rules::Rule;
 
 /// What is absent: grave gaps one by one, the rest in one finding.
-pub fn findings(case: &Case<'_>, stop: Option<&Stop>) -> Vec<Finding> {
+pub fn findings(case: &AdrenoCase<'_>, stop: Option<&CpStop>) -> Vec<Finding> {
     let mut out = Vec::new();
     let dump = case.dump;
     let gap = |rule, subject| Finding::new(rule, Trust::Certain, subject);

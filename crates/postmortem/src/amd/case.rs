@@ -16,7 +16,7 @@ use unwedge_isa::amdgcn::Gpu;
 use unwedge_stream::amd::Engine;
 
 /// A hang, as far as its sources tell.
-pub(super) struct Case<'c> {
+pub(super) struct AmdCase<'c> {
     /// The facts, if the generation is known.
     pub(super) amd: Option<Amd<'c>>,
     /// What its code is for; `None` where instructions are not known.
@@ -24,13 +24,13 @@ pub(super) struct Case<'c> {
     /// Registers, in the order of the source.
     pub(super) regs: Vec<Reg<'c>>,
     /// Rings.
-    pub(super) rings: Vec<Ring<'c>>,
+    pub(super) rings: Vec<AmdRing<'c>>,
     /// The ring that timed out.
     pub(super) hung: Option<Hung<'c>>,
     /// Contents of indirect buffers.
     pub(super) memory: Memory,
     /// Page faults, newest last.
-    pub(super) faults: Vec<Fault<'c>>,
+    pub(super) faults: Vec<AmdFault<'c>>,
     /// Waves.
     pub(super) waves: Vec<&'c UmrWave<'c>>,
     /// umr looked for waves and found none.
@@ -56,7 +56,7 @@ pub(super) struct Reg<'c> {
 }
 
 /// A ring.
-pub(super) struct Ring<'c> {
+pub(super) struct AmdRing<'c> {
     pub(super) name: &'c str,
     pub(super) rptr: Option<u64>,
     pub(super) wptr: Option<u64>,
@@ -77,7 +77,7 @@ pub(super) struct Hung<'c> {
 }
 
 /// A page fault.
-pub(super) struct Fault<'c> {
+pub(super) struct AmdFault<'c> {
     pub(super) hub: Option<&'c str>,
     pub(super) address: Option<u64>,
     pub(super) status: Option<u32>,
@@ -87,9 +87,9 @@ pub(super) struct Fault<'c> {
     pub(super) span: Option<Span>,
 }
 
-impl<'c> Case<'c> {
-    pub(super) fn empty(amd: Option<Amd<'c>>, gpu: Option<Gpu>) -> Case<'c> {
-        Case {
+impl<'c> AmdCase<'c> {
+    pub(super) fn empty(amd: Option<Amd<'c>>, gpu: Option<Gpu>) -> AmdCase<'c> {
+        AmdCase {
             amd,
             gpu,
             regs: Vec::new(),
@@ -106,8 +106,8 @@ impl<'c> Case<'c> {
     }
 
     /// Of a kernel's dump.
-    pub(super) fn of_dump(dump: &'c Devcoredump<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)), code_of_dump(dump));
+    pub(super) fn of_dump(dump: &'c Devcoredump<'c>, db: &'c Db) -> AmdCase<'c> {
+        let mut case = AmdCase::empty(gfx_of_dump(dump).map(|gfx| db.amd_gpu(gfx)), code_of_dump(dump));
         case.dump = Some(dump);
         for ip in &dump.ips {
             for bank in &ip.banks {
@@ -137,7 +137,7 @@ impl<'c> Case<'c> {
         case.rings = dump
             .rings
             .iter()
-            .map(|ring| Ring {
+            .map(|ring| AmdRing {
                 name: &ring.name,
                 rptr: ring.rptr,
                 wptr: ring.wptr,
@@ -159,7 +159,7 @@ impl<'c> Case<'c> {
                 )
             },
         });
-        case.faults.extend(dump.fault.as_ref().map(|fault| Fault {
+        case.faults.extend(dump.fault.as_ref().map(|fault| AmdFault {
             hub: Some(&fault.hub),
             address: fault.address,
             status: fault.status,
@@ -175,9 +175,9 @@ impl<'c> Case<'c> {
     }
 
     /// Of a report of RADV.
-    pub(super) fn of_radv(report: &'c RadvReport<'c>, db: &'c Db) -> Case<'c> {
+    pub(super) fn of_radv(report: &'c RadvReport<'c>, db: &'c Db) -> AmdCase<'c> {
         let mut case =
-            Case::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)), code_of_radv(report, db));
+            AmdCase::empty(gfx_of_radv(report, db).map(|gfx| db.amd_gpu(gfx)), code_of_radv(report, db));
         case.radv = Some(report);
         case.registers(&report.registers, "registers.log");
         if let Some(ring) = &report.umr_ring {
@@ -201,7 +201,7 @@ impl<'c> Case<'c> {
                         evidence: evidence("dmesg.log", Fact::Record(timeout)),
                     });
                 }
-                KernelEvent::Fault { hub, vmid, address, status, process } => case.faults.push(Fault {
+                KernelEvent::Fault { hub, vmid, address, status, process } => case.faults.push(AmdFault {
                     hub: Some(hub),
                     address: *address,
                     status: *status,
@@ -214,7 +214,7 @@ impl<'c> Case<'c> {
         }
         if let Some(fault) = report.vm_fault.as_ref().filter(|fault| fault.address.is_some()) {
             // RADV asks the kernel for the fault of its own process: it comes before what the log says of any.
-            case.faults.push(Fault {
+            case.faults.push(AmdFault {
                 hub: None,
                 address: fault.address,
                 status: fault.status,
@@ -228,8 +228,8 @@ impl<'c> Case<'c> {
     }
 
     /// Of text that umr printed.
-    pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> Case<'c> {
-        let mut case = Case::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text));
+    pub(super) fn of_umr(text: &'c UmrText<'c>, db: &'c Db) -> AmdCase<'c> {
+        let mut case = AmdCase::empty(gfx_of_umr(text).map(|gfx| db.amd_gpu(gfx)), code_of_umr(text));
         case.umr(text, "umr");
         case
     }
@@ -239,7 +239,7 @@ impl<'c> Case<'c> {
         self.waves.extend(&text.waves);
         self.no_waves |= text.no_waves;
         for ring in &text.rings {
-            self.rings.push(Ring {
+            self.rings.push(AmdRing {
                 name: ring.name.as_deref().unwrap_or("gfx"),
                 rptr: ring.rptr,
                 wptr: ring.wptr,
@@ -276,7 +276,7 @@ impl<'c> Case<'c> {
     }
 
     /// The ring that timed out, if its contents are there; of a report without a name for it, the only one there is.
-    pub(super) fn hung_ring(&self) -> Option<&Ring<'c>> {
+    pub(super) fn hung_ring(&self) -> Option<&AmdRing<'c>> {
         match &self.hung {
             Some(hung) => self.rings.iter().find(|ring| ring.name == hung.ring),
             None if self.dump.is_none() => match self.rings.as_slice() {
@@ -328,7 +328,7 @@ impl Reg<'_> {
 }
 
 /// A field of a wave's register: as umr decoded it, or by the facts.
-pub(super) fn wave_field(case: &Case<'_>, wave: &UmrWave<'_>, register: &str, name: &str) -> Option<u64> {
+pub(super) fn wave_field(case: &AmdCase<'_>, wave: &UmrWave<'_>, register: &str, name: &str) -> Option<u64> {
     if let Some(value) = wave.field(register, name) {
         return Some(value.into());
     }

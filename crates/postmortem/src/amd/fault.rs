@@ -1,6 +1,6 @@
 //! Page faults: who accessed what, and what was there.
 
-use super::case::{Case, Fault};
+use super::case::{AmdCase, AmdFault};
 use super::evidence::{evidence, field, range};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
@@ -23,7 +23,7 @@ pub(super) struct Status {
 }
 
 /// Findings about faults; those that were not recorded are none.
-pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for fault in case.faults.iter().rev().filter(|fault| fault.is_recorded()) {
         // The log and the kernel's answer to RADV are about the same fault.
@@ -37,13 +37,13 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
     out
 }
 
-impl Fault<'_> {
+impl AmdFault<'_> {
     /// Kernels write the lines about a fault always; a status of 0 says that there was none.
     pub(super) fn is_recorded(&self) -> bool {
         self.status.map_or(self.address.is_some_and(|address| address != 0), |status| status != 0)
     }
 
-    fn evidence(&self, case: &Case<'_>) -> Vec<Evidence> {
+    fn evidence(&self, case: &AmdCase<'_>) -> Vec<Evidence> {
         let seen = |fact, iova| Evidence { iova, span: self.span, ..evidence(self.section, fact) };
         let address = self.address.map(|a| seen(field("faulting page", Arg::Address(a)), Some(a)));
         let status = self.status.map(|status| {
@@ -69,7 +69,7 @@ impl Fault<'_> {
     }
 
     /// The fields of the status, by the facts.
-    pub(super) fn status(&self, case: &Case<'_>) -> Option<Status> {
+    pub(super) fn status(&self, case: &AmdCase<'_>) -> Option<Status> {
         let (amd, raw) = (case.amd?, self.status?);
         let ty = amd.register(self.status_name(amd.gfx()))?.ty()?;
         let DecodedValue::Fields(fields) = ty.decode(raw.into(), &mut Variants::new()) else { return None };
@@ -98,7 +98,7 @@ impl Fault<'_> {
     }
 }
 
-fn finding(case: &Case<'_>, fault: &Fault<'_>) -> Finding {
+fn finding(case: &AmdCase<'_>, fault: &AmdFault<'_>) -> Finding {
     let status = fault.status(case);
     let memory = match (case.radv, fault.address) {
         (Some(radv), Some(address)) => memory_at(radv, address),

@@ -3,7 +3,7 @@
 //! A trace point stands behind each command, and its number is written as the command processor comes by: it has read
 //! the command in front of it then, and not necessarily ended it.
 
-use super::case::Case;
+use super::case::AmdCase;
 use super::evidence::{evidence, field};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Subject, Trust};
@@ -24,7 +24,7 @@ pub(super) struct Progress<'c> {
 
 impl<'c> Progress<'c> {
     /// Reads it off the trace.
-    pub(super) fn of(case: &Case<'c>) -> Option<Progress<'c>> {
+    pub(super) fn of(case: &AmdCase<'c>) -> Option<Progress<'c>> {
         let trace = case.radv?.trace.as_ref()?;
         let id = trace.id?;
         let mut found = Progress { id, stream: None, between: (0, 0), next: None };
@@ -103,7 +103,7 @@ fn is_command(name: &str) -> bool {
 }
 
 /// Findings about progress.
-pub(super) fn findings(case: &Case<'_>, progress: Option<&Progress<'_>>) -> Vec<Finding> {
+pub(super) fn findings(case: &AmdCase<'_>, progress: Option<&Progress<'_>>) -> Vec<Finding> {
     let mut out: Vec<Finding> = progress.map(passed).into_iter().collect();
     out.extend(bad_addresses(case));
     out
@@ -130,7 +130,7 @@ fn passed(progress: &Progress<'_>) -> Finding {
 }
 
 /// Addresses in command buffers that are in no buffer that Mesa knows.
-fn bad_addresses(case: &Case<'_>) -> Vec<Finding> {
+fn bad_addresses(case: &AmdCase<'_>) -> Vec<Finding> {
     let trace = case.radv.and_then(|radv| radv.trace.as_ref());
     let packets = trace.into_iter().flat_map(|trace| &trace.streams).flat_map(|stream| &stream.packets);
     let bad = packets.flat_map(|packet| packet.bad_addresses.iter().map(move |bad| (packet, bad)));

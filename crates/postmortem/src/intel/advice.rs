@@ -1,6 +1,6 @@
 //! What to try next: rules name what they advise; what a dump of this driver always advises comes after.
 
-use super::case::{Case, Unit};
+use super::case::{IntelCase, Unit};
 use crate::args::Args;
 use crate::report::{Advice, Finding};
 use crate::rules::AdviceId;
@@ -16,7 +16,7 @@ const ALWAYS: [AdviceId; 4] = [
 ];
 
 /// What to try, the most telling first. `findings` are in their order of rank.
-pub(super) fn advise(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>], findings: &[Finding]) -> Vec<Advice> {
+pub(super) fn advise(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>], findings: &[Finding]) -> Vec<Advice> {
     let by_rules = findings.iter().map(|finding| finding.rule.row().advice);
     let mut out: Vec<Advice> = Vec::new();
     for id in by_rules.flatten().copied().chain(ALWAYS) {
@@ -28,7 +28,7 @@ pub(super) fn advise(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>], findings: &[Fi
 }
 
 /// Whether advice fits this driver and the engines that hang.
-fn fits(id: AdviceId, case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> bool {
+fn fits(id: AdviceId, case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> bool {
     let any = |classes: &[EngineClass]| hung.iter().any(|unit| classes.contains(&unit.class()));
     match id {
         AdviceId::IntelDebugCaptureAll => {

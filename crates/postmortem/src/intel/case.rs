@@ -18,7 +18,7 @@ use unwedge_stream::intel::unpack::Wanted;
 use unwedge_stream::intel::walk::Spaces;
 
 /// A dump.
-pub(super) struct Case<'c, 'a> {
+pub(super) struct IntelCase<'c, 'a> {
     pub(super) driver: IntelDriver,
     pub(super) platform: Option<&'static Platform>,
     /// Its graphics version, from the device or the dump.
@@ -51,7 +51,7 @@ pub(super) struct Unit<'c, 'a> {
     pub(super) decoder: OnceCell<Option<Decoder>>,
 }
 
-impl<'c> Case<'c, '_> {
+impl<'c> IntelCase<'c, '_> {
     pub(super) fn gpu(&self) -> Option<IntelGpu> {
         self.version.map(|v| IntelGpu::of(v.major.into(), v.release.into()))
     }

@@ -1,6 +1,6 @@
 //! The image of the context that was on an engine, against the layout its hardware saves.
 
-use super::case::{Case, Unit};
+use super::case::{IntelCase, Unit};
 use crate::args::{Arg, Args};
 use crate::report::{Evidence, Fact, Finding, Trust};
 use crate::rules::Rule;
@@ -20,7 +20,7 @@ const DWORDS: usize = 4;
 const RANGES: usize = 3;
 
 /// Checks the contexts of an engine.
-pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
+pub(super) fn findings(case: &IntelCase<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding> {
     let (Some(version), Some(engine)) = (case.version, unit.id) else { return Vec::new() };
     let Ok(layout) = LrcLayout::of(LrcOwner { driver: case.driver, version, engine }) else {
         return Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn findings(case: &Case<'_, '_>, unit: &Unit<'_, '_>) -> Vec<Finding>
 }
 
 fn check(
-    case: &Case<'_, '_>,
+    case: &IntelCase<'_, '_>,
     unit: &Unit<'_, '_>,
     block: &MemoryBlock<'_>,
     words: &[u32],

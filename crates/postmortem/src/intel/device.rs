@@ -9,7 +9,7 @@ use unwedge_stream::intel::walk::canonical;
 
 /// A device, as far as a dump tells it.
 #[derive(Clone, Copy, Debug)]
-pub struct Device {
+pub struct IntelDevice {
     /// Whose dump it is.
     pub driver: IntelDriver,
     /// The platform, by the PCI id or the platform's name.
@@ -18,9 +18,9 @@ pub struct Device {
     pub version: Option<Version>,
 }
 
-impl Device {
+impl IntelDevice {
     /// The device of an error state.
-    pub fn of_i915(dump: &ErrorState<'_>) -> Device {
+    pub fn of_i915(dump: &ErrorState<'_>) -> IntelDevice {
         let by_name = || {
             let name = dump.field("Platform").or_else(|| dump.field("platform"))?;
             Platform::by_name(&name.trim().replace('_', "-"))
@@ -32,11 +32,11 @@ impl Device {
         };
         let by_code = || Some(Version::new(u8::try_from(dump.hang()?.generation).ok()?, 0));
         let version = platform.map(Platform::version).or_else(told).or_else(by_code);
-        Device { driver: IntelDriver::I915, platform, version }
+        IntelDevice { driver: IntelDriver::I915, platform, version }
     }
 
     /// The device of a devcoredump.
-    pub fn of_xe(dump: &XeDevcore<'_>) -> Device {
+    pub fn of_xe(dump: &XeDevcore<'_>) -> IntelDevice {
         let platform = dump.pci_id().and_then(Platform::by_pci_id);
         let told = || {
             let (major, release, _) = dump.this_gt().or(dump.gts.first())?.ip_version()?;
@@ -45,7 +45,7 @@ impl Device {
             (version.major > 0).then_some(version)
         };
         let version = told().or_else(|| platform.map(Platform::version));
-        Device { driver: IntelDriver::Xe, platform, version }
+        IntelDevice { driver: IntelDriver::Xe, platform, version }
     }
 }
 

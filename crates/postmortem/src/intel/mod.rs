@@ -17,8 +17,8 @@ use crate::args::{Arg, Args};
 use crate::head::{DriverIdentity, GpuIdentity, ProcessIdentity, some_text};
 use crate::report::{Evidence, Fact, Finding, Report, Subject, Trust};
 use crate::rules::{Rule, causes, rank};
-use case::{Case, Unit, field, seen, texts};
-pub use device::{Device, active_head, queue_engine};
+use case::{IntelCase, Unit, field, seen, texts};
+pub use device::{IntelDevice, active_head, queue_engine};
 pub use fault::fault_address;
 use std::cell::{OnceCell, RefCell};
 
@@ -47,7 +47,7 @@ fn memory_limit(bytes: usize) -> usize {
 
 /// With what is unpacked; also what was missed.
 fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
-    let Device { driver, platform, version } = Device::of_i915(dump);
+    let IntelDevice { driver, platform, version } = IntelDevice::of_i915(dump);
     let hang = dump.hang();
     let processes: Vec<_> = dump.processes().collect();
     let mut engines = Vec::new();
@@ -73,7 +73,7 @@ fn explain_i915_with(dump: &ErrorState<'_>, memory: &AddressSpaces<'_, '_>) -> (
     }
     mark_by_code(hang.map(|h| (h.generation, h.engines)), &mut engines);
     let span = dump.fields.iter().find(|f| f.key == "GPU HANG").map(|f| f.span);
-    let case = Case {
+    let case = IntelCase {
         driver,
         platform,
         version,
@@ -130,7 +130,7 @@ pub fn explain_xe(dump: &XeDevcore<'_>) -> Report {
 
 /// With what is unpacked; also what was missed.
 fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Report, Vec<Wanted>) {
-    let Device { driver, platform, version } = Device::of_xe(dump);
+    let IntelDevice { driver, platform, version } = IntelDevice::of_xe(dump);
     let process = dump.process().map(|(name, pid)| process(name, pid));
     let class = device::queue_class(dump);
     let engines: Vec<Unit<'_, '_>> = dump
@@ -155,7 +155,7 @@ fn explain_xe_with(dump: &XeDevcore<'_>, memory: &AddressSpaces<'_, '_>) -> (Rep
             }
         })
         .collect();
-    let case = Case {
+    let case = IntelCase {
         driver,
         platform,
         version,
@@ -261,7 +261,7 @@ fn mark_by_code(code: Option<(u32, i64)>, engines: &mut [Unit<'_, '_>]) {
 }
 
 /// Puts a report together.
-fn judge(case: &Case<'_, '_>, more: Vec<Finding>, report: &mut Report) {
+fn judge(case: &IntelCase<'_, '_>, more: Vec<Finding>, report: &mut Report) {
     report.gpu =
         GpuIdentity::Intel { platform: case.platform.map(|platform| platform.name()), version: case.version };
     report.database = DbIdentity {
@@ -310,7 +310,7 @@ fn other_engine(stopped: Finding) -> Finding {
 }
 
 /// The engines that hang: those the kernel says, or else those that have not read all there is.
-fn suspects<'u, 'c, 'a>(case: &'u Case<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
+fn suspects<'u, 'c, 'a>(case: &'u IntelCase<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
     let said: Vec<_> = case.engines.iter().filter(|u| u.hung == Some(true)).collect();
     if !said.is_empty() {
         return said;
@@ -320,7 +320,7 @@ fn suspects<'u, 'c, 'a>(case: &'u Case<'c, 'a>) -> Vec<&'u Unit<'c, 'a>> {
 }
 
 /// Whose work it was.
-fn who(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
+fn who(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for unit in hung {
         let Some(process) = &unit.process else { continue };
@@ -349,7 +349,7 @@ fn who(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
 }
 
 /// What was set up or started before the stop.
-fn in_flight(unit: &Unit<'_, '_>, stop: &stop::Stop) -> Option<Finding> {
+fn in_flight(unit: &Unit<'_, '_>, stop: &stop::IntelStop) -> Option<Finding> {
     let mut evidence = Vec::new();
     evidence.extend(stop.flush.as_ref().map(|flush| unit.seen_command(flush, 2)));
     evidence.extend(
@@ -369,7 +369,7 @@ fn in_flight(unit: &Unit<'_, '_>, stop: &stop::Stop) -> Option<Finding> {
 }
 
 /// What the dump does not hold, and would help.
-fn missing(case: &Case<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
+fn missing(case: &IntelCase<'_, '_>, hung: &[&Unit<'_, '_>]) -> Vec<Finding> {
     let of_dump = |rule| Finding::new(rule, Trust::Certain, Subject::Dump);
     let mut absent = Vec::new();
     if case.engines.is_empty() {

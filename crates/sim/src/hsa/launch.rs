@@ -2,7 +2,9 @@
 //!
 //! Never: files. Facts: LLVM's `AMDGPUUsage`, "Code Object Metadata" and "Kernel Dispatch".
 
-use crate::amdgcn::{Dispatch, Initial, MapError, Memory, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE};
+use crate::amdgcn::{
+    Dispatch, Initial, MapError, PRIVATE_APERTURE, SCRATCH_BUFFER, SHARED_APERTURE, SimMemory,
+};
 use std::fmt;
 use unwedge_capture::elf::metadata::KernelArgument;
 use unwedge_capture::elf::{CodeObject, ElfSectionKind};
@@ -115,7 +117,7 @@ pub const MAX_KERNARG: usize = 1 << 20;
 /// # Errors
 ///
 /// [`MapError`] where something is mapped already.
-pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut Memory) -> Result<(), MapError> {
+pub fn map(object: &CodeObject<'_>, base: u64, memory: &mut SimMemory) -> Result<(), MapError> {
     for (index, section) in object.sections.iter().enumerate() {
         let kinds = [ElfSectionKind::Code, ElfSectionKind::ReadOnly, ElfSectionKind::Data];
         if !kinds.contains(&section.kind) || section.address == 0 || section.bytes.is_empty() {
@@ -146,7 +148,7 @@ pub fn prepare(
     gpu: &Gpu,
     options: &LaunchOptions<'_>,
     made: &mut Dispatch,
-    memory: &mut Memory,
+    memory: &mut SimMemory,
 ) -> Result<Vec<LaunchWarning>, LaunchError> {
     let (arguments, mut warnings) = arguments(object, kernel, entry, options, made)?;
     if !arguments.is_empty() {

@@ -48,7 +48,7 @@ impl Choice {
 }
 
 /// Where what is cut goes.
-pub trait Target {
+pub trait CutTarget {
     /// The capture that a set belongs to whose first wanted submit has this number, and whether it is a new one. A
     /// capture may end with a set without submits.
     ///
@@ -78,11 +78,11 @@ struct Held {
     payload: Vec<u8>,
     /// With them.
     length: usize,
-    part: Part,
+    part: SectionPart,
 }
 
 /// What a section is to its set.
-enum Part {
+enum SectionPart {
     /// The name or contents of the buffer at this address.
     Buffer(u64),
     /// A submit.
@@ -102,7 +102,7 @@ struct Standing {
     again: bool,
 }
 
-/// Cuts a capture. What it gets from a player it writes to a [`Target`].
+/// Cuts a capture. What it gets from a player it writes to a [`CutTarget`].
 pub struct Cutter<T> {
     choice: Choice,
     target: T,
@@ -130,7 +130,7 @@ pub struct Cutter<T> {
     refused: u64,
 }
 
-impl<T: Target> Cutter<T> {
+impl<T: CutTarget> Cutter<T> {
     /// Cuts what is chosen into a target. Of a set no more than about so many bytes are held.
     pub fn new(choice: Choice, target: T, limit: u64) -> Cutter<T> {
         Cutter {
@@ -178,12 +178,13 @@ impl<T: Target> Cutter<T> {
     /// No more submits use these buffers. What comes after the last submit belongs to the next set, if one follows.
     fn end_set(&mut self, last: bool) {
         let mut set = std::mem::take(&mut self.set);
-        let behind = set.iter().rposition(|h| matches!(h.part, Part::Submit { .. })).map_or(0, |i| i + 1);
+        let behind =
+            set.iter().rposition(|h| matches!(h.part, SectionPart::Submit { .. })).map_or(0, |i| i + 1);
         if !last {
             self.set = set.split_off(behind);
         }
-        let wanted = match set.iter().any(|held| matches!(held.part, Part::Submit { .. })) {
-            true => set.iter().any(|held| matches!(held.part, Part::Submit { wanted: true, .. })),
+        let wanted = match set.iter().any(|held| matches!(held.part, SectionPart::Submit { .. })) {
+            true => set.iter().any(|held| matches!(held.part, SectionPart::Submit { wanted: true, .. })),
             false => self.choice.is_all() && !set.is_empty(),
         };
         if self.failed.is_none() {
@@ -208,7 +209,7 @@ impl<T: Target> Cutter<T> {
     fn pass_set(&mut self, set: Vec<Held>) {
         let mut head = self.sets == 0;
         for held in set {
-            head &= matches!(held.part, Part::Other);
+            head &= matches!(held.part, SectionPart::Other);
             let stands = matches!(
                 held.kind,
                 RdSectionKind::Test | RdSectionKind::Cmd | RdSectionKind::GpuId | RdSectionKind::ChipId
@@ -229,13 +230,13 @@ impl<T: Target> Cutter<T> {
 
     fn write_set(&mut self, set: Vec<Held>) -> Result<(), RdWriteError> {
         let numbers = set.iter().filter_map(|held| match held.part {
-            Part::Submit { number, wanted: true } => Some(number),
+            SectionPart::Submit { number, wanted: true } => Some(number),
             _ => None,
         });
         let (out, new) = self.target.open(numbers.min())?;
         let mut writer = RdWriter::new(out);
         let said: Vec<RdSectionKind> =
-            set.iter().take_while(|h| matches!(h.part, Part::Other)).map(|h| h.kind).collect();
+            set.iter().take_while(|h| matches!(h.part, SectionPart::Other)).map(|h| h.kind).collect();
         for standing in &mut self.standing {
             standing.written &= !new;
             if !standing.written && !said.contains(&standing.held.kind) {
@@ -248,9 +249,11 @@ impl<T: Target> Cutter<T> {
         let mut stay = Vec::new();
         for held in set {
             let keep = match held.part {
-                Part::Other => true,
-                Part::Submit { wanted, .. } => wanted,
-                Part::Buffer(iova) => whole || self.reach.as_ref().is_some_and(|reach| reach.needs(iova)),
+                SectionPart::Other => true,
+                SectionPart::Submit { wanted, .. } => wanted,
+                SectionPart::Buffer(iova) => {
+                    whole || self.reach.as_ref().is_some_and(|reach| reach.needs(iova))
+                }
             };
             if keep {
                 write(&held, &mut writer, &mut self.kept)?;
@@ -290,7 +293,7 @@ fn cost(held: &Held) -> u64 {
 
 /// The buffer that a section names besides those of its set.
 fn logs(held: &Held) -> Option<u64> {
-    if !matches!(held.part, Part::Other) {
+    if !matches!(held.part, SectionPart::Other) {
         return None;
     }
     let mut payload = held.payload.clone();
@@ -317,7 +320,7 @@ fn write(held: &Held, writer: &mut RdWriter<&mut dyn Write>, kept: &mut Tally) -
     writer.section(held.kind, &payload)
 }
 
-impl<'d, T: Target> Consumer<'d> for Cutter<T> {
+impl<'d, T: CutTarget> Consumer<'d> for Cutter<T> {
     fn section(&mut self, section: &RdSection<'_>, step: LiveStep) {
         if step == LiveStep::Forgotten {
             self.end_set(false);
@@ -331,16 +334,16 @@ impl<'d, T: Target> Consumer<'d> for Cutter<T> {
                 let range = section.range();
                 self.ranges.extend(range.map(|range| (range.iova, range.size.into())));
                 self.named = range.map(|range| range.iova);
-                self.named.map_or(Part::Other, Part::Buffer)
+                self.named.map_or(SectionPart::Other, SectionPart::Buffer)
             }
-            RdSectionKind::BufferContents => self.named.map_or(Part::Other, Part::Buffer),
+            RdSectionKind::BufferContents => self.named.map_or(SectionPart::Other, SectionPart::Buffer),
             RdSectionKind::CmdStreamAddr => {
                 let number = self.submits;
                 self.submits = self.submits.saturating_add(1);
                 self.seen.submits = self.submits;
-                Part::Submit { number, wanted: self.choice.wants(number, self.frames.number()) }
+                SectionPart::Submit { number, wanted: self.choice.wants(number, self.frames.number()) }
             }
-            _ => Part::Other,
+            _ => SectionPart::Other,
         };
         self.seen.bytes = section.span.end;
         let length = section.payload.len();
@@ -393,7 +396,7 @@ mod tests {
     #[derive(Default)]
     struct Each(Vec<Vec<u8>>);
 
-    impl Target for Each {
+    impl CutTarget for Each {
         fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
             self.0.push(Vec::new());
             Ok((self.0.last_mut().expect("just pushed"), true))
@@ -403,7 +406,7 @@ mod tests {
     /// Refuses everything.
     struct Full;
 
-    impl Target for Full {
+    impl CutTarget for Full {
         fn open(&mut self, _: Option<u32>) -> io::Result<(&mut dyn Write, bool)> {
             Err(io::ErrorKind::StorageFull.into())
         }
@@ -434,11 +437,15 @@ mod tests {
         Choice { submits: None, frames: None, frame_end: Some("end".to_owned()), all_buffers: false }
     }
 
-    fn cut<T: Target>(bytes: &[u8], choice: Choice, target: T) -> (T, Result<(Tally, Tally), RdWriteError>) {
+    fn cut<T: CutTarget>(
+        bytes: &[u8],
+        choice: Choice,
+        target: T,
+    ) -> (T, Result<(Tally, Tally), RdWriteError>) {
         let limit = 1 << 24;
         let db = Db::builtin();
         let mut cutter = Cutter::new(choice, target, limit);
-        let submits = play::Choice { compositors: true, ..play::Choice::default() };
+        let submits = play::SubmitChoice { compositors: true, ..play::SubmitChoice::default() };
         Player::new(submits, &db, 1 << 24).play(bytes, &mut cutter);
         cutter.end()
     }
@@ -470,7 +477,7 @@ mod tests {
         let bytes = whole(630, 3);
         for limit in [0, 1 << 8, 1 << 10, 1 << 14] {
             let mut cutter = Cutter::new(all(), Each::default(), limit);
-            Player::new(play::Choice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
+            Player::new(play::SubmitChoice::default(), &db, 1 << 24).play(&bytes[..], &mut cutter);
             assert_eq!(cutter.lost().is_some(), limit < 1 << 14, "{limit}");
             assert!(cutter.held <= limit);
             assert!(cutter.end().1.is_ok());

@@ -1,7 +1,7 @@
 //! The numbers that registers and the dwords of state commands have in [`Registers`](crate::Registers), and their names.
 //!
 //! What other vendors set by registers, Intel's commands say themselves: 3DSTATE_PS has the kernel of pixel shaders. So each
-//! dword of the last command of a kind counts as a register: [`Names`] selects its fields as `3DSTATE_PS.KernelStartPointer0`.
+//! dword of the last command of a kind counts as a register: [`IntelNames`] selects its fields as `3DSTATE_PS.KernelStartPointer0`.
 //! Never: values.
 
 use crate::query::{Column, Mistake, RegisterNames};
@@ -25,15 +25,15 @@ pub fn mmio(offset: u32) -> u32 {
 
 /// Names of registers and of the fields of state commands, of one generation.
 #[derive(Clone, Debug)]
-pub struct Names {
+pub struct IntelNames {
     gpu: IntelGpu,
     instructions: Vec<IntelInstruction>,
 }
 
-impl Names {
+impl IntelNames {
     /// Of this generation.
-    pub fn new(gpu: IntelGpu) -> Names {
-        Names { gpu, instructions: gpu.instructions().take(COMMANDS as usize).collect() }
+    pub fn new(gpu: IntelGpu) -> IntelNames {
+        IntelNames { gpu, instructions: gpu.instructions().take(COMMANDS as usize).collect() }
     }
 
     /// The number of the first dword of a command.
@@ -90,7 +90,7 @@ impl Names {
 }
 
 /// Columns that a pattern stands for: registers, and with a dot fields of commands.
-fn select_pattern(names: &Names, text: &str) -> Vec<Column<'static>> {
+fn select_pattern(names: &IntelNames, text: &str) -> Vec<Column<'static>> {
     let Some((command, field)) = text.split_once('.') else {
         let pattern = Pattern::new(text);
         let registers = names.gpu.registers().filter(|r| pattern.matches(r.name()));
@@ -108,7 +108,7 @@ fn whole(name: &str, number: u32) -> Column<'static> {
     Column { selected: Selected { name, low: number, high: None, mask, ty: None }, shift: 0 }
 }
 
-impl RegisterNames<'static> for &Names {
+impl RegisterNames<'static> for &IntelNames {
     /// `3DSTATE_PS.KernelStartPointer0`, `3DSTATE_PS` for all of its fields, `CS_CHICKEN1`, `0x2580` (in bytes), and
     /// patterns of registers and of fields.
     fn select(self, text: &str) -> Result<Vec<Column<'static>>, Mistake> {

@@ -87,7 +87,7 @@ impl Gfx {
 
 /// Kernels between which the format grew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Era {
+pub enum AmdgpuEra {
     /// The first: who, when, VRAM, and the registers that debugfs asked for.
     V5_19,
     /// SoC, versions, firmware, the ring that timed out, the page fault, registers, rings.
@@ -96,15 +96,15 @@ pub enum Era {
     V6_19,
 }
 
-impl Era {
+impl AmdgpuEra {
     /// Every era, oldest first.
-    pub const ALL: [Era; 3] = [Era::V5_19, Era::V6_12, Era::V6_19];
+    pub const ALL: [AmdgpuEra; 3] = [AmdgpuEra::V5_19, AmdgpuEra::V6_12, AmdgpuEra::V6_19];
 
     fn release(self) -> &'static str {
         match self {
-            Era::V5_19 => "5.19.0",
-            Era::V6_12 => "6.12.0",
-            Era::V6_19 => "6.19.0",
+            AmdgpuEra::V5_19 => "5.19.0",
+            AmdgpuEra::V6_12 => "6.12.0",
+            AmdgpuEra::V6_19 => "6.19.0",
         }
     }
 }
@@ -183,7 +183,7 @@ impl Quirk {
 pub struct AmdgpuBuilder {
     dump: Devcoredump<'static>,
     gfx: Gfx,
-    era: Era,
+    era: AmdgpuEra,
     quirks: Vec<Quirk>,
 }
 
@@ -203,11 +203,11 @@ impl AmdgpuBuilder {
             ips,
             ..Devcoredump::default()
         };
-        AmdgpuBuilder { dump, gfx, era: Era::V6_12, quirks: Vec::new() }
+        AmdgpuBuilder { dump, gfx, era: AmdgpuEra::V6_12, quirks: Vec::new() }
     }
 
     /// The dump as kernels of another era write it: what they did not know is left out at the end.
-    pub fn era(mut self, era: Era) -> AmdgpuBuilder {
+    pub fn era(mut self, era: AmdgpuEra) -> AmdgpuBuilder {
         self.era = era;
         self
     }
@@ -232,7 +232,7 @@ impl AmdgpuBuilder {
         let stream = [&set[..], &[0xc003_1500, 1, 1, 1, 1], &[0xc000_1000, 0]].concat();
         let call = [0xc002_3f00, ib as u32, (ib >> 32) as u32, stream.len() as u32];
         let builder = AmdgpuBuilder::new(Gfx::V10)
-            .era(Era::V6_19)
+            .era(AmdgpuEra::V6_19)
             .timeout("gfx_0.0.0")
             .register("CP_IB1_BASE_LO", ib as u32)
             .register("CP_IB1_BASE_HI", (ib >> 32) as u32)
@@ -399,13 +399,13 @@ impl AmdgpuBuilder {
     pub fn build(&self) -> Devcoredump<'static> {
         let mut dump = self.dump.clone();
         dump.kernel = Some(self.era.release().into());
-        if self.era < Era::V6_19 {
+        if self.era < AmdgpuEra::V6_19 {
             dump.discovery = None;
             dump.ibs.clear();
         } else {
             dump.reset_registers.clear();
         }
-        if self.era > Era::V5_19 {
+        if self.era > AmdgpuEra::V5_19 {
             return dump;
         }
         Devcoredump {
@@ -520,11 +520,11 @@ fn fill(dump: &mut Devcoredump<'static>, gfx: Gfx) {
 pub fn variety() -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for gfx in Gfx::ALL {
-        for era in Era::ALL {
+        for era in AmdgpuEra::ALL {
             all.push((format!("{gfx:?} {era:?}"), AmdgpuBuilder::complete(gfx).era(era).text()));
         }
         for quirk in Quirk::ALL {
-            let text = AmdgpuBuilder::complete(gfx).era(Era::V6_19).quirk(quirk).text();
+            let text = AmdgpuBuilder::complete(gfx).era(AmdgpuEra::V6_19).quirk(quirk).text();
             all.push((format!("{gfx:?} {quirk:?}"), text));
         }
     }

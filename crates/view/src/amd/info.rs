@@ -43,16 +43,16 @@ pub fn info(
 }
 
 /// What both outputs say.
-struct Summary<'a> {
+struct AmdSummary<'a> {
     /// Names and values, in the order of the text.
     facts: Vec<(&'static str, String)>,
     /// Sections or files.
-    parts: Vec<Part<'a>>,
+    parts: Vec<DumpPartLine<'a>>,
     /// What is not there, and what that means.
     absent: Vec<(String, &'static str)>,
 }
 
-struct Part<'a> {
+struct DumpPartLine<'a> {
     name: &'a str,
     known: bool,
     entries: u64,
@@ -62,7 +62,7 @@ struct Part<'a> {
     other_lines: u64,
 }
 
-fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
+fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> AmdSummary<'a> {
     let mut facts = Vec::new();
     let mut fact = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
     fact("kernel", dump.kernel.as_deref().map(str::to_owned));
@@ -83,10 +83,10 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
             VramState::NotChecked => "whether its contents were lost was not checked".to_owned(),
         }),
     );
-    let mut parts: BTreeMap<Option<AmdgpuSection>, Part<'a>> = BTreeMap::new();
+    let mut parts: BTreeMap<Option<AmdgpuSection>, DumpPartLine<'a>> = BTreeMap::new();
     for info in dump.sections() {
         let name = info.section.map_or("not known", AmdgpuSection::name);
-        let part = parts.entry(info.section).or_insert(Part {
+        let part = parts.entry(info.section).or_insert(DumpPartLine {
             name,
             known: info.section.is_some(),
             entries: 0,
@@ -104,7 +104,7 @@ fn dump_summary<'a>(dump: &'a Devcoredump<'_>) -> Summary<'a> {
     let absent = AmdgpuSection::ALL.into_iter().filter_map(missing).collect();
     // What nobody knows comes last.
     let unknown = parts.remove(&None);
-    Summary { facts, parts: parts.into_values().chain(unknown).collect(), absent }
+    AmdSummary { facts, parts: parts.into_values().chain(unknown).collect(), absent }
 }
 
 /// A page fault in one line.
@@ -137,7 +137,7 @@ fn contents(dump: &Devcoredump<'_>, section: AmdgpuSection) -> String {
     }
 }
 
-fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
+fn report_summary<'a>(report: &'a RadvReport<'_>) -> AmdSummary<'a> {
     let mut facts = Vec::new();
     let entry = |name: &str| {
         let entries = report.app.iter().chain(&report.gpu);
@@ -157,7 +157,7 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
         }),
     );
     fact("waves", report.umr_waves.as_ref().map(|umr| umr.waves.len().to_string()));
-    let parts = report.members.iter().map(|member| Part {
+    let parts = report.members.iter().map(|member| DumpPartLine {
         name: &member.name,
         known: member.kind.is_some(),
         entries: 1,
@@ -166,7 +166,7 @@ fn report_summary<'a>(report: &'a RadvReport<'_>) -> Summary<'a> {
         other_lines: member.other_lines,
     });
     let absent = report.absent().map(|(_, name, meaning)| (name, meaning));
-    Summary { facts, parts: parts.collect(), absent: absent.collect() }
+    AmdSummary { facts, parts: parts.collect(), absent: absent.collect() }
 }
 
 fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {
@@ -189,8 +189,8 @@ fn member_contents(report: &RadvReport<'_>, kind: MemberKind) -> String {
     }
 }
 
-fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
-    let part = |name, entries: usize| Part {
+fn umr_summary<'a>(umr: &UmrText<'_>) -> AmdSummary<'a> {
+    let part = |name, entries: usize| DumpPartLine {
         name,
         known: true,
         entries: entries as u64,
@@ -203,16 +203,16 @@ fn umr_summary<'a>(umr: &UmrText<'_>) -> Summary<'a> {
         part("rings", umr.rings.len()),
         part("registers", umr.registers.len()),
     ];
-    parts.push(Part { known: false, ..part("other lines", umr.other_lines as usize) });
+    parts.push(DumpPartLine { known: false, ..part("other lines", umr.other_lines as usize) });
     parts.retain(|part| part.entries > 0);
     let facts = if umr.no_waves { vec![("waves", "umr found none".to_owned())] } else { Vec::new() };
-    Summary { facts, parts, absent: Vec::new() }
+    AmdSummary { facts, parts, absent: Vec::new() }
 }
 
 fn text(
     file: &FileInfo<'_>,
     content: AmdDump<'_, '_>,
-    summary: &Summary<'_>,
+    summary: &AmdSummary<'_>,
     diagnostics: &[Diagnostic],
     style: Style,
     out: &mut dyn Write,
@@ -317,7 +317,7 @@ struct Problem<'a> {
 fn json(
     file: &FileInfo<'_>,
     content: AmdDump<'_, '_>,
-    summary: &Summary<'_>,
+    summary: &AmdSummary<'_>,
     diagnostics: &[Diagnostic],
     db: &Db,
     out: &mut dyn Write,

@@ -3,7 +3,7 @@
 use super::AmdDump;
 use super::code::WaveDisassembly;
 use super::info::fault_line;
-use super::packets::{self, Reader};
+use super::packets::{self, PacketReader};
 use crate::Style;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -123,13 +123,13 @@ fn devcoredump(dump: &Devcoredump<'_>, facts: &Db, style: Style, out: Out<'_>) -
         let place = |pointer: Option<u64>| Some(pointer? & u64::from(ring.mask?));
         let marks = [(place(ring.rptr), "rptr"), (place(ring.wptr), "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        packets::text(&ring.contents, Reader::new(gfx, engine_of(&ring.name), facts), &marks, out)?;
+        packets::text(&ring.contents, PacketReader::new(gfx, engine_of(&ring.name), facts), &marks, out)?;
     }
     let engine = dump.timeout.as_ref().map_or(Some(Engine::Gfx), |timeout| engine_of(&timeout.ring));
     for ib in &dump.ibs {
         heading(style, format_args!("IB {} at {:#x}", ib.number, ib.iova), out)?;
         row("dwords", ib.size, out)?;
-        packets::text(&ib.contents, Reader::new(gfx, engine, facts), &[], out)?;
+        packets::text(&ib.contents, PacketReader::new(gfx, engine, facts), &[], out)?;
     }
     if !dump.reset_registers.is_empty() {
         heading(style, "registers by offset", out)?;
@@ -311,7 +311,7 @@ fn streams(trace: &TraceLog<'_>, gfx: Option<Gfx>, facts: &Db, style: Style, out
             }
             writeln!(out)?;
         }
-        packets::text(&stream.contents, Reader::new(gfx, stream_engine(stream), facts), &[], out)?;
+        packets::text(&stream.contents, PacketReader::new(gfx, stream_engine(stream), facts), &[], out)?;
     }
     Ok(())
 }
@@ -434,7 +434,7 @@ fn umr_text(umr: &UmrText<'_>, code: WaveDisassembly<'_>, style: Style, out: Out
         row("driver's wptr", ring.driver_wptr, out)?;
         let marks = [(ring.rptr, "rptr"), (ring.wptr, "wptr")];
         let marks: Vec<(u64, &str)> = marks.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
-        let reader = Reader::new(code.gfx, umr_engine(ring), code.facts);
+        let reader = PacketReader::new(code.gfx, umr_engine(ring), code.facts);
         packets::text(&ring.contents, reader, &marks, out)?;
         for ib in &ring.ibs {
             writeln!(out, "  packets at {}@{:#x}", ib.vmid, ib.iova)?;

@@ -1,8 +1,10 @@
 //! The walk over a dump's lines, section by section.
 
-use super::ring::{self, Ring};
-use super::{Options, Said, hfi, indexed};
-use crate::listing::{COLORS, Carry, End, Pair, RegisterPrinter, Shader, Text, disassemble, hex_ascii};
+use super::ring::{self, CrashdecRing};
+use super::{CrashdecOptions, DumpNotes, hfi, indexed};
+use crate::listing::{
+    COLORS, Carry, Pair, RegisterPrinter, Shader, TextEnd, TextOut, disassemble, hex_ascii,
+};
 use unwedge_base::{Buffer, ChipId, Diagnostic, Dwords, Generation, Memory, Span};
 use unwedge_capture::msm::lines::{DevcoreLine, DevcoreLines, DevcoreNumber, LineKind, MsmSection, TopKey};
 use unwedge_hw::adreno::hfi::{HISTORY, QUEUES};
@@ -20,9 +22,9 @@ const STREAMS: u32 = 4;
 const BUFFER_RUNS: u32 = 32;
 
 /// A dump being listed.
-pub struct Walk<'r, 'o, 'd> {
-    pub(super) text: &'r mut Text<'o>,
-    pub(super) options: Options,
+pub struct SectionsWalk<'r, 'o, 'd> {
+    pub(super) text: &'r mut TextOut<'o>,
+    pub(super) options: CrashdecOptions,
     pub(super) palette: Palette,
     db: &'d Db,
     pub(super) chip: Option<Chip<'d>>,
@@ -33,18 +35,18 @@ pub struct Walk<'r, 'o, 'd> {
     buffer_runs_left: u32,
     /// Dwords that command streams may still have; `None` before the first.
     pub(super) budget: Option<u64>,
-    pub(super) rings: Vec<Ring>,
+    pub(super) rings: Vec<CrashdecRing>,
     /// Values of `registers:`; nothing counts as written by a packet.
     pub(super) registers: Registers,
     /// What listings of command streams leave behind; also what selector fields have chosen.
     pub(super) carry: Carry<'d>,
     fault: Option<u64>,
-    entry: Entry,
+    entry: OpenSection,
     zeros_left: u64,
     /// Command streams that may still be shown: one per revision, as dumps may be put together.
     streams_left: u32,
     stream_due: bool,
-    said: Said,
+    said: DumpNotes,
 }
 
 /// The GPU, as far as the dump says.
@@ -63,7 +65,7 @@ impl Chip<'_> {
 
 /// What the lines of the current section have said so far.
 #[derive(Clone, Debug, Default)]
-struct Entry {
+struct OpenSection {
     section: Option<MsmSection>,
     iova: u64,
     /// Bytes of a buffer, dwords of anything else.
@@ -73,9 +75,14 @@ struct Entry {
     history: Vec<[i32; HISTORY]>,
 }
 
-impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
-    pub fn new(text: &'r mut Text<'o>, options: &Options, db: &'d Db, said: Said) -> Walk<'r, 'o, 'd> {
-        Walk {
+impl<'r, 'o, 'd> SectionsWalk<'r, 'o, 'd> {
+    pub fn new(
+        text: &'r mut TextOut<'o>,
+        options: &CrashdecOptions,
+        db: &'d Db,
+        said: DumpNotes,
+    ) -> SectionsWalk<'r, 'o, 'd> {
+        SectionsWalk {
             text,
             options: *options,
             palette: if options.color { COLORS } else { Palette::default() },
@@ -89,7 +96,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             registers: Registers::new(0),
             carry: Carry::default(),
             fault: None,
-            entry: Entry::default(),
+            entry: OpenSection::default(),
             zeros_left: ZEROS_SHOWN,
             streams_left: STREAMS,
             stream_due: false,
@@ -98,19 +105,19 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     }
 
     /// Lists the whole dump; returns what was wrong with it.
-    pub fn run(mut self, dump: &[u8]) -> Said {
+    pub fn run(mut self, dump: &[u8]) -> DumpNotes {
         for line in DevcoreLines::new(dump) {
             if self.text.ended().is_some() {
                 break;
             }
             if line.section != self.entry.section || matches!(line.kind, LineKind::Section(_)) {
                 self.leave_section();
-                self.entry = Entry { section: line.section, ..Entry::default() };
+                self.entry = OpenSection { section: line.section, ..OpenSection::default() };
             }
             self.line(&line);
         }
         self.leave_section();
-        if self.text.ended() == Some(End::TooLong) {
+        if self.text.ended() == Some(TextEnd::TooLong) {
             self.loss(None, "the listing is too long: the rest is not shown");
         }
         if self.chip.is_none() {
@@ -217,7 +224,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
     fn ringbuffer(&mut self, line: &DevcoreLine<'_>) {
         if let LineKind::ListItem { key: "id", value, .. } = line.kind {
             let id = decimal(value);
-            self.rings.push(Ring { id, ..Ring::default() });
+            self.rings.push(CrashdecRing { id, ..CrashdecRing::default() });
             return self.echo(line);
         }
         let Some(ring) = self.rings.last_mut() else { return self.echo(line) };
@@ -270,7 +277,7 @@ impl<'r, 'o, 'd> Walk<'r, 'o, 'd> {
             LineKind::DataHeader => {}
             LineKind::Data(blob) => {
                 let contents = blob.decode();
-                let Entry { iova, size, .. } = self.entry;
+                let OpenSection { iova, size, .. } = self.entry;
                 if self.options.verbose {
                     self.dump(&contents, size, 1);
                 }

@@ -12,7 +12,7 @@ use unwedge_base::Diagnostic;
 use unwedge_capture::rd::{LiveStep, RdSection, RdSectionKind};
 use unwedge_hw::{Db, Gpu};
 use unwedge_stream::adreno::TroubleKind;
-use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 
 /// JSON of a capture may be so many bytes long for each byte of it: buffers run once for each bin.
 pub const LENGTH_PER_BYTE: u64 = 1 << 11;
@@ -26,7 +26,7 @@ pub fn capture(
 ) -> Vec<Diagnostic> {
     let mut lines = Lines::new(0, out);
     lines.push(&Start::of("rd-capture", db));
-    let choice = Choice { compositors: true, ..Choice::default() };
+    let choice = SubmitChoice { compositors: true, ..SubmitChoice::default() };
     let slow = stream.live();
     let mut events = Events { lines, slow, lost: Vec::new() };
     let mut diagnostics = Player::new(choice, db, max_alive).play(&mut *stream, &mut events);
@@ -47,7 +47,7 @@ struct GpuLine {
     #[serde(rename = "type")]
     ty: &'static str,
     #[serde(flatten)]
-    gpu: json::Gpu,
+    gpu: json::JsonGpu,
 }
 
 /// A section that is not told by the lines of what it holds.
@@ -142,7 +142,7 @@ impl<'d> Consumer<'d> for Events<'_> {
 
     fn identity(&mut self, identity: Identity, gpu: Option<Gpu<'d>>) {
         let generation = gpu.map(|gpu| gpu.generation());
-        let gpu = json::Gpu::of_identity(identity, generation);
+        let gpu = json::JsonGpu::of_identity(identity, generation);
         self.lines.push(&GpuLine { ty: "gpu", gpu });
     }
 

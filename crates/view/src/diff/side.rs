@@ -11,9 +11,9 @@ use unwedge_capture::msm::Devcore;
 use unwedge_capture::rd::{LiveStep, RdSection};
 use unwedge_capture::{Dump, DumpPart};
 use unwedge_hw::{Db, Gpu};
-use unwedge_postmortem::adreno::{Case, hang};
+use unwedge_postmortem::adreno::{AdrenoCase, hang};
 use unwedge_stream::compare::{Record, Recorder};
-use unwedge_stream::play::{Choice, Consumer, Identity, Player, Submission};
+use unwedge_stream::play::{Consumer, Identity, Player, Submission, SubmitChoice};
 use unwedge_stream::query::{Draws, StepDraws};
 
 /// What comes from a side while it is read.
@@ -37,7 +37,7 @@ pub fn read(
         Opened::Capture(mut stream) => {
             let mut tape =
                 Tape { selector, once, out, draws: None, generation: None, looks: LOOKS, ended: false };
-            let choice = Choice { compositors: true, ..Choice::default() };
+            let choice = SubmitChoice { compositors: true, ..SubmitChoice::default() };
             let mut diagnostics = Player::new(choice, db, max_alive).play(&mut stream, &mut tape);
             diagnostics.extend(stream.diagnostics());
             Ok(diagnostics)
@@ -205,7 +205,7 @@ fn devcore(
     if out.send(SideEvent::Gpu(Family::Adreno(gpu.generation()))).is_err() {
         return Ok(diagnostics);
     }
-    let case = Case::new(dump, gpu);
+    let case = AdrenoCase::new(dump, gpu);
     let mut budget = unwedge_stream::adreno::budget(&case.memory);
     let mut looks = budget;
     for stretch in stretches(&case, hang::locate(&case).as_ref()) {

@@ -15,7 +15,7 @@ use unwedge_hw::Db;
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct JsonSummary<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     #[serde(skip)]
@@ -32,7 +32,7 @@ struct Summary<'a> {
     dump: Option<DumpSummary<'a>>,
     /// A file has one of the two.
     #[serde(rename = "dump", skip_serializing_if = "Option::is_none")]
-    intel: Option<intel::info::Summary<'a>>,
+    intel: Option<intel::info::IntelSummary<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<&'a Capture>,
     problems: Vec<Problem>,
@@ -85,14 +85,14 @@ impl From<&Diagnostic> for Problem {
     }
 }
 
-impl<'a> Summary<'a> {
+impl<'a> JsonSummary<'a> {
     fn of(
         file: &FileInfo<'a>,
         contents: FileContents<'a>,
         diagnostics: &[Diagnostic],
         db: &'a Db,
-    ) -> Summary<'a> {
-        let mut summary = Summary {
+    ) -> JsonSummary<'a> {
+        let mut summary = JsonSummary {
             heading: Heading::of_object("unwedge.info", SCHEMA, db.identity()),
             name: file.name,
             database_line: device::database_line(db.identity()),
@@ -108,7 +108,7 @@ impl<'a> Summary<'a> {
         };
         match contents {
             FileContents::Msm(dump) => summary.dump = Some(DumpSummary::of(dump)),
-            FileContents::Intel(dump) => summary.intel = Some(intel::info::Summary::of(dump)),
+            FileContents::Intel(dump) => summary.intel = Some(intel::info::IntelSummary::of(dump)),
             FileContents::Capture(capture) => summary.capture = Some(capture),
             FileContents::Other => {}
         }
@@ -173,7 +173,7 @@ pub fn json(
     db: &Db,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Summary::of(file, contents, diagnostics, db))?;
+    serde_json::to_writer(&mut *out, &JsonSummary::of(file, contents, diagnostics, db))?;
     out.write_all(b"\n")
 }
 
@@ -189,10 +189,10 @@ pub fn text(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    write_text(&Summary::of(file, contents, diagnostics, db), style, out)
+    write_text(&JsonSummary::of(file, contents, diagnostics, db), style, out)
 }
 
-fn write_text(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_text(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}", style.bold(s.name), s.described)?;
     let size = if s.compression.is_empty() {
         format!("{} bytes", s.bytes)
@@ -238,7 +238,7 @@ fn write_text(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<
     writeln!(out, "\n{}", s.database_line)
 }
 
-fn problems(s: &Summary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn problems(s: &JsonSummary<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     if s.problems.is_empty() {
         return Ok(());
     }

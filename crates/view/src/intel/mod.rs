@@ -17,7 +17,7 @@ use unwedge_capture::intel::{
     engine_id,
 };
 use unwedge_capture::{Dump, xe};
-use unwedge_postmortem::intel::Device;
+use unwedge_postmortem::intel::IntelDevice;
 
 /// Bytes of memory that a block is unpacked to at most: so many, and so many more for each byte of its text.
 const UNPACKED: u64 = 64 << 20;
@@ -108,10 +108,10 @@ impl<'d, 'a> IntelDump<'d, 'a> {
     }
 
     /// Which device it is of.
-    pub fn graphics(self) -> Device {
+    pub fn graphics(self) -> IntelDevice {
         match self {
-            IntelDump::I915(state) => Device::of_i915(state),
-            IntelDump::Xe(dump) => Device::of_xe(dump),
+            IntelDump::I915(state) => IntelDevice::of_i915(state),
+            IntelDump::Xe(dump) => IntelDevice::of_xe(dump),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The same code is shown again and again, for each draw and each tile: its listing is made once and remembered.
 
-use super::{CffText, Text};
+use super::{CffText, TextOut};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -64,7 +64,7 @@ const BEHIND: u64 = 16;
 
 /// Shows a shader, with its words. `code` may go on behind it.
 pub fn disassemble(
-    text: &mut Text<'_>,
+    text: &mut TextOut<'_>,
     code: Dwords<'_>,
     shader: Shader,
     generation: Generation,
@@ -112,7 +112,7 @@ pub struct Listings {
     /// Text by where the code lies: what lies behind a shader may be much, and is not looked at again.
     places: HashMap<(usize, How), Range<usize>>,
     /// By hash of code and [`How`]. Of two with the same hash, the later one stays.
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, CachedListing>,
     words: Vec<u32>,
     text: Vec<u8>,
     /// One that is not remembered.
@@ -120,7 +120,7 @@ pub struct Listings {
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedListing {
     how: How,
     words: Range<usize>,
     text: Range<usize>,
@@ -174,8 +174,9 @@ impl Listings {
         let mut hasher = DefaultHasher::new();
         (how, code.stored()).hash(&mut hasher);
         let hash = hasher.finish();
-        let same =
-            |known: &&Known| known.how == how && self.words.get(known.words.clone()) == Some(code.stored());
+        let same = |known: &&CachedListing| {
+            known.how == how && self.words.get(known.words.clone()) == Some(code.stored())
+        };
         if let Some(known) = self.known.get(&hash).filter(same) {
             return Some(known.text.clone());
         }
@@ -185,7 +186,7 @@ impl Listings {
             return None;
         }
         let (words, text) = self.keep(code.stored(), &text);
-        self.known.insert(hash, Known { how, words, text: text.clone() });
+        self.known.insert(hash, CachedListing { how, words, text: text.clone() });
         Some(text)
     }
 

@@ -22,11 +22,11 @@ pub struct Verification<'a> {
     verified: LayoutCheck,
     findings: Vec<LrcFinding>,
     odd: Vec<OddValue>,
-    ring: Option<Ring>,
+    ring: Option<JsonRingState>,
 }
 
 /// The page of an indirect ring state.
-struct Ring {
+struct JsonRingState {
     page: usize,
     layout: LrcLayout,
     verified: LayoutCheck,
@@ -34,7 +34,7 @@ struct Ring {
 }
 
 /// The ring state of a context that says it has one of its own, behind its other pages.
-fn ring(image: &LrcImage<'_>, layout: &LrcLayout) -> Option<Ring> {
+fn ring(image: &LrcImage<'_>, layout: &LrcLayout) -> Option<JsonRingState> {
     const ENABLE: u32 = 1 << 4;
     let target = layout.target()?;
     let state = LrcLayout::of_indirect_ring_state(target).ok()?;
@@ -45,7 +45,7 @@ fn ring(image: &LrcImage<'_>, layout: &LrcLayout) -> Option<Ring> {
     // The status page is the one before the registers.
     let page = (image.page() + pages).checked_sub(1).filter(|_| enabled && image.pages() > 1)?;
     let words = image.nth(page);
-    Some(Ring { page, verified: state.verify(words), odd: odd(words, &state), layout: state })
+    Some(JsonRingState { page, verified: state.verify(words), odd: odd(words, &state), layout: state })
 }
 
 impl<'a> Verification<'a> {

@@ -8,7 +8,7 @@ use unwedge_capture::rd::{RdReader, RdSection, RdSectionKind};
 
 /// A section, for people and programs.
 #[derive(Serialize, Default)]
-struct Line {
+struct SectionLine {
     offset: u64,
     #[serde(rename = "type")]
     number: u32,
@@ -44,7 +44,7 @@ pub fn list(capture: impl Read, json: bool, max: u64, out: &mut dyn Write) -> Ve
     let mut reader = RdReader::new(capture).with_limit(max);
     let mut submits = 0;
     while let Some(section) = reader.next() {
-        let line = Line::of(&section, &mut submits);
+        let line = SectionLine::of(&section, &mut submits);
         // A failed write is for the owner of `out` to remember.
         let written = if json { line.json(out) } else { line.text(out) };
         if written.is_err() {
@@ -54,17 +54,17 @@ pub fn list(capture: impl Read, json: bool, max: u64, out: &mut dyn Write) -> Ve
     reader.diagnostics().to_vec()
 }
 
-impl Line {
-    fn of(section: &RdSection<'_>, submits: &mut u32) -> Line {
+impl SectionLine {
+    fn of(section: &RdSection<'_>, submits: &mut u32) -> SectionLine {
         let kind = section.kind;
         let known = !matches!(kind, RdSectionKind::Unknown(_));
-        let mut line = Line {
+        let mut line = SectionLine {
             offset: section.span.start,
             number: kind.number(),
             name: known.then(|| kind.name()),
             bytes: section.claimed,
             there: section.is_cut().then_some(section.payload.len() as u64),
-            ..Line::default()
+            ..SectionLine::default()
         };
         let range = section.range();
         match kind {

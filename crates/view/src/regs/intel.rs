@@ -18,11 +18,11 @@ const NAMES: usize = 16;
 /// An answer.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-enum Entry {
+enum IntelAnswer {
     Register(Box<Answer>),
     Command(Shape),
     Structure(Shape),
-    Enum(Names),
+    Enum(JsonEnum),
 }
 
 /// A register, and a value of it.
@@ -83,7 +83,7 @@ struct Shape {
 }
 
 #[derive(Serialize)]
-struct Names {
+struct JsonEnum {
     name: &'static str,
     values: Vec<Named>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,9 +210,9 @@ impl Shape {
 }
 
 /// Everything a query matches: the exact name first, else what contains it.
-fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry>, LookupError> {
+fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<IntelAnswer>, LookupError> {
     let gpu = IntelGpu::of(version.major.into(), version.release.into());
-    let register = |(r, engine)| Entry::Register(Box::new(Answer::of(r, engine, value, version)));
+    let register = |(r, engine)| IntelAnswer::Register(Box::new(Answer::of(r, engine, value, version)));
     if let Some(offset) = number(query) {
         let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
         // Small offsets are those from the base of an engine.
@@ -229,7 +229,7 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
     let command = |i: unwedge_hw::intel::IntelInstruction| {
         let (opcode, mask) = i.opcode();
         let engines = EngineClass::ALL.into_iter().filter(|e| i.is_of(*e));
-        Entry::Command(Shape {
+        IntelAnswer::Command(Shape {
             name: i.name(),
             opcode: Some(Hex::dword(opcode)),
             mask: Some(Hex::dword(mask)),
@@ -240,7 +240,7 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
     };
     let structure = |s: unwedge_hw::intel::IntelStructure| {
         let (dwords, fields) = (Some(s.dwords()), fields(s.layout()));
-        Entry::Structure(Shape {
+        IntelAnswer::Structure(Shape {
             name: s.name(),
             opcode: None,
             mask: None,
@@ -250,9 +250,9 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
         })
     };
     let names = |e: unwedge_hw::intel::IntelEnum| {
-        Entry::Enum(Names { name: e.name(), values: named(e.iter()), value })
+        IntelAnswer::Enum(JsonEnum { name: e.name(), values: named(e.iter()), value })
     };
-    let exact: Vec<Entry> = gpu
+    let exact: Vec<IntelAnswer> = gpu
         .instruction_named(query)
         .map(command)
         .into_iter()
@@ -264,19 +264,19 @@ fn answer(version: Version, query: &str, value: Option<u64>) -> Result<Vec<Entry
     }
     let pattern = Pattern::new(query);
     let registers = registers::all(version).filter(|r| pattern.matches(r.name()));
-    let mut found: Vec<Entry> = registers.map(|r| register((r, None))).collect();
+    let mut found: Vec<IntelAnswer> = registers.map(|r| register((r, None))).collect();
     found.extend(gpu.instructions().filter(|i| pattern.matches(i.name())).map(command));
     found.extend(gpu.structures().filter(|s| pattern.matches(s.name())).map(structure));
     found.extend(gpu.enumerations().filter(|e| pattern.matches(e.name())).map(names));
     Ok(found)
 }
 
-impl Entry {
+impl IntelAnswer {
     fn in_full(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Entry::Register(r) => r.in_full(style, out)?,
-            Entry::Command(shape) | Entry::Structure(shape) => shape.in_full(style, out)?,
-            Entry::Enum(e) => {
+            IntelAnswer::Register(r) => r.in_full(style, out)?,
+            IntelAnswer::Command(shape) | IntelAnswer::Structure(shape) => shape.in_full(style, out)?,
+            IntelAnswer::Enum(e) => {
                 writeln!(out, "enum {}", style.bold(e.name))?;
                 for v in e.values.iter().filter(|v| e.value.is_none_or(|want| want == u64::from(v.value))) {
                     writeln!(out, "  {:#6x}  {}", v.value, v.name)?;
@@ -288,17 +288,17 @@ impl Entry {
 
     fn in_short(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Entry::Register(r) if r.space.is_some() => writeln!(out, "+{}  {}", r.offset, r.name),
-            Entry::Register(r) => writeln!(out, " {}  {}", r.offset, r.name),
-            Entry::Command(c) => writeln!(out, "command   {}", c.name),
-            Entry::Structure(s) => writeln!(out, "structure {}", s.name),
-            Entry::Enum(e) => writeln!(out, "enum      {}", e.name),
+            IntelAnswer::Register(r) if r.space.is_some() => writeln!(out, "+{}  {}", r.offset, r.name),
+            IntelAnswer::Register(r) => writeln!(out, " {}  {}", r.offset, r.name),
+            IntelAnswer::Command(c) => writeln!(out, "command   {}", c.name),
+            IntelAnswer::Structure(s) => writeln!(out, "structure {}", s.name),
+            IntelAnswer::Enum(e) => writeln!(out, "enum      {}", e.name),
         }
     }
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct IntelRegsHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     graphics_version: String,
@@ -307,7 +307,7 @@ struct Header<'a> {
 /// What was found for each question.
 pub struct Answers<'q> {
     version: Version,
-    results: Vec<(&'q str, Vec<Entry>)>,
+    results: Vec<(&'q str, Vec<IntelAnswer>)>,
 }
 
 impl<'q> Answers<'q> {
@@ -333,7 +333,7 @@ impl<'q> Answers<'q> {
     /// When `out` does not take them.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let heading = Heading::of_plain_lines("unwedge.regs", super::SCHEMA);
-        let header = Header { heading, graphics_version: self.version.to_string() };
+        let header = IntelRegsHeader { heading, graphics_version: self.version.to_string() };
         serde_json::to_writer(&mut *out, &header)?;
         writeln!(out)?;
         for entry in self.results.iter().flat_map(|(_, found)| found) {

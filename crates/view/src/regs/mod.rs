@@ -9,7 +9,7 @@ pub mod intel;
 use crate::Style;
 use crate::device::database_line;
 use crate::json::Heading;
-use describe::Entry;
+use describe::DescribedEntry;
 use serde::Serialize;
 use std::io::{self, Write};
 use thiserror::Error;
@@ -84,7 +84,7 @@ fn fits(name: &str, width: u32, value: Option<u64>) -> Result<(), LookupError> {
 pub struct Answers<'d, 'q> {
     lookup: Lookup<'d>,
     chip: Adreno<'q>,
-    results: Vec<(&'q str, Vec<Entry<'d>>)>,
+    results: Vec<(&'q str, Vec<DescribedEntry<'d>>)>,
 }
 
 impl<'d, 'q> Answers<'d, 'q> {
@@ -127,7 +127,7 @@ impl<'d, 'q> Answers<'d, 'q> {
     /// # Errors
     /// When `out` does not take them.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let header = Header {
+        let header = RegsHeader {
             heading: Heading::of_lines("unwedge.regs", SCHEMA, self.lookup.db.identity()),
             generation: self.chip.generation.name(),
             gpu: self.chip.name(),
@@ -160,7 +160,7 @@ impl<'d, 'q> Answers<'d, 'q> {
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct RegsHeader<'a> {
     #[serde(flatten)]
     heading: Heading<'a>,
     generation: &'static str,
@@ -178,7 +178,7 @@ struct Lookup<'d> {
 
 impl<'d> Lookup<'d> {
     /// Everything a query matches: the exact name first, else what contains it.
-    fn answer(self, query: &str, value: Option<u64>) -> Result<Vec<Entry<'d>>, LookupError> {
+    fn answer(self, query: &str, value: Option<u64>) -> Result<Vec<DescribedEntry<'d>>, LookupError> {
         let registers = self.gpu.space(self.space);
         if let Some(offset) = number(query) {
             let offset =

@@ -1,14 +1,14 @@
 //! What a slot makes of an operand as it was written, or why it does not take it.
 
 use super::operand::{OperandSyntax, SignedOperand};
-use super::parse::Rule;
+use super::parse::ParseRule;
 use super::scan::ExprValue;
 use crate::amdgcn::inst::{Operand, RegHalf, dwords};
 use crate::amdgcn::model::{Class, Field, OperandSlot, Type};
 use crate::amdgcn::{Gfx, Gpu, Reg, regs};
 
 /// The operand that `written` is in `slot`.
-pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> Result<Operand, Rule> {
+pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> Result<Operand, ParseRule> {
     match (slot.class, written.kind) {
         (_, OperandSyntax::Special(value)) => Ok(Operand::Imm(value)),
         (_, OperandSyntax::Reg { reg, dwords, half }) => register(slot, reg, dwords, half, gpu),
@@ -17,12 +17,12 @@ pub(super) fn accept(slot: &OperandSlot, written: &SignedOperand, gpu: &Gpu) -> 
             let signed = written.neg || written.abs;
             let ty = if class == Class::Ssrc32 { Type::B32 } else { slot.ty };
             match constant(ty, value, signed, gpu)? {
-                Operand::Literal(_) if !takes_literals(class) => Err(Rule::Literal),
+                Operand::Literal(_) if !takes_literals(class) => Err(ParseRule::Literal),
                 operand => Ok(operand),
             }
         }
         (Class::Imm32, OperandSyntax::Value(value)) => literal(slot.ty, value, false).map(Operand::Literal),
-        _ => Err(Rule::Operand),
+        _ => Err(ParseRule::Operand),
     }
 }
 
@@ -62,11 +62,11 @@ pub(super) fn register(
     count: u8,
     half: RegHalf,
     gpu: &Gpu,
-) -> Result<Operand, Rule> {
+) -> Result<Operand, ParseRule> {
     let vector = reg.is_vgpr();
     let low = reg.0 < Reg::VGPR0.0 + 128;
     if half != RegHalf::Whole && !vector {
-        return Err(Rule::Operand);
+        return Err(ParseRule::Operand);
     }
     let fits = match slot.class {
         Class::Vgpr | Class::VgprDual | Class::ExpSrc => vector && half == RegHalf::Whole,
@@ -91,16 +91,16 @@ pub(super) fn register(
         _ => false,
     };
     if !fits {
-        return Err(Rule::Operand);
+        return Err(ParseRule::Operand);
     }
     let xnack = (Reg::XNACK_MASK.0..=Reg::XNACK_MASK_HI.0).contains(&reg.0);
     if regs::code_of(reg, gpu.generation()).is_none() || (xnack && !gpu.has_xnack_mask()) {
-        return Err(Rule::NotHere);
+        return Err(ParseRule::NotHere);
     }
     let needed = dwords(slot.ty, gpu);
     let special = (!vector && reg.0 >= 235) || reg == Reg::NULL;
     if count != needed && !special {
-        return Err(Rule::RegisterWidth);
+        return Err(ParseRule::RegisterWidth);
     }
     let aligned = match needed {
         _ if vector || special => true,
@@ -109,11 +109,11 @@ pub(super) fn register(
         _ => reg.index().is_multiple_of(4),
     };
     if !aligned {
-        return Err(Rule::RegisterAlignment);
+        return Err(ParseRule::RegisterAlignment);
     }
     let last = reg.0.saturating_add(u16::from(count) - 1);
     if regs::code_of(Reg(last), gpu.generation()).is_none() {
-        return Err(Rule::NotHere);
+        return Err(ParseRule::NotHere);
     }
     let half = match (slot.class, half) {
         (Class::VgprHalf | Class::VgprHalfSrc | Class::VgprSel, RegHalf::Whole) => RegHalf::Low,
@@ -248,7 +248,7 @@ fn fits(value: i64, bits: u32) -> bool {
 }
 
 /// A number in a source of some type.
-pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> Result<Operand, Rule> {
+pub(super) fn constant(ty: Type, value: ExprValue, signed: bool, gpu: &Gpu) -> Result<Operand, ParseRule> {
     if let Some(code) = inline(ty, value, gpu).filter(|_| !value.address) {
         return Ok(Operand::Inline(code));
     }
@@ -298,34 +298,34 @@ fn inline(ty: Type, value: ExprValue, gpu: &Gpu) -> Option<u8> {
 }
 
 /// The dword that encodes a number as a literal.
-fn literal(ty: Type, value: ExprValue, signed: bool) -> Result<u32, Rule> {
+fn literal(ty: Type, value: ExprValue, signed: bool) -> Result<u32, ParseRule> {
     let number = value.value;
     let float = f64::from_bits(number as u64);
     match (ty, ty.bits(), value.float) {
         // The high half is encoded.
         (Type::F64, _, true) => Ok((number as u64 >> 32) as u32),
-        (_, 64, true) if ty != Type::PkF32 => Err(Rule::Number),
-        (Type::F16 | Type::PkF16, _, true) => to_half(float).map(u32::from).ok_or(Rule::Range),
-        (Type::Bf16 | Type::PkBf16, _, true) => to_bfloat(float).map(u32::from).ok_or(Rule::Range),
+        (_, 64, true) if ty != Type::PkF32 => Err(ParseRule::Number),
+        (Type::F16 | Type::PkF16, _, true) => to_half(float).map(u32::from).ok_or(ParseRule::Range),
+        (Type::Bf16 | Type::PkBf16, _, true) => to_bfloat(float).map(u32::from).ok_or(ParseRule::Range),
         // It must be one of 16 bits, but those of 32 are encoded.
         (Type::B16 | Type::I16 | Type::U16, _, true) => {
-            to_half(float).and_then(|_| to_single(float)).ok_or(Rule::Range)
+            to_half(float).and_then(|_| to_single(float)).ok_or(ParseRule::Range)
         }
-        (_, _, true) => to_single(float).ok_or(Rule::Range),
+        (_, _, true) => to_single(float).ok_or(ParseRule::Range),
         // A sign would change another value than the one written.
-        (Type::F64, _, false) if signed => Err(Rule::Number),
+        (Type::F64, _, false) if signed => Err(ParseRule::Number),
         (_, 16, false) => {
             if fits(number, 16) {
                 Ok(number as u32 & 0xffff)
             } else {
-                Err(Rule::Range)
+                Err(ParseRule::Range)
             }
         }
         _ => {
             if fits(number, 32) {
                 Ok(number as u32)
             } else {
-                Err(Rule::Range)
+                Err(ParseRule::Range)
             }
         }
     }

@@ -22,7 +22,7 @@ pub(super) use accept::is_literal;
 pub(super) use hints::format_names;
 pub(super) use line::{LOWER, LineBuf, UPPER, hexadecimal};
 pub(super) use modifiers::{at_rest, tail};
-pub use parse::{ParseError, Rule, parse_line};
+pub use parse::{ParseError, ParseRule, parse_line};
 pub(super) use rules::limit as scalar_limit;
 pub use special::export_target;
 pub(super) use special::write as special;
@@ -100,7 +100,7 @@ pub fn expression(text: &str, symbols: &dyn Symbols) -> Result<(i64, bool, usize
     let at = scan.at();
     let value = scan.expression(symbols)?;
     if value.float {
-        return Err(scan.error(at, Rule::Number));
+        return Err(scan.error(at, ParseRule::Number));
     }
     Ok((value.value, value.address, scan.at()))
 }

@@ -4,7 +4,7 @@
 
 use super::line::LineBuf;
 use super::modifiers::one_of;
-use super::parse::{ParseError, Rule};
+use super::parse::{ParseError, ParseRule};
 use super::scan::{ExprValue, LineScan};
 use super::{SymbolValue, Symbols};
 use crate::amdgcn::model::{Class, OperandSlot};
@@ -133,7 +133,7 @@ fn named_or_number(
     scan.back_to(at);
     match scan.expression(symbols)? {
         ExprValue { value, float: false, .. } if (0..=most).contains(&value) => Ok((value as i32, false)),
-        _ => Err(scan.error(at, Rule::Range)),
+        _ => Err(scan.error(at, ParseRule::Range)),
     }
 }
 
@@ -144,7 +144,7 @@ fn plain(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseErr
         ExprValue { value, float: false, .. } if (-0x8000..=0xffff).contains(&value) => {
             Ok(value as i32 & 0xffff)
         }
-        _ => Err(scan.error(at, Rule::Range)),
+        _ => Err(scan.error(at, ParseRule::Range)),
     }
 }
 
@@ -169,14 +169,14 @@ pub(super) fn hwreg(scan: &mut LineScan<'_>, gpu: &Gpu, symbols: &dyn Symbols) -
     let (mut offset, mut width) = (0, 32);
     if scan.eat(b',') {
         offset = named_or_number(scan, symbols, 31, &|_| None)?.0;
-        scan.expect(b',', Rule::Comma)?;
+        scan.expect(b',', ParseRule::Comma)?;
         let at = scan.at();
         width = named_or_number(scan, symbols, 32, &|_| None)?.0;
         if width == 0 {
-            return Err(scan.error(at, Rule::Range));
+            return Err(scan.error(at, ParseRule::Range));
         }
     }
-    scan.expect(b')', Rule::Parenthesis)?;
+    scan.expect(b')', ParseRule::Parenthesis)?;
     Ok(id | offset << 6 | (width - 1) << 11)
 }
 
@@ -255,7 +255,7 @@ pub(super) fn sendmsg(
     if !call(scan, "sendmsg") {
         let value = plain(scan, symbols)?;
         let fits = slot.class == Class::SendMsg || value < 256;
-        return if fits { Ok(value) } else { Err(scan.error(start, Rule::Range)) };
+        return if fits { Ok(value) } else { Err(scan.error(start, ParseRule::Range)) };
     }
     let most = if gpu.generation() >= Gfx::Gfx11 { 255 } else { 15 };
     let (id, named) = named_or_number(scan, symbols, most, &|name| value_of(MESSAGES, name, gpu))?;
@@ -272,15 +272,15 @@ pub(super) fn sendmsg(
             message.stream = named_or_number(scan, symbols, 3, &|_| None)?.0;
         }
     }
-    scan.expect(b')', Rule::Parenthesis)?;
+    scan.expect(b')', ParseRule::Parenthesis)?;
     let takes = message.is_geometry(gpu) || message.is_system(gpu);
     // What is named must make sense; what is numbered only fit.
     if named && (!message.is_valid(gpu) || takes != has_operation) {
-        return Err(scan.error(start, Rule::Message));
+        return Err(scan.error(start, ParseRule::Message));
     }
     let value = message.value();
     if slot.class == Class::SendMsgRtn && value > 255 {
-        return Err(scan.error(start, Rule::Range));
+        return Err(scan.error(start, ParseRule::Range));
     }
     Ok(value)
 }
@@ -337,12 +337,12 @@ fn fields(
         let found = all.iter().position(|field| field.name == stem);
         let (n, field) = found
             .and_then(|n| all.get(n).map(|field| (n, field)))
-            .ok_or_else(|| scan.error(at, Rule::Counter))?;
+            .ok_or_else(|| scan.error(at, ParseRule::Counter))?;
         if seen >> n & 1 != 0 {
-            return Err(scan.error(at, Rule::Twice));
+            return Err(scan.error(at, ParseRule::Twice));
         }
         seen |= 1 << n;
-        scan.expect(b'(', Rule::Parenthesis)?;
+        scan.expect(b'(', ParseRule::Parenthesis)?;
         let value_at = scan.at();
         let value = scan.expression(symbols)?;
         let value = match value.value {
@@ -351,12 +351,12 @@ fn fields(
             value if saturate && value > 0 => Some(field.most()),
             _ => None,
         };
-        let value = value.ok_or_else(|| scan.error(value_at, Rule::Range))?;
-        scan.expect(b')', Rule::Parenthesis)?;
+        let value = value.ok_or_else(|| scan.error(value_at, ParseRule::Range))?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
         word = word & !i32::from(field.mask()) | i32::from(field.put(value));
         let more = scan.eat(b'&') || scan.eat(b',');
         if scan.end() {
-            return if more { Err(scan.here(Rule::Counter)) } else { Ok(word) };
+            return if more { Err(scan.here(ParseRule::Counter)) } else { Ok(word) };
         }
     }
 }
@@ -451,11 +451,11 @@ pub(super) fn delay_alu(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Resul
             "instid0" => (DELAYS, 0),
             "instskip" => (SKIPS, 4),
             "instid1" => (DELAYS, 7),
-            _ => return Err(scan.error(at, Rule::Counter)),
+            _ => return Err(scan.error(at, ParseRule::Counter)),
         };
-        scan.expect(b'(', Rule::Parenthesis)?;
+        scan.expect(b'(', ParseRule::Parenthesis)?;
         value |= one_of(scan, symbols, names)? << shift;
-        scan.expect(b')', Rule::Parenthesis)?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
         if !scan.eat(b'|') {
             return Ok(value);
         }
@@ -500,7 +500,7 @@ pub(super) fn gpr_idx(
     if !call(scan, "gpr_idx") {
         let value = plain(scan, symbols)?;
         let fits = value <= 15 || slot.class != Class::GprIdx;
-        return if fits { Ok(value) } else { Err(scan.error(at, Rule::Range)) };
+        return if fits { Ok(value) } else { Err(scan.error(at, ParseRule::Range)) };
     }
     let mut value = 0;
     if !scan.eat(b')') {
@@ -508,16 +508,17 @@ pub(super) fn gpr_idx(
             let at = scan.at();
             let name = scan.name();
             scan.space();
-            let bit = INDEXED.iter().position(|n| *n == name).ok_or_else(|| scan.error(at, Rule::Counter))?;
+            let bit =
+                INDEXED.iter().position(|n| *n == name).ok_or_else(|| scan.error(at, ParseRule::Counter))?;
             if value >> bit & 1 != 0 {
-                return Err(scan.error(at, Rule::Twice));
+                return Err(scan.error(at, ParseRule::Twice));
             }
             value |= 1 << bit;
             if !scan.eat(b',') {
                 break;
             }
         }
-        scan.expect(b')', Rule::Parenthesis)?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
     }
     Ok(value)
 }

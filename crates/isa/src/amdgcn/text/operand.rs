@@ -2,7 +2,7 @@
 //! [`super::accept`]'s.
 
 use super::Symbols;
-use super::parse::{ParseError, Rule};
+use super::parse::{ParseError, ParseRule};
 use super::scan::{ExprValue, LineScan};
 use crate::amdgcn::inst::RegHalf;
 use crate::amdgcn::{Gpu, Reg, regs};
@@ -99,7 +99,7 @@ pub(super) fn register(
         if let Some(number) = index(rest) {
             scan.space();
             if number >= count {
-                return Err(scan.error(start, Rule::RegisterIndex));
+                return Err(scan.error(start, ParseRule::RegisterIndex));
             }
             return Ok(Some((Reg(first + number), 1, half)));
         }
@@ -107,9 +107,9 @@ pub(super) fn register(
             scan.eat(b'[');
             let from = scan.expression(symbols)?.value;
             let to = if scan.eat(b':') { scan.expression(symbols)?.value } else { from };
-            scan.expect(b']', Rule::Bracket)?;
+            scan.expect(b']', ParseRule::Bracket)?;
             if from < 0 || to < from || to >= i64::from(count) || to - from >= 64 {
-                return Err(scan.error(start, Rule::RegisterIndex));
+                return Err(scan.error(start, ParseRule::RegisterIndex));
             }
             return Ok(Some((Reg(first + from as u16), (to - from + 1) as u8, half)));
         }
@@ -138,12 +138,12 @@ fn list(
     loop {
         let at = scan.at();
         let Some((reg, dwords, half)) = register(scan, symbols)? else {
-            return Err(scan.error(at, Rule::Operand));
+            return Err(scan.error(at, ParseRule::Operand));
         };
         let first = *first.get_or_insert(reg);
         follow &= reg.0 == first.0.saturating_add(count.into()) && dwords == 1;
         if half != RegHalf::Whole {
-            return Err(scan.error(at, Rule::Operand));
+            return Err(scan.error(at, ParseRule::Operand));
         }
         if let Some(place) = out.get_mut(usize::from(count)).filter(|_| reg.is_vgpr()) {
             *place = reg.index() as u8;
@@ -153,9 +153,9 @@ fn list(
             break;
         }
     }
-    scan.expect(b']', Rule::Bracket)?;
+    scan.expect(b']', ParseRule::Bracket)?;
     let _ = gpu;
-    let Some(reg) = first else { return Err(scan.error(start, Rule::Operand)) };
+    let Some(reg) = first else { return Err(scan.error(start, ParseRule::Operand)) };
     if follow {
         let (reg, dwords) = match (reg, count) {
             (Reg::VCC | Reg::EXEC, 2) => (reg, 2),
@@ -164,7 +164,7 @@ fn list(
         return Ok(OperandSyntax::Reg { reg, dwords, half: RegHalf::Whole });
     }
     if !reg.is_vgpr() || usize::from(count) > out.len() {
-        return Err(scan.error(start, Rule::RegisterList));
+        return Err(scan.error(start, ParseRule::RegisterList));
     }
     Ok(OperandSyntax::List(count))
 }
@@ -227,7 +227,7 @@ pub(super) fn parse(
         scan.eat(b'(');
         closing += 1;
         if closing > 4 {
-            return Err(scan.here(Rule::Nesting));
+            return Err(scan.here(ParseRule::Nesting));
         }
     }
     written.kind = if scan.peek() == b'[' {
@@ -248,13 +248,13 @@ pub(super) fn parse(
         }
     };
     if literal && !matches!(written.kind, OperandSyntax::Value(_)) {
-        return Err(scan.error(start, Rule::Operand));
+        return Err(scan.error(start, ParseRule::Operand));
     }
     if bar {
-        scan.expect(b'|', Rule::Bar)?;
+        scan.expect(b'|', ParseRule::Bar)?;
     }
     for _ in 0..closing {
-        scan.expect(b')', Rule::Parenthesis)?;
+        scan.expect(b')', ParseRule::Parenthesis)?;
     }
     Ok(written)
 }

@@ -1,6 +1,6 @@
 //! From text to instruction: a mnemonic, operands, modifiers; the first way to write the mnemonic that takes them all.
 
-use super::modifiers::{self, Seen};
+use super::modifiers::{self, ReadModifiers};
 use super::operand::{self, OperandSyntax, SignedOperand};
 use super::scan::LineScan;
 use super::{Symbols, accept, mem, rules, special};
@@ -11,7 +11,7 @@ use crate::amdgcn::{Gpu, Reg, tables};
 
 /// Why a line is no instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Rule {
+pub enum ParseRule {
     /// No instruction has this mnemonic.
     #[error("no instruction of this name")]
     Mnemonic,
@@ -162,13 +162,13 @@ pub struct ParseError {
     /// Which operand, counted from 0.
     pub operand: Option<u8>,
     /// Which rule it breaks.
-    pub rule: Rule,
+    pub rule: ParseRule,
 }
 
 /// An operand and the rule it breaks, as text.
-struct What(Option<u8>, Rule);
+struct OperandError(Option<u8>, ParseRule);
 
-impl std::fmt::Display for What {
+impl std::fmt::Display for OperandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(operand) => write!(f, "operand {}: {}", operand + 1, self.1),
@@ -180,14 +180,14 @@ impl std::fmt::Display for What {
 impl ParseError {
     /// The operand, counted from 1, and the rule: the message without its place.
     pub fn what(&self) -> impl std::fmt::Display {
-        What(self.operand, self.rule)
+        OperandError(self.operand, self.rule)
     }
 
     /// How far a line got before it was wrong: of several ways to read it the one that got furthest is told.
     fn rank(&self) -> u8 {
         match (self.operand, self.rule) {
             (Some(operand), _) => 2 + operand,
-            (None, Rule::Modifier | Rule::ModifierOrder | Rule::ModifierValue) => 1,
+            (None, ParseRule::Modifier | ParseRule::ModifierOrder | ParseRule::ModifierValue) => 1,
             (None, _) => 0,
         }
     }
@@ -195,7 +195,7 @@ impl ParseError {
 
 /// Which forms a suffix of the mnemonic allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Suffix {
+enum MnemonicSuffix {
     Any,
     E32,
     E64,
@@ -204,39 +204,39 @@ enum Suffix {
     E64Dpp,
 }
 
-impl Suffix {
+impl MnemonicSuffix {
     fn allows(self, variant: &Variant) -> bool {
         let form = variant.form;
         let long = matches!(variant.encoding, Encoding::Vop3 | Encoding::Vop3p | Encoding::Vinterp);
         match self {
-            Suffix::Any => true,
-            Suffix::E32 => form == Form::E32 || form == Form::Native && !long,
-            Suffix::E64 => form == Form::E64 || form == Form::Native && long,
-            Suffix::Sdwa => form == Form::Sdwa,
-            Suffix::Dpp => matches!(form, Form::Dpp | Form::Dpp8),
-            Suffix::E64Dpp => matches!(form, Form::E64Dpp | Form::E64Dpp8),
+            MnemonicSuffix::Any => true,
+            MnemonicSuffix::E32 => form == Form::E32 || form == Form::Native && !long,
+            MnemonicSuffix::E64 => form == Form::E64 || form == Form::Native && long,
+            MnemonicSuffix::Sdwa => form == Form::Sdwa,
+            MnemonicSuffix::Dpp => matches!(form, Form::Dpp | Form::Dpp8),
+            MnemonicSuffix::E64Dpp => matches!(form, Form::E64Dpp | Form::E64Dpp8),
         }
     }
 }
 
-fn suffix(mnemonic: &str) -> (&str, Suffix) {
+fn suffix(mnemonic: &str) -> (&str, MnemonicSuffix) {
     let (length, suffix) = match mnemonic.as_bytes() {
-        [.., b'_', b'e', b'3', b'2'] => (4, Suffix::E32),
-        [.., b'_', b'e', b'6', b'4'] => (4, Suffix::E64),
-        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => (8, Suffix::E64Dpp),
-        [.., b'_', b'd', b'p', b'p'] => (4, Suffix::Dpp),
-        [.., b'_', b's', b'd', b'w', b'a'] => (5, Suffix::Sdwa),
-        _ => (0, Suffix::Any),
+        [.., b'_', b'e', b'3', b'2'] => (4, MnemonicSuffix::E32),
+        [.., b'_', b'e', b'6', b'4'] => (4, MnemonicSuffix::E64),
+        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => (8, MnemonicSuffix::E64Dpp),
+        [.., b'_', b'd', b'p', b'p'] => (4, MnemonicSuffix::Dpp),
+        [.., b'_', b's', b'd', b'w', b'a'] => (5, MnemonicSuffix::Sdwa),
+        _ => (0, MnemonicSuffix::Any),
     };
     (mnemonic.get(..mnemonic.len() - length).unwrap_or_default(), suffix)
 }
 
 /// Operands and modifiers of a line.
-struct Line {
+struct OperandLine {
     operands: [SignedOperand; OPERANDS],
     count: usize,
     list: [u8; 13],
-    seen: Seen,
+    seen: ReadModifiers,
     end: usize,
 }
 
@@ -244,7 +244,7 @@ struct Line {
 ///
 /// # Errors
 ///
-/// [`ParseError`] with the [`Rule`] that the line breaks and the column: an unknown mnemonic, operands or
+/// [`ParseError`] with the [`ParseRule`] that the line breaks and the column: an unknown mnemonic, operands or
 /// modifiers that the instruction does not have on this GPU, values that do not fit, or text after the
 /// instruction.
 pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, ParseError> {
@@ -256,11 +256,11 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
     // No name of the table ends like a suffix.
     let (stem, suffix) = suffix(mnemonic);
     let known = match mnemonic.starts_with("v_dual_") {
-        true => dual(mnemonic, text).map(|name| (name, Suffix::Any)),
+        true => dual(mnemonic, text).map(|name| (name, MnemonicSuffix::Any)),
         false => None,
     };
     let known = known.or_else(|| tables::name(stem.as_bytes()).map(|name| (name, suffix)));
-    let (name, suffix) = known.ok_or_else(|| scan.error(start, Rule::Mnemonic))?;
+    let (name, suffix) = known.ok_or_else(|| scan.error(start, ParseRule::Mnemonic))?;
     let candidates = || {
         name.variants
             .iter()
@@ -269,7 +269,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
             .filter(move |(_, variant)| suffix.allows(variant) && gpu.meets(variant.need))
     };
     let Some((number, guide)) = candidates().next() else {
-        return Err(scan.error(start, Rule::NotInstruction));
+        return Err(scan.error(start, ParseRule::NotInstruction));
     };
     if tables::rows().get(usize::from(guide.row)).is_some_and(|row| row.format.is_memory()) {
         return mem::parse(&mut scan, number, gpu, symbols);
@@ -286,7 +286,7 @@ pub fn parse_line(text: &str, gpu: &Gpu, symbols: &dyn Symbols) -> Result<Inst, 
             }
         }
     }
-    Err(best.unwrap_or_else(|| scan.error(start, Rule::NotInstruction)))
+    Err(best.unwrap_or_else(|| scan.error(start, ParseRule::NotInstruction)))
 }
 
 /// The mnemonic of a dual instruction: of both halves of a line.
@@ -309,12 +309,12 @@ fn operands(
     guide: &Variant,
     gpu: &Gpu,
     symbols: &dyn Symbols,
-) -> Result<Line, ParseError> {
-    let mut line = Line {
+) -> Result<OperandLine, ParseError> {
+    let mut line = OperandLine {
         operands: [SignedOperand::NONE; OPERANDS],
         count: 0,
         list: [0; 13],
-        seen: Seen::default(),
+        seen: ReadModifiers::default(),
         end: 0,
     };
     let mut modifiers = false;
@@ -336,11 +336,11 @@ fn operands(
                 continue;
             }
             if modifiers {
-                return Err(scan.here(Rule::Modifier));
+                return Err(scan.here(ParseRule::Modifier));
             }
         }
         let Some(place) = line.operands.get_mut(line.count) else {
-            return Err(scan.error(start, Rule::TooMany));
+            return Err(scan.error(start, ParseRule::TooMany));
         };
         let written = match (plain, special) {
             (Some((reg, dwords)), _) => Ok(SignedOperand::register(reg, dwords, start)),
@@ -383,24 +383,24 @@ fn assemble(
     number: u16,
     variant: &Variant,
     name: &Mnemonic,
-    line: &Line,
+    line: &OperandLine,
     gpu: &Gpu,
     scan: &LineScan<'_>,
 ) -> Result<Inst, ParseError> {
-    let mut inst = Inst::new(number).ok_or_else(|| scan.error(0, Rule::NotInstruction))?;
+    let mut inst = Inst::new(number).ok_or_else(|| scan.error(0, ParseRule::NotInstruction))?;
     let written = usize::from(variant.written);
-    let wrong = |operand: usize, rule: Rule| {
+    let wrong = |operand: usize, rule: ParseRule| {
         let at = line.operands.get(operand).filter(|_| operand < line.count).map_or(line.end, |o| o.at);
         ParseError { operand: Some(operand as u8), ..scan.error(at, rule) }
     };
     if line.seen.set & !variant.mod_set != 0 {
-        return Err(scan.error(line.end, Rule::Modifier));
+        return Err(scan.error(line.end, ParseRule::Modifier));
     }
     if modifiers::needed(variant.form).is_some_and(|id| line.seen.set >> id as u8 & 1 == 0) {
-        return Err(scan.error(line.end, Rule::NoLanes));
+        return Err(scan.error(line.end, ParseRule::NoLanes));
     }
     if !line.seen.in_order_of(variant) {
-        return Err(scan.error(line.end, Rule::ModifierOrder));
+        return Err(scan.error(line.end, ParseRule::ModifierOrder));
     }
     // What lists of packed instructions say of sources that are not there is nothing.
     let sources = variant.slots.iter().filter(|slot| slot.source < 3).count() as u32;
@@ -417,7 +417,7 @@ fn assemble(
             if value as u32 & !all & u32::MAX.unbounded_shr(32 - u32::from(slot.id.width().unsigned_abs()))
                 != 0
             {
-                return Err(scan.error(line.end, Rule::ModifierValue));
+                return Err(scan.error(line.end, ParseRule::ModifierValue));
             }
             value
         } else {
@@ -430,13 +430,13 @@ fn assemble(
     let carry = carry_by_later_name(variant, name, gpu);
     let twice = carry && variant.form == Form::E32;
     if carry && !twice && !line.operands.get(3).is_some_and(SignedOperand::is_vector) {
-        return Err(wrong(3, Rule::Operand));
+        return Err(wrong(3, ParseRule::Operand));
     }
     if twice && line.count == written + 1 {
         let vcc = OperandSlot { class: Class::Fixed, ty: Type::Mask, reg: Reg::VCC.0, ..variant.slots[0] };
         accept::accept(&vcc, &line.operands[written], gpu).map_err(|rule| wrong(written, rule))?;
     } else if twice {
-        return Err(wrong(line.count, Rule::TooFew));
+        return Err(wrong(line.count, ParseRule::TooFew));
     }
     let left_out = if line.count + 1 == written {
         variant.slots.iter().position(|slot| slot.class == Class::FixedOptional)
@@ -457,7 +457,7 @@ fn assemble(
                 *place = Operand::Imm(0);
                 continue;
             }
-            return Err(wrong(at, Rule::TooFew));
+            return Err(wrong(at, ParseRule::TooFew));
         }
         let signs = [(operand.neg, Mod::Neg), (operand.abs, Mod::Abs), (operand.sext, Mod::Sext)];
         if let OperandSyntax::Value(value) = operand.kind
@@ -468,11 +468,11 @@ fn assemble(
             // The short form has no signs: they are the constant's, if another form could have had them. Of a double
             // written as an integer they could be those of either.
             if slot.ty == Type::F64 && !value.float {
-                return Err(wrong(at, Rule::Number));
+                return Err(wrong(at, ParseRule::Number));
             }
             let could = |id: Mod| takes_sign(name, gpu, id, slot.source);
             if signs.iter().any(|(given, id)| *given && !could(*id)) {
-                return Err(wrong(at, Rule::Modifier));
+                return Err(wrong(at, ParseRule::Modifier));
             }
             let value = accept::with_signs(value, slot.ty, operand.neg, operand.abs);
             let plain = SignedOperand {
@@ -496,7 +496,7 @@ fn assemble(
                 }
             }
             if slot.source > 2 || !variant.mods.iter().any(|m| m.id == *id && m.mask & bit != 0) {
-                return Err(wrong(at, Rule::Modifier));
+                return Err(wrong(at, ParseRule::Modifier));
             }
             inst.mods.set(*id, inst.mods.get(*id) | bit as i32);
         }
@@ -509,7 +509,7 @@ fn assemble(
         }
     }
     if line.count > written + usize::from(twice) {
-        return Err(wrong(written, Rule::TooMany));
+        return Err(wrong(written, ParseRule::TooMany));
     }
     inst.list = line.list;
     rules::check(&inst, gpu).map_err(|(operand, rule)| wrong(operand.into(), rule))?;
@@ -523,7 +523,7 @@ mod tests {
     #[test]
     fn no_name_ends_in_a_suffix() {
         for name in tables::names() {
-            assert_eq!(suffix(name.name), (name.name, Suffix::Any));
+            assert_eq!(suffix(name.name), (name.name, MnemonicSuffix::Any));
         }
     }
 }

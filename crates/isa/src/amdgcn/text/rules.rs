@@ -3,7 +3,7 @@
 //!
 //! Facts: AMD's ISA manuals on the constant bus and on dual issue; where those are silent, what LLVM 19 rejects.
 
-use super::parse::Rule;
+use super::parse::ParseRule;
 use crate::amdgcn::inst::{Inst, Operand};
 use crate::amdgcn::model::{Class, Form, Format, Mod, OperandSlot, Role, Trait, Type};
 use crate::amdgcn::opcode::Opcode;
@@ -11,7 +11,7 @@ use crate::amdgcn::tables::InstRow;
 use crate::amdgcn::{Gfx, Gpu, OPERANDS, Reg};
 
 /// What is wrong: the operand, counted from 0, and the rule it breaks.
-type BrokenRule = (u8, Rule);
+type BrokenRule = (u8, ParseRule);
 
 /// `dst_sel:DWORD`.
 const DWORD: i32 = 6;
@@ -68,11 +68,11 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
     let part = inst.form() == Form::Sdwa && inst.mods.get(Mod::DstSel) != DWORD;
     if part && gpu.generation() == Gfx::Gfx8 && inst.variant().slots.first().is_some_and(|s| s.access.reads())
     {
-        return Err((0, Rule::ModifierValue));
+        return Err((0, ParseRule::ModifierValue));
     }
     if row.format == Format::Sopk && row.role == Role::Wait && gpu.generation() >= Gfx::Gfx11 {
         let null = matches!(inst.operands[0], Operand::Reg { reg: Reg::NULL, .. });
-        return if null { Ok(()) } else { Err((0, Rule::Operand)) };
+        return if null { Ok(()) } else { Err((0, ParseRule::Operand)) };
     }
     let Some(limit) = limit(row, gpu) else { return Ok(()) };
     // One is never too many.
@@ -87,7 +87,7 @@ pub(super) fn check_kinds(inst: &Inst, kinds: &Kinds, gpu: &Gpu) -> Result<(), B
     }
     // A key of 16 bits is one of two in a register, of 8 bits one of four.
     if inst.mods.get(Mod::IndexKey) > i32::from(gpu.wave64()) * 2 + 1 {
-        return Err((0, Rule::Range));
+        return Err((0, ParseRule::Range));
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ fn old_halves(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
         slot.ty == Type::F16 && matches!(operand, Operand::Inline(_))
     };
     match (0..).zip(inst.written()).find(constant) {
-        Some((at, _)) => Err((at, Rule::Literal)),
+        Some((at, _)) => Err((at, ParseRule::Literal)),
         None => Ok(()),
     }
 }
@@ -113,7 +113,7 @@ fn literals(inst: &Inst) -> Result<(), BrokenRule> {
         if let Operand::Literal(value) = operand
             && *first.get_or_insert(value) != value
         {
-            return Err((at, Rule::Literals));
+            return Err((at, ParseRule::Literals));
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ fn zero_flags(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
         if matches!(operand, Operand::Reg { reg: Reg::VCCZ | Reg::EXECZ, .. })
             && signs >> slot.source & 1 == 0
         {
-            return Err((at, Rule::NotHere));
+            return Err((at, ParseRule::NotHere));
         }
     }
     Ok(())
@@ -183,7 +183,7 @@ fn constant_bus(inst: &Inst, limit: usize) -> Result<(), BrokenRule> {
             _ => {}
         }
         if count + literals > limit {
-            return Err((at.min(OPERANDS as u8 - 1), Rule::ConstantBus));
+            return Err((at.min(OPERANDS as u8 - 1), ParseRule::ConstantBus));
         }
     }
     Ok(())
@@ -200,7 +200,7 @@ fn lds_direct(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
         let there = dual || gpu.generation() < Gfx::Gfx11;
         let wide = slot.ty.bits() > 32;
         if !there || wide || slot.source != 0 || reversed || inst.form() == Form::Sdwa {
-            return Err((at, Rule::LdsDirect));
+            return Err((at, ParseRule::LdsDirect));
         }
     }
     Ok(())
@@ -237,7 +237,7 @@ fn dual(inst: &Inst, gpu: &Gpu) -> Result<(), BrokenRule> {
         if !x.is_vgpr() || !y.is_vgpr() || (place > 0 && two_moves) || x.0 & bank != y.0 & bank {
             continue;
         }
-        let rule = if place == 0 { Rule::DualParity } else { Rule::DualBank };
+        let rule = if place == 0 { ParseRule::DualParity } else { ParseRule::DualBank };
         return Err((first_of_y + place as u8, rule));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Bytes of a line, read from left to right: names, numbers, expressions.
 
-use super::parse::{ParseError, Rule};
+use super::parse::{ParseError, ParseRule};
 use super::{SymbolValue, Symbols};
 
 /// A line and a place in it.
@@ -42,11 +42,11 @@ impl<'a> LineScan<'a> {
         self.at = at;
     }
 
-    pub(super) fn error(&self, at: usize, rule: Rule) -> ParseError {
+    pub(super) fn error(&self, at: usize, rule: ParseRule) -> ParseError {
         ParseError { column: self.text.get(..at).map_or(at, |t| t.chars().count()) + 1, operand: None, rule }
     }
 
-    pub(super) fn here(&self, rule: Rule) -> ParseError {
+    pub(super) fn here(&self, rule: ParseRule) -> ParseError {
         self.error(self.at, rule)
     }
 
@@ -84,7 +84,7 @@ impl<'a> LineScan<'a> {
         found
     }
 
-    pub(super) fn expect(&mut self, byte: u8, rule: Rule) -> Result<(), ParseError> {
+    pub(super) fn expect(&mut self, byte: u8, rule: ParseRule) -> Result<(), ParseError> {
         if self.eat(byte) { Ok(()) } else { Err(self.here(rule)) }
     }
 
@@ -208,7 +208,7 @@ impl<'a> LineScan<'a> {
             self.at += 1;
         }
         if self.at == digits {
-            return Err(self.error(start, Rule::Number));
+            return Err(self.error(start, ParseRule::Number));
         }
         let point = self.peek() == b'.' || (matches!(self.peek(), b'e' | b'E') && radix == 10);
         if radix == 10 && point {
@@ -224,16 +224,16 @@ impl<'a> LineScan<'a> {
                 }
             }
             let text = self.text.get(start..self.at).unwrap_or_default();
-            let float: f64 = text.parse().map_err(|_| self.error(start, Rule::Number))?;
+            let float: f64 = text.parse().map_err(|_| self.error(start, ParseRule::Number))?;
             self.space();
             return Ok(ExprValue { value: float.to_bits() as i64, float: true, address: false });
         }
         if radix == 10 && self.at - start > 1 && bytes.get(start) == Some(&b'0') {
             let text = self.text.get(start..self.at).unwrap_or_default();
-            value = u64::from_str_radix(text, 8).map_err(|_| self.error(start, Rule::Number))?;
+            value = u64::from_str_radix(text, 8).map_err(|_| self.error(start, ParseRule::Number))?;
         }
         if !fits || matches!(self.peek(), b'a'..=b'z' | b'A'..=b'Z' | b'_') {
-            return Err(self.error(start, Rule::Number));
+            return Err(self.error(start, ParseRule::Number));
         }
         self.space();
         Ok(ExprValue { value: value as i64, float: false, address: false })
@@ -248,7 +248,7 @@ impl<'a> LineScan<'a> {
     /// A number, a symbol or an expression in parentheses, with signs before it.
     pub(super) fn primary(&mut self, symbols: &dyn Symbols, depth: u8) -> Result<ExprValue, ParseError> {
         let start = self.at;
-        let inner = depth.checked_sub(1).ok_or_else(|| self.here(Rule::Nesting))?;
+        let inner = depth.checked_sub(1).ok_or_else(|| self.here(ParseRule::Nesting))?;
         match self.peek() {
             b'-' => {
                 self.eat(b'-');
@@ -268,7 +268,7 @@ impl<'a> LineScan<'a> {
                 self.eat(b'~');
                 let of = self.primary(symbols, inner)?;
                 if of.float {
-                    Err(self.error(start, Rule::Number))
+                    Err(self.error(start, ParseRule::Number))
                 } else {
                     Ok(ExprValue { value: !of.value, ..of })
                 }
@@ -277,7 +277,7 @@ impl<'a> LineScan<'a> {
                 self.eat(b'!');
                 let of = self.primary(symbols, inner)?;
                 if of.float {
-                    Err(self.error(start, Rule::Number))
+                    Err(self.error(start, ParseRule::Number))
                 } else {
                     Ok(ExprValue { value: i64::from(of.value == 0), ..of })
                 }
@@ -286,7 +286,7 @@ impl<'a> LineScan<'a> {
                 self.eat(b'(');
                 let first = self.primary(symbols, inner)?;
                 let value = self.binary(first, 0, symbols, inner)?;
-                self.expect(b')', Rule::Parenthesis)?;
+                self.expect(b')', ParseRule::Parenthesis)?;
                 Ok(value)
             }
             b'0'..=b'9' => match self.numbered_label() {
@@ -295,7 +295,7 @@ impl<'a> LineScan<'a> {
                         Ok(ExprValue { value, float: false, address: false })
                     }
                     Some(SymbolValue::Address(value)) => Ok(ExprValue { value, float: false, address: true }),
-                    None => Err(self.error(start, Rule::Symbol)),
+                    None => Err(self.error(start, ParseRule::Symbol)),
                 },
                 None => self.number(),
             },
@@ -303,7 +303,7 @@ impl<'a> LineScan<'a> {
             _ => {
                 let name = self.name();
                 if name.is_empty() {
-                    return Err(self.error(start, Rule::Operand));
+                    return Err(self.error(start, ParseRule::Operand));
                 }
                 self.space();
                 if name == "." {
@@ -314,7 +314,7 @@ impl<'a> LineScan<'a> {
                         Ok(ExprValue { value, float: false, address: false })
                     }
                     Some(SymbolValue::Address(value)) => Ok(ExprValue { value, float: false, address: true }),
-                    None => Err(self.error(start, Rule::Symbol)),
+                    None => Err(self.error(start, ParseRule::Symbol)),
                 }
             }
         }
@@ -353,7 +353,7 @@ impl<'a> LineScan<'a> {
         symbols: &dyn Symbols,
         depth: u8,
     ) -> Result<ExprValue, ParseError> {
-        let inner = depth.checked_sub(1).ok_or_else(|| self.here(Rule::Nesting))?;
+        let inner = depth.checked_sub(1).ok_or_else(|| self.here(ParseRule::Nesting))?;
         while let Some((operator, length, strength)) = self.operator().filter(|(.., s)| *s > least) {
             let start = self.at;
             self.at += length;
@@ -361,7 +361,7 @@ impl<'a> LineScan<'a> {
             let right = self.primary(symbols, inner)?;
             let right = self.binary(right, strength, symbols, inner)?;
             if left.float || right.float {
-                return Err(self.error(start, Rule::Number));
+                return Err(self.error(start, ParseRule::Number));
             }
             let truth = |yes: bool| if yes { -1 } else { 0 };
             let (a, b) = (left.value, right.value);
@@ -369,7 +369,7 @@ impl<'a> LineScan<'a> {
                 b'+' => a.wrapping_add(b),
                 b'-' => a.wrapping_sub(b),
                 b'*' => a.wrapping_mul(b),
-                b'/' | b'%' if b == 0 => return Err(self.error(start, Rule::Division)),
+                b'/' | b'%' if b == 0 => return Err(self.error(start, ParseRule::Division)),
                 b'/' => a.wrapping_div(b),
                 b'%' => a.wrapping_rem(b),
                 b'&' => a & b,

@@ -5,7 +5,7 @@
 
 use super::line::LineBuf;
 use super::operand::{OperandSyntax, SignedOperand};
-use super::parse::{ParseError, Rule};
+use super::parse::{ParseError, ParseRule};
 use super::scan::LineScan;
 use super::{Symbols, named};
 use crate::amdgcn::model::{Class, OperandSlot, Type};
@@ -77,7 +77,7 @@ pub(super) fn parse(
             let name = scan.name();
             scan.space();
             let found = SLOTS.iter().position(|slot| *slot == name);
-            found.ok_or_else(|| scan.error(at, Rule::Operand))? as i32
+            found.ok_or_else(|| scan.error(at, ParseRule::Operand))? as i32
         }
         _ => target(scan, gpu)?,
     };
@@ -89,7 +89,7 @@ fn immediate(scan: &mut LineScan<'_>, slot: &OperandSlot, symbols: &dyn Symbols)
     let value = scan.expression(symbols)?;
     let least = if slot.ty == Type::U16 { 0 } else { -0x8000 };
     if value.float || !(least..=0xffff).contains(&value.value) {
-        return Err(scan.error(at, Rule::Range));
+        return Err(scan.error(at, ParseRule::Range));
     }
     Ok(value.value as i32)
 }
@@ -99,16 +99,16 @@ fn label(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i32, ParseErr
     let at = scan.at();
     let value = scan.expression(symbols)?;
     if value.float {
-        return Err(scan.error(at, Rule::Number));
+        return Err(scan.error(at, ParseRule::Number));
     }
     if !value.address {
         let fits = (-0x8000..=0xffff).contains(&value.value);
-        return if fits { Ok(i32::from(value.value as i16)) } else { Err(scan.error(at, Rule::Range)) };
+        return if fits { Ok(i32::from(value.value as i16)) } else { Err(scan.error(at, ParseRule::Range)) };
     }
     let distance = value.value.wrapping_sub(symbols.here()).wrapping_sub(4);
     match i16::try_from(distance >> 2) {
         Ok(dwords) if distance & 3 == 0 => Ok(dwords.into()),
-        _ => Err(scan.error(at, Rule::Range)),
+        _ => Err(scan.error(at, ParseRule::Range)),
     }
 }
 
@@ -124,7 +124,7 @@ fn attribute(scan: &mut LineScan<'_>) -> Result<i32, ParseError> {
         let number: i32 = number.parse().ok().filter(|_| digits)?;
         (number <= LAST_ATTRIBUTE).then_some(number << 2 | channel)
     });
-    value.ok_or_else(|| scan.error(at, Rule::Attribute))
+    value.ok_or_else(|| scan.error(at, ParseRule::Attribute))
 }
 
 fn target(scan: &mut LineScan<'_>, gpu: &Gpu) -> Result<i32, ParseError> {
@@ -144,7 +144,7 @@ fn target(scan: &mut LineScan<'_>, gpu: &Gpu) -> Result<i32, ParseError> {
             (number < *count).then_some(first + number)
         },
     );
-    found.ok_or_else(|| scan.error(at, Rule::Target))
+    found.ok_or_else(|| scan.error(at, ParseRule::Target))
 }
 
 /// Whether text has a name for the value of a field.

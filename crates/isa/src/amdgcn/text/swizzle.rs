@@ -4,7 +4,7 @@
 
 use super::Symbols;
 use super::line::LineBuf;
-use super::parse::{ParseError, Rule};
+use super::parse::{ParseError, ParseRule};
 use super::scan::LineScan;
 
 /// Each of four lanes takes one of these four.
@@ -20,21 +20,21 @@ pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i3
         scan.back_to(at);
         let value = scan.expression(symbols)?;
         let fits = !value.float && (0..=0xffff).contains(&value.value);
-        return if fits { Ok(value.value as i32) } else { Err(scan.error(at, Rule::Offset)) };
+        return if fits { Ok(value.value as i32) } else { Err(scan.error(at, ParseRule::Offset)) };
     }
     scan.space();
-    scan.expect(b'(', Rule::ModifierValue)?;
+    scan.expect(b'(', ParseRule::ModifierValue)?;
     let at = scan.at();
     let mode = scan.word();
     let next = |scan: &mut LineScan<'_>, least: i64, most: i64| -> Result<i32, ParseError> {
-        scan.expect(b',', Rule::ModifierValue)?;
+        scan.expect(b',', ParseRule::ModifierValue)?;
         let at = scan.at();
         let value = scan.expression(symbols)?;
         let fits = !value.float && (least..=most).contains(&value.value);
-        if fits { Ok(value.value as i32) } else { Err(scan.error(at, Rule::Range)) }
+        if fits { Ok(value.value as i32) } else { Err(scan.error(at, ParseRule::Range)) }
     };
     let power = |scan: &LineScan<'_>, at: usize, value: i32| {
-        if value & (value - 1) == 0 { Ok(value) } else { Err(scan.error(at, Rule::Range)) }
+        if value & (value - 1) == 0 { Ok(value) } else { Err(scan.error(at, ParseRule::Range)) }
     };
     let pattern = match mode {
         "QUAD_PERM" => {
@@ -45,10 +45,10 @@ pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i3
             pattern
         }
         "BITMASK_PERM" => {
-            scan.expect(b',', Rule::ModifierValue)?;
+            scan.expect(b',', ParseRule::ModifierValue)?;
             let at = scan.at();
             let text = scan.quoted().filter(|text| text.len() == 5);
-            let text = text.ok_or_else(|| scan.error(at, Rule::ModifierValue))?;
+            let text = text.ok_or_else(|| scan.error(at, ParseRule::ModifierValue))?;
             let mut pattern = 0;
             for (letter, bit) in text.bytes().zip((0..5).rev()) {
                 pattern |= match letter {
@@ -56,7 +56,7 @@ pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i3
                     b'1' => 1 << 5,
                     b'p' => 1,
                     b'i' => 1 | 1 << 10,
-                    _ => return Err(scan.error(at, Rule::ModifierValue)),
+                    _ => return Err(scan.error(at, ParseRule::ModifierValue)),
                 } << bit;
             }
             pattern
@@ -75,9 +75,9 @@ pub(super) fn parse(scan: &mut LineScan<'_>, symbols: &dyn Symbols) -> Result<i3
             let size = next(scan, 2, 32)?;
             LANE | (power(scan, at, size)? - 1) << 10
         }
-        _ => return Err(scan.error(at, Rule::ModifierValue)),
+        _ => return Err(scan.error(at, ParseRule::ModifierValue)),
     };
-    scan.expect(b')', Rule::Parenthesis)?;
+    scan.expect(b')', ParseRule::Parenthesis)?;
     Ok(pattern)
 }
 

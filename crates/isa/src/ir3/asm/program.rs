@@ -398,10 +398,10 @@ mod tests {
     /// GPUs of the generations that the table tells apart.
     const GPUS: [u32; 5] = [330, 420, 530, 630, 730];
 
-    type Found = Option<(u64, Option<LabelUse>)>;
+    type Reading = Option<(u64, Option<LabelUse>)>;
 
     /// What quick and thorough reading find in a text, for each name that it may start with.
-    fn both(assembler: &mut Assembler, text: &str) -> Vec<(Found, Found)> {
+    fn both(assembler: &mut Assembler, text: &str) -> Vec<(Reading, Reading)> {
         let text = text.trim_end().as_bytes();
         let at = name_start(text);
         let Assembler { book, reading, .. } = assembler;

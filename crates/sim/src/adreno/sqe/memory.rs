@@ -13,12 +13,12 @@ const PAGE_BYTES: usize = 4096;
 /// Memory of dwords.
 #[derive(Clone, Debug)]
 pub struct SqeMemory {
-    bytes: memory::Memory,
+    bytes: memory::SimMemory,
 }
 
 impl Default for SqeMemory {
     fn default() -> SqeMemory {
-        SqeMemory { bytes: memory::Memory::unknown() }
+        SqeMemory { bytes: memory::SimMemory::unknown() }
     }
 }
 

@@ -37,13 +37,13 @@ impl Expr {
 /// A part of a condition, and where it stands in the text.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    what: What,
+    what: ExprNode,
     start: usize,
     end: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum ExprNode {
     Int(i128),
     Float(f64),
     Name,
