@@ -177,7 +177,7 @@ impl Opened<'_> {
     /// ```
     /// # use unwedge::{ShowOptions, DumpPart, open};
     /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
-    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let opened = open(&[DumpPart { name: "error", bytes: dump }])?;
     /// let mut text = Vec::new();
     /// opened.around_hang(false, &ShowOptions::default(), &mut text)?;
     /// // `>` marks the packet in which the engine stopped.
@@ -202,7 +202,7 @@ impl Opened<'_> {
     /// ```
     /// use unwedge::{ShowOptions, DumpPart, QueryOptions, open};
     /// # let (_, dump) = &unwedge_testkit::i915::variety()[0];
-    /// let opened = open(&[Part { name: "error", bytes: dump }])?;
+    /// let opened = open(&[DumpPart { name: "error", bytes: dump }])?;
     /// let registers = vec!["3DPRIMITIVE.VertexCountPerInstance".to_owned()];
     /// let question = QueryOptions { registers, ..QueryOptions::default() };
     /// let mut text = Vec::new();
@@ -228,7 +228,7 @@ impl Opened<'_> {
     /// ```
     /// use unwedge::{ShowOptions, DumpPart, open};
     /// # let dump = unwedge_testkit::amdgpu::texts().into_iter().find(|(name, _)| name == "V10 V6_19").unwrap().1;
-    /// let opened = open(&[Part { name: "devcore", bytes: &dump }])?;
+    /// let opened = open(&[DumpPart { name: "devcore", bytes: &dump }])?;
     /// let mut text = Vec::new();
     /// assert!(!opened.diff(&opened, false, &ShowOptions::default(), &mut text)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -55,12 +55,8 @@ impl Default for CrashdecOptions {
     }
 }
 
-/// Shows a dump, of which `text` is the bytes, on `out` and what is wrong with it on `err`. Returns whether something of the dump was lost. An `out`
-/// that fails ends the listing; it is for its owner to remember why.
-///
-/// # Errors
-///
-/// [`NotDevcore`] if `dump` is not a msm devcoredump. Errors of `out` and `err` are not reported.
+/// Shows a dump, of which `text` is the bytes, on `out` and what is wrong with it on `err`. Returns whether something of the
+/// dump was lost. An `out` that fails ends the listing; it is for its owner to remember why.
 pub fn run(
     (text, dump): (&[u8], &Devcore<'_>),
     options: &CrashdecOptions,
